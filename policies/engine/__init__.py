@@ -1,0 +1,1 @@
+"""The rules: plain Python, values in, values out. No clock, no I/O, no float, no framework."""

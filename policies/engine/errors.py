@@ -1,0 +1,131 @@
+"""Field paths and field errors, worded as Kubernetes words them; no rule lives here.
+
+Source: ``k8s.io/apimachinery/pkg/util/validation/field/errors.go`` and ``path.go``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class ErrorType(StrEnum):
+    """The kind of a field error; the value is the text that Kubernetes prints."""
+
+    REQUIRED = "Required value"
+    INVALID = "Invalid value"
+    DUPLICATE = "Duplicate value"
+    FORBIDDEN = "Forbidden"
+    NOT_SUPPORTED = "Unsupported value"
+    NOT_FOUND = "Not found"
+    TOO_LONG = "Too long"
+    TOO_MANY = "Too many"
+
+    @property
+    def cause(self) -> str:
+        """The ``reason`` of the matching entry in ``status.details.causes``."""
+        return _CAUSES[self]
+
+
+_CAUSES = {
+    ErrorType.REQUIRED: "FieldValueRequired",
+    ErrorType.INVALID: "FieldValueInvalid",
+    ErrorType.DUPLICATE: "FieldValueDuplicate",
+    ErrorType.FORBIDDEN: "FieldValueForbidden",
+    ErrorType.NOT_SUPPORTED: "FieldValueNotSupported",
+    ErrorType.NOT_FOUND: "FieldValueNotFound",
+    ErrorType.TOO_LONG: "FieldValueTooLong",
+    ErrorType.TOO_MANY: "FieldValueTooMany",
+}
+_WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPath:
+    """A path into an object: ``FieldPath("spec").child("limits").index(0).key("cpu")``."""
+
+    text: str = ""
+
+    def child(self, *names: str) -> FieldPath:
+        """Step into named fields."""
+        joined = ".".join(names)
+        return FieldPath(f"{self.text}.{joined}" if self.text else joined)
+
+    def index(self, position: int) -> FieldPath:
+        """Step into a list entry."""
+        return FieldPath(f"{self.text}[{position}]")
+
+    def key(self, name: str) -> FieldPath:
+        """Step into a map entry."""
+        return FieldPath(f"{self.text}[{name}]")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def render_value(value: object) -> str:
+    """A value as Go's ``encoding/json`` prints it: compact, ``<>&`` escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One finding about one field of an object.
+
+    ``bad_value`` is JSON-shaped: quantities as their text, lists and maps as such.
+    """
+
+    type: ErrorType
+    field: str
+    bad_value: object = None
+    detail: str = ""
+
+    @property
+    def message(self) -> str:
+        """The text without the path, as in ``status.details.causes[].message``."""
+        parts: list[str] = [self.type.value]
+        if self.type not in _WITHOUT_VALUE:
+            parts.append(render_value(self.bad_value))
+        if self.detail:
+            parts.append(self.detail)
+        return ": ".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def bracketed(texts: Iterable[str]) -> str:
+    """Join texts as an aggregate: duplicates dropped, brackets only around several."""
+    unique = list(dict.fromkeys(texts))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
+
+
+def sort_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
+    """Errors by path and text, without repeats: Go's order is random, ours is not."""
+    return tuple(sorted(dict.fromkeys(errors), key=lambda e: (e.field, str(e))))
+
+
+def invalid_message(kind: str, name: str, errors: Iterable[FieldError]) -> str:
+    """The text of the API server's 422 answer."""
+    return f'{kind} "{name}" is invalid: {bracketed(str(e) for e in errors)}'
+
+
+class DecodeError(ValueError):
+    """An object the API server could not read at all (its HTTP 400).
+
+    ``field`` is the path of the trouble, ``detail`` the text after
+    ``<Kind> in version "<v>" cannot be handled as a <Kind>: ``.
+    """
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__(detail)
+        self.field = field
+        self.detail = detail

@@ -1,0 +1,159 @@
+"""The policy objects as values: what the rules read. No rule and no wire format here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.engine.resource_list import ResourceList
+    from policies.engine.selector import LabelSelector, ScopeSelectorRequirement
+
+
+class Enforcement(StrEnum):
+    """What a policy's verdict does: refuse, warn the caller, or only go on record."""
+
+    ENFORCE = "enforce"
+    WARN = "warn"
+    AUDIT = "audit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRef:
+    """Names one policy object at one revision, in records and answers."""
+
+    kind: str
+    namespace: str
+    name: str
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRangeItem:
+    """One entry of ``spec.limits``, after API defaulting."""
+
+    type: str
+    max: ResourceList = field(default_factory=dict)
+    min: ResourceList = field(default_factory=dict)
+    default: ResourceList = field(default_factory=dict)
+    default_request: ResourceList = field(default_factory=dict)
+    max_limit_request_ratio: ResourceList = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRange:
+    """A LimitRange of one namespace."""
+
+    name: str
+    namespace: str = ""
+    items: tuple[LimitRangeItem, ...] = ()
+    enforcement: Enforcement = Enforcement.ENFORCE
+    revision: int = 0
+
+    @property
+    def ref(self) -> PolicyRef:
+        """How records name this object."""
+        return PolicyRef(
+            kind="LimitRange", namespace=self.namespace, name=self.name, revision=self.revision
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyPredicate:
+    """All criteria must hold; an absent one (``None``) always holds."""
+
+    label_selector: LabelSelector | None = None
+    annotation_selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyAction:
+    """What a matching rule does: refuse, or add and overwrite labels and annotations."""
+
+    reject: bool = False
+    updated_labels: Mapping[str, str] = field(default_factory=dict)
+    updated_annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataPolicyRule:
+    """One rule of a MetadataPolicy."""
+
+    policy_predicate: PolicyPredicate
+    policy_action: PolicyAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataPolicy:
+    """A MetadataPolicy of one namespace.
+
+    ``ratchet``: an update is refused only if the old object did not match already.
+    ``strict``: rejects are checked again in the validating phase.
+    """
+
+    name: str
+    namespace: str = ""
+    rules: tuple[MetadataPolicyRule, ...] = ()
+    ratchet: bool = False
+    strict: bool = False
+    enforcement: Enforcement = Enforcement.ENFORCE
+    revision: int = 0
+
+    @property
+    def ref(self) -> PolicyRef:
+        """How records name this object."""
+        return PolicyRef(
+            kind="MetadataPolicy", namespace=self.namespace, name=self.name, revision=self.revision
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceQuota:
+    """A ResourceQuota of one namespace.
+
+    ``hard`` is what is enforced and ``used`` what is consumed (both as in ``status``);
+    ``spec_hard`` is what was asked for. A fresh quota whose status is not computed yet
+    has empty ``hard`` and ``used``: it limits nothing, though its scopes still cover.
+    """
+
+    name: str
+    namespace: str = ""
+    spec_hard: ResourceList = field(default_factory=dict)
+    hard: ResourceList = field(default_factory=dict)
+    used: ResourceList = field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+    scope_selector: tuple[ScopeSelectorRequirement, ...] | None = None
+    enforcement: Enforcement = Enforcement.ENFORCE
+    revision: int = 0
+
+    @property
+    def ref(self) -> PolicyRef:
+        """How records name this object."""
+        return PolicyRef(
+            kind="ResourceQuota", namespace=self.namespace, name=self.name, revision=self.revision
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedResource:
+    """One entry of the cluster's ``limitedResources``: what needs a covering quota."""
+
+    resource: str
+    api_group: str = ""
+    match_contains: tuple[str, ...] = ()
+    match_scopes: tuple[ScopeSelectorRequirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySet:
+    """All that decides about one namespace of one cluster, each kind in name order."""
+
+    cluster: str = ""
+    namespace: str = ""
+    limit_ranges: tuple[LimitRange, ...] = ()
+    metadata_policies: tuple[MetadataPolicy, ...] = ()
+    resource_quotas: tuple[ResourceQuota, ...] = ()
+    limited_resources: tuple[LimitedResource, ...] = ()

@@ -1,0 +1,80 @@
+"""What is asked: one admission request as a value. Parsing the wire is ``admission.review``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Operation(StrEnum):
+    """The verbs that admission sees."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+class Phase(StrEnum):
+    """Which admission pass is asked for; ``BOTH`` validates what mutation made, as a server would."""
+
+    MUTATE = "mutate"
+    VALIDATE = "validate"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupVersionKind:
+    """A kind's full name; the core group is empty."""
+
+    group: str = ""
+    version: str = "v1"
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupVersionResource:
+    """A resource's full name; the core group is empty."""
+
+    group: str = ""
+    version: str = "v1"
+    resource: str = ""
+
+    def __str__(self) -> str:
+        """``pods`` or ``deployments.apps``, as messages name it."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionRequest:
+    """One request, in the terms of ``admission.k8s.io/v1`` AdmissionRequest.
+
+    ``object`` and ``old_object`` are decoded JSON whose numbers kept their text
+    (``int`` and ``float`` never appear where a quantity may stand).
+    """
+
+    uid: str = ""
+    kind: GroupVersionKind
+    resource: GroupVersionResource
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    operation: Operation
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    object: Mapping[str, Any] | None = None
+    old_object: Mapping[str, Any] | None = None
+    dry_run: bool = False
+    user_info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def display_name(self) -> str:
+        """The name that messages use: request, object, generateName, or ``Unknown``."""
+        metadata = (self.object or {}).get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        names = (self.name, metadata.get("name"), metadata.get("generateName"))
+        return next((n for n in names if isinstance(n, str) and n), "Unknown")
