@@ -1,0 +1,9 @@
+"""How Django knows this app."""
+
+from django.apps import AppConfig
+
+
+class AdmissionConfig(AppConfig):
+    """The admission app."""
+
+    name = "admission"
