@@ -1,0 +1,1 @@
+"""Manifests: text to values to models and back. The only place for files of policies."""

@@ -1,0 +1,187 @@
+"""The shape of each kind: which fields there are and of which type; meaning is the engine's."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from policies.engine.quantity import Quantity, QuantityError
+from policies.engine.wire import RawNumber
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Finding = tuple[str, str, str]  # field, message, hint
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What may stand at a place; ``word`` names it in messages."""
+
+    word: str
+    fields: Mapping[str, Shape] | None = None
+    entries: Shape | None = None
+    values: Shape | None = None
+
+
+ANYTHING = Shape("anything")
+TEXT = Shape("text")
+SWITCH = Shape("true or false")
+INTEGER = Shape("a whole number")
+QUANTITY = Shape("a quantity")
+TEXTS = Shape("a map of texts", values=TEXT)
+QUANTITIES = Shape("a map of quantities", values=QUANTITY)
+
+
+def _fields(**fields: Shape) -> Shape:
+    return Shape("a map", fields=fields)
+
+
+def _list(entries: Shape) -> Shape:
+    return Shape("a list", entries=entries)
+
+
+_SERVER_FIELDS = (
+    "uid resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds"
+    " managedFields ownerReferences finalizers selfLink clusterName"
+).split()
+METADATA = _fields(
+    name=TEXT,
+    generateName=TEXT,
+    namespace=TEXT,
+    labels=TEXTS,
+    annotations=TEXTS,
+    **dict.fromkeys(_SERVER_FIELDS, ANYTHING),
+)
+SCOPE_EXPRESSIONS = _list(_fields(scopeName=TEXT, operator=TEXT, values=_list(TEXT)))
+SELECTOR = _fields(
+    matchLabels=TEXTS,
+    matchExpressions=_list(_fields(key=TEXT, operator=TEXT, values=_list(TEXT))),
+)
+_AMOUNTS = (
+    "max min default defaultRequest defaultRequests maxLimitRequestRatio limitRequestRatio"
+).split()
+_ACTION = _fields(reject=SWITCH, updatedLabels=TEXTS, updatedAnnotations=TEXTS)
+_RULE = _fields(
+    policyPredicate=_fields(labelSelector=SELECTOR, annotationSelector=SELECTOR),
+    policyAction=_ACTION,
+    PolicyAction=_ACTION,
+)
+LIMITED_RESOURCES = _list(
+    _fields(apiGroup=TEXT, resource=TEXT, matchContains=_list(TEXT), matchScopes=SCOPE_EXPRESSIONS)
+)
+
+
+def _object(**fields: Shape) -> Shape:
+    return _fields(apiVersion=TEXT, kind=TEXT, metadata=METADATA, status=ANYTHING, **fields)
+
+
+KINDS: Mapping[str, Shape] = {
+    "Namespace": _object(spec=ANYTHING),
+    "LimitRange": _object(
+        spec=_fields(limits=_list(_fields(type=TEXT, **dict.fromkeys(_AMOUNTS, QUANTITIES))))
+    ),
+    "ResourceQuota": _object(
+        spec=_fields(
+            hard=QUANTITIES,
+            scopes=_list(TEXT),
+            scopeSelector=_fields(matchExpressions=SCOPE_EXPRESSIONS),
+        )
+    ),
+    "MetadataPolicy": _object(spec=_fields(rules=_list(_RULE))),
+    "PriorityClass": _object(
+        value=INTEGER, globalDefault=SWITCH, description=TEXT, preemptionPolicy=TEXT
+    ),
+}
+QUOTA_CONFIGURATION = _fields(apiVersion=TEXT, kind=TEXT, limitedResources=LIMITED_RESOURCES)
+
+
+def shape_findings(value: Any, shape: Shape, path: str = "") -> Iterator[Finding]:
+    """Every place where a value has not the shape; ``null`` fits everywhere, as in Kubernetes."""
+    if value is None or shape is ANYTHING:
+        return
+    if shape.fields is not None:
+        yield from _field_findings(value, shape, path)
+    elif shape.entries is not None:
+        yield from _entry_findings(value, shape, path)
+    elif shape.values is not None:
+        yield from _value_findings(value, shape, path)
+    else:
+        yield from _leaf_findings(value, shape, path)
+
+
+def _field_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
+    if not isinstance(value, dict):
+        yield _wrong_type(value, shape, path)
+        return
+    fields = shape.fields or {}
+    for name, item in value.items():
+        here = f"{path}.{name}" if path else name
+        if name in fields:
+            yield from shape_findings(item, fields[name], here)
+        else:
+            near = difflib.get_close_matches(name, fields, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(fields)}"
+            yield here, f'unknown field "{name}"', hint
+
+
+def _entry_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
+    if not isinstance(value, list) or shape.entries is None:
+        yield _wrong_type(value, shape, path)
+        return
+    for index, item in enumerate(value):
+        yield from shape_findings(item, shape.entries, f"{path}[{index}]")
+
+
+def _value_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
+    if not isinstance(value, dict) or shape.values is None:
+        yield _wrong_type(value, shape, path)
+        return
+    for key, item in value.items():
+        yield from shape_findings(item, shape.values, f"{path}[{key}]")
+
+
+def _leaf_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
+    if shape is QUANTITY:
+        yield from _quantity_findings(value, path)
+    elif not _fits(value, shape):
+        yield _wrong_type(value, shape, path)
+
+
+def _fits(value: Any, shape: Shape) -> bool:
+    if shape is SWITCH:
+        return isinstance(value, bool)
+    if shape is INTEGER:
+        return isinstance(value, RawNumber) and value.lstrip("-").isdecimal()
+    return isinstance(value, str) and not isinstance(value, RawNumber)
+
+
+def _quantity_findings(value: Any, path: str) -> Iterator[Finding]:
+    try:
+        quantity = Quantity.parse_json(value)
+    except QuantityError as error:
+        yield path, str(error), 'write it like "500m", "2" or "1Gi"'
+        return
+    if quantity.is_infinite:
+        yield path, "an amount beyond all bounds", "exponents go to 60"
+
+
+def _wrong_type(value: Any, shape: Shape, path: str) -> Finding:
+    return path, f"must be {shape.word}, not {_name(value)}", _instead(value, shape)
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, RawNumber):
+        return f"the number {value}"
+    return {dict: "a map", list: "a list"}.get(type(value), "text")
+
+
+def _instead(value: Any, shape: Shape) -> str:
+    if shape is TEXT and not isinstance(value, dict | list):
+        return "put it in quotes: an unquoted yes, no, on, off or number is no text"
+    if shape.entries is not None:
+        return "begin each entry with a dash"
+    return ""
