@@ -70,9 +70,9 @@ class _Parser:
         return self._tokens[self._at] if self._at < len(self._tokens) else _END
 
     def _take(self) -> str:
-        token = self._peek()
+        word = self._peek()
         self._at += 1
-        return token
+        return word
 
     def parse(self) -> Selector:
         found: list[Requirement] = []
@@ -84,11 +84,11 @@ class _Parser:
             )
         while True:
             found.append(self._named_requirement())
-            token = self._take()
-            if token == _END:
+            word = self._take()
+            if word == _END:
                 return Selector.of(found)
-            if token != ",":
-                raise SelectorError(f"found '{token}', expected: ',' or 'end of string'")
+            if word != ",":
+                raise SelectorError(f"found '{word}', expected: ',' or 'end of string'")
             if not _starts_requirement(self._peek()):
                 raise SelectorError(f"found '{self._peek()}', expected: identifier after ','")
 
@@ -114,35 +114,35 @@ class _Parser:
         return build_requirement(key, operator, self._values() if listed else self._value())
 
     def _identifier(self) -> str:
-        token = self._take()
-        if token == _END or token in _SYMBOLS:
-            raise SelectorError(f"found '{token}', expected: identifier")
-        return token
+        word = self._take()
+        if word == _END or word in _SYMBOLS:
+            raise SelectorError(f"found '{word}', expected: identifier")
+        return word
 
     def _operator(self) -> SelectorOperator:
-        token = self._take()
-        if token not in _OPERATORS:
+        word = self._take()
+        if word not in _OPERATORS:
             expected = ", ".join(operator.value for operator in _OPERATORS.values())
-            raise SelectorError(f"found '{token}', expected: {expected}")
-        return _OPERATORS[token]
+            raise SelectorError(f"found '{word}', expected: {expected}")
+        return _OPERATORS[word]
 
     def _value(self) -> list[str]:
         return [""] if self._peek() in (_END, ",") else [self._identifier()]
 
     def _values(self) -> list[str]:
         """A list in parentheses, where an entry left out is the empty value."""
-        if (token := self._take()) != "(":
-            raise SelectorError(f"found '{token}' expected: '('")
+        if (word := self._take()) != "(":
+            raise SelectorError(f"found '{word}' expected: '('")
         values = {self._entry()}
-        while (token := self._take()) == ",":
+        while (word := self._take()) == ",":
             values.add(self._entry())
-        if token != ")":
-            raise SelectorError(f"found '{token}', expected: ',' or ')'")
+        if word != ")":
+            raise SelectorError(f"found '{word}', expected: ',' or ')'")
         return sorted(values)
 
     def _entry(self) -> str:
         return "" if self._peek() in (",", ")") else self._identifier()
 
 
-def _starts_requirement(token: str) -> bool:
-    return token == "!" or (token != _END and token not in _SYMBOLS)
+def _starts_requirement(word: str) -> bool:
+    return word == "!" or (word != _END and word not in _SYMBOLS)
