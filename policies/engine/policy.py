@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from policies.engine.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +21,31 @@ class Enforcement(StrEnum):
     ENFORCE = "enforce"
     WARN = "warn"
     AUDIT = "audit"
+
+
+ENFORCEMENT_ANNOTATION: Final = "policy.gatehouse.dev/enforcement"
+"""Where a manifest says its enforcement: an annotation, since Kubernetes drops unknown fields."""
+
+
+def decode_enforcement(annotations: object) -> Enforcement:
+    """Read the enforcement from a manifest's ``metadata.annotations``; absent is ``enforce``.
+
+    Raises ``DecodeError`` for a word that is none of the three.
+    """
+    text = annotations.get(ENFORCEMENT_ANNOTATION) if isinstance(annotations, dict) else None
+    if text is None:
+        return Enforcement.ENFORCE
+    if text not in tuple(Enforcement):
+        field = f"metadata.annotations[{ENFORCEMENT_ANNOTATION}]"
+        raise DecodeError(field, f"{field}: must be one of: enforce, warn, audit")
+    return Enforcement(text)
+
+
+def encode_enforcement(enforcement: Enforcement) -> dict[str, str]:
+    """Give the annotation that says so; the default needs none."""
+    if enforcement is Enforcement.ENFORCE:
+        return {}
+    return {ENFORCEMENT_ANNOTATION: enforcement.value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
