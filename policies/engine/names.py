@@ -82,28 +82,28 @@ _STANDARD_QUOTA: Final = (
 
 
 def dns1123_label_errors(text: str) -> list[str]:
-    """What is wrong with a name of a namespace or container."""
+    """Say what is wrong with a name of a namespace or container."""
     return _errors(text, _LABEL, _CHARACTERS.format(_NAME_LENGTH), _LABEL_MESSAGE)
 
 
 def dns1123_subdomain_errors(text: str) -> list[str]:
-    """What is wrong with an object's name."""
+    """Say what is wrong with an object's name."""
     too_long = _CHARACTERS.format(_SUBDOMAIN_LENGTH)
     return _errors(text, _SUBDOMAIN, too_long, _SUBDOMAIN_MESSAGE)
 
 
 def label_value_errors(text: str) -> list[str]:
-    """What is wrong with a label's value."""
+    """Say what is wrong with a label's value."""
     return _errors(text, _VALUE, _BYTES.format(_NAME_LENGTH), _VALUE_MESSAGE)
 
 
 def qualified_name_errors(text: str) -> list[str]:
-    """What is wrong with ``[prefix/]name``: a label key, annotation key or resource name."""
+    """Say what is wrong with ``[prefix/]name``: a label key, annotation key, resource name."""
     return list(_qualified(text) if len(text) <= _SUBDOMAIN_LENGTH else _qualified_anew(text))
 
 
 def labels_errors(labels: Mapping[str, str], path: FieldPath) -> list[FieldError]:
-    """Bad keys and values; every error points at the map itself, as Kubernetes' do."""
+    """List bad keys and values; every error points at the map itself, as Kubernetes' do."""
     errors: list[FieldError] = []
     for key in sorted(labels):
         value = labels[key]
@@ -115,7 +115,7 @@ def labels_errors(labels: Mapping[str, str], path: FieldPath) -> list[FieldError
 def annotations_errors(
     annotations: Mapping[str, str], path: FieldPath, *, size: int = MAX_ANNOTATIONS
 ) -> list[FieldError]:
-    """Bad keys (capitals are fine), and more bytes of keys and values than ``size``."""
+    """List bad keys (capitals are fine), and too many bytes of keys and values."""
     errors = [
         _invalid(path, key, text)
         for key in sorted(annotations)
@@ -128,7 +128,7 @@ def annotations_errors(
 
 
 def annotations_size(annotations: Mapping[str, str]) -> int:
-    """Bytes of all keys and values together."""
+    """Count the bytes of all keys and values together."""
     return sum(_size(key) + _size(value) for key, value in annotations.items())
 
 
@@ -175,19 +175,19 @@ def is_integer_resource(name: str) -> bool:
 
 
 def _size(text: str) -> int:
-    """Length in bytes; a lone surrogate, which JSON can spell, counts as its replacement."""
+    """Count bytes; a lone surrogate, which JSON can spell, takes three like its replacement."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _errors(text: str, pattern: re.Pattern[str], too_long: str, message: str) -> list[str]:
-    """Length first, then shape; the bound is named by the text ``too_long``."""
+    """Check length, then shape; the bound is named by the text ``too_long``."""
     bound = _SUBDOMAIN_LENGTH if pattern is _SUBDOMAIN else _NAME_LENGTH
     errors = [too_long] if _size(text) > bound else []
     return errors if pattern.fullmatch(text) else [*errors, message]
 
 
 def _qualified_anew(text: str) -> tuple[str, ...]:
-    """The check behind qualified_name_errors."""
+    """Do the work of qualified_name_errors."""
     parts = text.split("/", _MAX_PARTS)
     if len(parts) > _MAX_PARTS:
         return (_TWO_SLASHES_MESSAGE,)
@@ -206,7 +206,7 @@ _qualified = lru_cache(maxsize=4096)(_qualified_anew)
 
 
 def _prefix_errors(prefixes: list[str]) -> list[str]:
-    """What is wrong with the part before the slash, if there is one."""
+    """Check the part before the slash, if there is one."""
     if prefixes == [""]:
         return [_EMPTY]
     return [error for prefix in prefixes for error in dns1123_subdomain_errors(prefix)]

@@ -53,7 +53,7 @@ _JSON_SPACE: Final = (
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; ``detail`` is FORMAT, NUMERIC or SUFFIX, as Kubernetes says it."""
+    """A text that is no quantity; ``detail`` is FORMAT, NUMERIC or SUFFIX."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -96,7 +96,7 @@ class Quantity:
 
     @classmethod
     def from_int(cls, number: int, fmt: str = DECIMAL_SI) -> Quantity:
-        """A whole number, in the given format."""
+        """Make a quantity of a whole number, in the given format."""
         return cls(_bounded(number * _NANO), fmt)
 
     @property
@@ -115,25 +115,25 @@ class Quantity:
         return (self.nano > 0) - (self.nano < 0)
 
     def ceil(self) -> int:
-        """The value rounded away from zero to a whole number (Go's ``Value()``), never wrapping."""
+        """Round away from zero to a whole number (Go's ``Value()``, but it never wraps)."""
         return _away(self.nano, _NANO)
 
     def ceil_milli(self) -> int:
-        """The value in thousandths, rounded away from zero (Go's ``MilliValue()``)."""
+        """Round away from zero to a number of thousandths (Go's ``MilliValue()``)."""
         return _away(self.nano, _MILLI)
 
     def round_up_milli(self) -> Quantity:
-        """The value rounded away from zero to thousandths, as API defaulting does on decoding."""
+        """Round away from zero to thousandths, as API defaulting does on decoding."""
         if self.nano % _MILLI == 0:
             return self
         return Quantity(_away(self.nano, _MILLI) * _MILLI, self.format)
 
     def stored(self) -> Quantity:
-        """The quantity as it is read back after storage, where only its text survives."""
+        """Return it as it is read back after storage, where only its text survives."""
         return Quantity.parse(str(self))
 
     def canonical(self) -> str:
-        """The canonical text, whatever the input looked like."""
+        """Write the canonical text, whatever the input looked like."""
         if self.nano == 0:
             return "0"
         if self.format == BINARY_SI:
@@ -176,7 +176,7 @@ NULL: Final = Quantity(0, "")
 
 
 def _parse(text: str) -> Quantity:
-    """The parser proper: shape, suffix, value, and whether the input text is kept."""
+    """Read shape, suffix and value, and see whether the input text is kept."""
     shape = _SHAPE.fullmatch(text) if text else None
     if shape is None:
         raise QuantityError(FORMAT)
@@ -199,7 +199,7 @@ _parse_cached = lru_cache(maxsize=16384)(_parse)
 
 
 def _interpret(suffix: str) -> tuple[int, str]:
-    """The power (of ten, or of two for BinarySI) and the format that a suffix stands for."""
+    """Find the power (of ten, or of two for BinarySI) and format of a suffix."""
     if suffix in _DECIMAL:
         return _DECIMAL[suffix], DECIMAL_SI
     if suffix in _BINARY:
@@ -233,7 +233,7 @@ def _is_kept(fmt: str, power: int, whole: str, fraction: str) -> bool:
 
 
 def _read_decimal(whole: str, fraction: str, power: int) -> int:
-    """Nanos, rounded up, of digits times a power of ten; at most 10^61, however written."""
+    """Read digits times a power of ten as nanos, rounded up; at most 10^61."""
     digits = (whole + fraction).lstrip("0")
     exponent = power - len(fraction)
     magnitude = len(digits) + exponent
@@ -245,12 +245,12 @@ def _read_decimal(whole: str, fraction: str, power: int) -> int:
     if places <= 0:
         return 1
     if places >= len(digits):
-        return int(digits) * 10 ** (places - len(digits))
+        return int(digits) * _power_of_ten(places - len(digits))
     return int(digits[:places]) + bool(digits[places:].strip("0"))
 
 
 def _read_binary(whole: str, fraction: str, power: int) -> int:
-    """Nanos, rounded up, of digits times a power of two; capped at 2^63-1 whole ones.
+    """Read digits times a power of two as nanos, rounded up; capped at 2^63-1.
 
     After 80 places of the fraction only "more than nothing" can matter (2^60 has 60 of them).
     """
@@ -258,29 +258,34 @@ def _read_binary(whole: str, fraction: str, power: int) -> int:
         return _LARGEST_BINARY
     places, rest = fraction[:_BINARY_PLACES], fraction[_BINARY_PLACES:]
     scaled = (int(whole + places or "0") << power) * _NANO
-    nano, remainder = divmod(scaled, 10 ** len(places))
+    nano, remainder = divmod(scaled, _power_of_ten(len(places)))
     return min(nano + bool(remainder or rest.strip("0")), _LARGEST_BINARY)
 
 
+def _power_of_ten(exponent: int) -> int:
+    power: int = 10**exponent  # typed, because an int to an unknown power might be a fraction
+    return power
+
+
 def _bounded(nano: int) -> int:
-    """The value, or infinity where it is beyond."""
+    """Return the value, or infinity where it is beyond."""
     return max(-_INFINITE, min(nano, _INFINITE))
 
 
 def _sum(a: int, b: int) -> int:
-    """The exact sum; infinity absorbs, and opposite infinities cancel."""
+    """Add exactly; infinity absorbs, and opposite infinities cancel."""
     if -_INFINITE < a < _INFINITE:
         return _bounded(a + b) if -_INFINITE < b < _INFINITE else b
     return 0 if a == -b else a
 
 
 def _away(nano: int, unit: int) -> int:
-    """Nanos in whole units, rounded away from zero."""
+    """Count nanos in whole units, rounded away from zero."""
     return -(-nano // unit) if nano > 0 else nano // unit
 
 
 def _render_decimal(nano: int, *, exponent: bool) -> str:
-    """Digits and a power of ten that is a multiple of three; beyond E there is only ``e21``."""
+    """Write digits and a power of ten divisible by three; beyond E as ``e21``."""
     text = str(nano)
     digits = text.rstrip("0")
     power = _DECIMAL["n"] + len(text) - len(digits)
@@ -292,7 +297,7 @@ def _render_decimal(nano: int, *, exponent: bool) -> str:
 
 
 def _render_binary(nano: int) -> str:
-    """Whole numbers from 1024 on with a binary suffix; everything else as DecimalSI."""
+    """Write whole numbers from 1024 on with a binary suffix, others as DecimalSI."""
     number, remainder = divmod(abs(nano), _NANO)
     if remainder or number < _KIBI:
         return _render_decimal(nano, exponent=False)
@@ -304,7 +309,7 @@ def _render_binary(nano: int) -> str:
 
 
 def _render_huge(sign: str, digits: str, exponent: int) -> str | None:
-    """The canonical text of an infinite input, from its digits alone; None for a very long one."""
+    """Write an infinite input canonically, from its digits alone; None if very long."""
     significant = digits.strip("0")
     if len(significant) > _CACHED_LENGTH:
         return None

@@ -23,12 +23,12 @@ def parse(texts: Mapping[str, object]) -> dict[str, Quantity]:
 
 
 def to_json(resources: ResourceList) -> dict[str, str]:
-    """The list as JSON: each quantity as the text that Kubernetes prints, names in byte order."""
+    """Write it as JSON: each quantity as Kubernetes prints it, names in byte order."""
     return {name: str(resources[name]) for name in sorted(resources)}
 
 
 def add(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
-    """Sums by name; a name in one list only keeps its amount."""
+    """Add by name; a name in one list only keeps its amount."""
     total = dict(a)
     for name, quantity in b.items():
         total[name] = total[name] + quantity if name in total else quantity
@@ -36,7 +36,7 @@ def add(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
 
 
 def subtract(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
-    """Differences by name; a name in ``b`` only turns negative."""
+    """Subtract by name; a name in ``b`` only turns negative."""
     rest = dict(a)
     for name, quantity in b.items():
         rest[name] = rest[name] - quantity if name in rest else -quantity
@@ -44,14 +44,14 @@ def subtract(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
 
 
 def subtract_with_non_negative_result(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
-    """Differences by name, zero where they would be negative; names of ``b`` only are zero."""
+    """Subtract by name, down to zero at most; names of ``b`` only are zero."""
     return {
         name: quantity if quantity.nano > 0 else ZERO for name, quantity in subtract(a, b).items()
     }
 
 
 def max_of(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
-    """The larger amount by name; of two equal ones that of ``b``."""
+    """Take the larger amount by name; of two equal ones that of ``b``."""
     largest = dict(a)
     for name, quantity in b.items():
         if name not in largest or largest[name] <= quantity:
@@ -60,22 +60,22 @@ def max_of(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
 
 
 def mask(resources: ResourceList, names: Collection[str]) -> dict[str, Quantity]:
-    """Only the entries whose name is among ``names``."""
+    """Keep only the entries whose name is among ``names``."""
     return {name: quantity for name, quantity in resources.items() if name in names}
 
 
 def round_up(resources: ResourceList) -> dict[str, Quantity]:
-    """Every quantity rounded away from zero to thousandths, as API defaulting does."""
+    """Round every quantity away from zero to thousandths, as API defaulting does."""
     return {name: quantity.round_up_milli() for name, quantity in resources.items()}
 
 
 def stored(resources: ResourceList) -> dict[str, Quantity]:
-    """Every quantity as read back after storage."""
+    """Return every quantity as read back after storage."""
     return {name: quantity.stored() for name, quantity in resources.items()}
 
 
 def equals(a: ResourceList, b: ResourceList) -> bool:
-    """Same names and same values, whatever the formats."""
+    """Compare names and values, whatever the formats."""
     return dict(a) == dict(b)
 
 
@@ -94,12 +94,12 @@ def is_zero(resources: ResourceList) -> bool:
 
 
 def negative_names(resources: ResourceList) -> list[str]:
-    """The sorted names whose amount is below zero (upstream's ``IsNegative``)."""
+    """List the names whose amount is below zero (upstream's ``IsNegative``)."""
     return sorted(name for name, quantity in resources.items() if quantity.nano < 0)
 
 
 def remove_zeros(resources: ResourceList) -> dict[str, Quantity]:
-    """The list without its zero entries."""
+    """Drop the zero entries."""
     return {name: quantity for name, quantity in resources.items() if quantity.nano}
 
 
@@ -109,10 +109,10 @@ def contains_prefix(prefixes: Iterable[str], name: str) -> bool:
 
 
 def intersection(a: Iterable[str], b: Iterable[str]) -> list[str]:
-    """The sorted names that both have."""
+    """List the names that both have, sorted."""
     return sorted(set(a) & set(b))
 
 
 def difference(a: Iterable[str], b: Iterable[str]) -> list[str]:
-    """The sorted names of ``a`` that ``b`` lacks."""
+    """List the names of ``a`` that ``b`` lacks, sorted."""
     return sorted(set(a) - set(b))
