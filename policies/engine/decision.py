@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ class Violation:
     message: str
     policy: PolicyRef | None = None
     rule: int | None = None
-    numbers: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ class Step:
     policy: PolicyRef | None = None
     rule: int | None = None
     detail: str = ""
-    numbers: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,4 +111,4 @@ class Decision:
     warnings: tuple[str, ...] = ()
     charges: tuple[Charge, ...] = ()
     object: Mapping[str, Any] | None = None
-    used: Mapping[str, ResourceList] = field(default_factory=dict)
+    used: Mapping[str, ResourceList] = dataclasses.field(default_factory=dict)

@@ -73,8 +73,8 @@ class LabelSelector:
     @classmethod
     def decode(cls, raw: object, path: str) -> Self:
         """Read the JSON form; raises ``DecodeError`` (with the path) on a wrong type."""
-        shape = _expect(raw, dict, path, "LabelSelector")
-        entries = _expect(shape.get("matchExpressions"), list, f"{path}.matchExpressions", "[]")
+        shape = expect(raw, dict, path, "LabelSelector")
+        entries = expect(shape.get("matchExpressions"), list, f"{path}.matchExpressions", "[]")
         return cls(
             match_labels=decode_string_map(shape.get("matchLabels"), f"{path}.matchLabels"),
             match_expressions=tuple(
@@ -108,7 +108,7 @@ def _json_type(value: object) -> str:
     return next((name for kind, name in _TYPE_NAMES if isinstance(value, kind)), "number")
 
 
-def _expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
+def expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
     """The value if it is of the type; ``null`` is that type's empty value, as in Go."""
     if raw is None:
         return kind()
@@ -122,23 +122,23 @@ def _expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
 
 def decode_string_map(raw: object, path: str) -> dict[str, str]:
     """A map of strings; ``null`` is empty. Raises ``DecodeError``."""
-    shape = _expect(raw, dict, path, "map[string]string")
-    return {key: _expect(value, str, f"{path}.{key}", "string") for key, value in shape.items()}
+    shape = expect(raw, dict, path, "map[string]string")
+    return {key: expect(value, str, f"{path}.{key}", "string") for key, value in shape.items()}
 
 
 def decode_string_list(raw: object, path: str) -> tuple[str, ...]:
     """A list of strings; ``null`` is empty. Raises ``DecodeError``."""
     return tuple(
-        _expect(value, str, f"{path}[{index}]", "string")
-        for index, value in enumerate(_expect(raw, list, path, "[]string"))
+        expect(value, str, f"{path}[{index}]", "string")
+        for index, value in enumerate(expect(raw, list, path, "[]string"))
     )
 
 
 def _decode_entry(raw: object, path: str) -> LabelSelectorRequirement:
-    shape = _expect(raw, dict, path, "LabelSelectorRequirement")
+    shape = expect(raw, dict, path, "LabelSelectorRequirement")
     return LabelSelectorRequirement(
-        key=_expect(shape.get("key"), str, f"{path}.key", "string"),
-        operator=_expect(shape.get("operator"), str, f"{path}.operator", "LabelSelectorOperator"),
+        key=expect(shape.get("key"), str, f"{path}.key", "string"),
+        operator=expect(shape.get("operator"), str, f"{path}.operator", "LabelSelectorOperator"),
         values=decode_string_list(shape.get("values"), f"{path}.values"),
     )
 

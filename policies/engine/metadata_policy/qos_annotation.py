@@ -1,0 +1,61 @@
+"""The QoS annotation: every pod says its class, whatever its author wrote there.
+
+Source: the seed's QoS controller with the resolutions of the semantics reference, section 4.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from policies.engine.decision import Outcome, Step
+from policies.engine.metadata_policy.definition import QOS_ANNOTATION
+from policies.engine.metadata_policy.rules import is_being_deleted
+from policies.engine.metadata_policy.updates import set_metadata
+from policies.engine.pod import qos_class
+from policies.engine.request import AdmissionRequest, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.engine.patch import PatchOperation
+
+_NAME = "QOSAnnotation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QOSResult:
+    """The pod with its class; ``qos`` is empty when the request is none of ours."""
+
+    object: Mapping[str, Any]
+    qos: str = ""
+    operations: tuple[PatchOperation, ...] = ()
+    step: Step
+
+
+def annotate_qos(request: AdmissionRequest, obj: Mapping[str, Any]) -> QOSResult:
+    """Set the annotation on a pod that is created or updated.
+
+    The class comes from the spec as it stands after LimitRange defaults; a pod that exists
+    keeps the class it was created with, so on update the old object says it.
+    """
+    if why := _reason_skipped(request):
+        return QOSResult(object=obj, step=Step(name=_NAME, outcome=Outcome.SKIPPED, detail=why))
+    update = request.operation is Operation.UPDATE and request.old_object is not None
+    qos = str(qos_class(request.old_object if update and request.old_object else obj))
+    changed, operations = set_metadata(obj, {"annotations": {QOS_ANNOTATION: qos}})
+    outcome = Outcome.CHANGED if operations else Outcome.UNCHANGED
+    return QOSResult(
+        object=changed,
+        qos=qos,
+        operations=operations,
+        step=Step(name=_NAME, outcome=outcome, detail=f"{QOS_ANNOTATION}={qos}"),
+    )
+
+
+def _reason_skipped(request: AdmissionRequest) -> str:
+    if str(request.resource) != "pods" or request.sub_resource:
+        return "only pods carry a QoS class"
+    if request.operation not in (Operation.CREATE, Operation.UPDATE):
+        return f"{request.operation} sets no annotation"
+    return "the pod is being deleted" if is_being_deleted(request) else ""

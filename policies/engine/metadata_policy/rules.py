@@ -1,0 +1,318 @@
+"""Rules at work: which match an object, whether one rejects it, what the others set on it.
+
+All predicates are asked about one snapshot, so that no rule sees what another one did.
+Source: the seed's design with the resolutions of the semantics reference, section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.engine.decision import Outcome, Reason, Step, Violation
+from policies.engine.errors import DecodeError
+from policies.engine.metadata_policy.updates import Update, collect_updates, set_metadata
+from policies.engine.names import MAX_ANNOTATIONS, annotations_size
+from policies.engine.policy import Enforcement, MetadataPolicy, MetadataPolicyRule
+from policies.engine.request import AdmissionRequest, Operation
+from policies.engine.selector.label_selector import decode_string_map
+
+if TYPE_CHECKING:
+    from policies.engine.patch import PatchOperation
+
+_OWN_KINDS: Final = frozenset({"limitranges", "resourcequotas", "metadatapolicies"})
+_EXCLUDED: Final = _OWN_KINDS | {
+    "events",
+    "leases",
+    "endpoints",
+    "endpointslices",
+    "namespaces",
+    "tokenreviews",
+    "selfsubjectreviews",
+    "selfsubjectrulesreviews",
+    "subjectaccessreviews",
+    "selfsubjectaccessreviews",
+    "localsubjectaccessreviews",
+}
+_SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+_TOO_LONG: Final = f"metadata.annotations: Too long: may not be more than {MAX_ANNOTATIONS} bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The labels and annotations that all predicates are asked about."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any] | None) -> Snapshot:
+        """Take it from an object; raises ``DecodeError`` where these are not maps of strings."""
+        metadata = (obj or {}).get("metadata") or {}
+        if not isinstance(metadata, Mapping):
+            raise DecodeError(
+                "metadata",
+                "json: cannot unmarshal value into Go struct field .metadata of type ObjectMeta",
+            )
+        return cls(
+            labels=decode_string_map(metadata.get("labels"), "metadata.labels"),
+            annotations=decode_string_map(metadata.get("annotations"), "metadata.annotations"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataResult:
+    """What the rules made of an object; ``object`` is the one given if nothing was set."""
+
+    object: Mapping[str, Any]
+    violations: tuple[Violation, ...] = ()
+    observed: tuple[Violation, ...] = ()
+    operations: tuple[PatchOperation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A rule that matched, with its place in the canonical order."""
+
+    policy: MetadataPolicy
+    index: int
+    rule: MetadataPolicyRule
+
+    @property
+    def text(self) -> str:
+        return f"MetadataPolicy {self.policy.namespace}/{self.policy.name} rule {self.index}"
+
+
+def reason_not_applicable(request: AdmissionRequest) -> str:
+    """Why metadata policies leave this request alone; empty when they do not."""
+    if request.operation not in (Operation.CREATE, Operation.UPDATE):
+        return f"metadata policies do not judge {request.operation}"
+    if request.sub_resource:
+        return f"metadata policies do not judge the subresource {request.sub_resource}"
+    if not request.namespace or request.resource.resource in _EXCLUDED:
+        return f"metadata policies do not judge {request.resource}"
+    if request.namespace in _SYSTEM_NAMESPACES:
+        return f"metadata policies leave the namespace {request.namespace} alone"
+    return "the object is being deleted" if is_being_deleted(request) else ""
+
+
+def is_being_deleted(request: AdmissionRequest) -> bool:
+    """Whether the stored object waits for its finalizers, which no policy may hold up."""
+    metadata = (request.old_object or {}).get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("deletionTimestamp"))
+
+
+def apply(
+    request: AdmissionRequest,
+    policies: tuple[MetadataPolicy, ...],
+    snapshot: Snapshot,
+    obj: Mapping[str, Any],
+) -> MetadataResult:
+    """Judge and mutate: any enforced reject refuses, and then nothing at all is set.
+
+    ``obj`` is what updates are applied to; ``snapshot`` is what predicates see.
+    """
+    matches, steps = _ask(policies, snapshot)
+    rejects = [match for match in matches if match.rule.policy_action.reject]
+    rejects, ratcheted = _ratchet(request, rejects)
+    violations, observed, warnings = _verdicts(rejects)
+    setters = [match for match in matches if not match.rule.policy_action.reject]
+    steps += ratcheted + _reject_steps(rejects)
+    result = _set_all(obj, [] if violations else setters)
+    idle = setters if violations else [match for match in setters if not _is_enforced(match)]
+    return MetadataResult(
+        object=result.object,
+        violations=violations + result.violations,
+        observed=observed,
+        operations=result.operations,
+        warnings=(*warnings, *result.warnings, *_idle_warnings(idle)),
+        steps=_in_order([*steps, *result.steps, *_idle_steps(idle)]),
+    )
+
+
+def recheck(
+    request: AdmissionRequest, policies: tuple[MetadataPolicy, ...], obj: Mapping[str, Any]
+) -> MetadataResult:
+    """Ask the rejects of ``strict`` policies once more about the object as it will be stored."""
+    strict = tuple(policy for policy in policies if policy.strict)
+    matches, steps = _ask(strict, Snapshot.of(obj))
+    rejects = [match for match in matches if match.rule.policy_action.reject]
+    rejects, ratcheted = _ratchet(request, rejects)
+    violations, observed, warnings = _verdicts(rejects)
+    return MetadataResult(
+        object=obj,
+        violations=violations,
+        observed=observed,
+        warnings=warnings,
+        steps=_in_order(steps + ratcheted + _reject_steps(rejects)),
+    )
+
+
+def _ask(
+    policies: tuple[MetadataPolicy, ...], snapshot: Snapshot
+) -> tuple[list[_Match], list[Step]]:
+    """Every rule of every policy in canonical order: those that match, and steps of the others."""
+    matches: list[_Match] = []
+    steps: list[Step] = []
+    for policy in sorted(policies, key=lambda policy: policy.name.encode("utf-8", "surrogatepass")):
+        for index, rule in enumerate(policy.rules):
+            match = _Match(policy, index, rule)
+            if matches_rule(rule, snapshot):
+                matches.append(match)
+            else:
+                steps.append(_step(match, Outcome.NOT_MATCHED, ""))
+    return matches, steps
+
+
+def matches_rule(rule: MetadataPolicyRule, snapshot: Snapshot) -> bool:
+    """Whether all criteria of a rule's predicate hold; an absent one always does."""
+    labels = rule.policy_predicate.label_selector
+    annotations = rule.policy_predicate.annotation_selector
+    return (labels is None or labels.matches(snapshot.labels)) and (
+        annotations is None or annotations.matches(snapshot.annotations)
+    )
+
+
+def _ratchet(request: AdmissionRequest, rejects: list[_Match]) -> tuple[list[_Match], list[Step]]:
+    """Let go of rejects that the stored object met already, where the policy says so."""
+    if request.operation is not Operation.UPDATE or not any(m.policy.ratchet for m in rejects):
+        return rejects, []
+    old = Snapshot.of(request.old_object)
+    kept, steps = [], []
+    for match in rejects:
+        if match.policy.ratchet and matches_rule(match.rule, old):
+            steps.append(_step(match, Outcome.PASSED, "the stored object matched already"))
+        else:
+            kept.append(match)
+    return kept, steps
+
+
+def _verdicts(
+    rejects: list[_Match],
+) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
+    found = [(match, _violation(match)) for match in rejects]
+    return (
+        tuple(violation for match, violation in found if _is_enforced(match)),
+        tuple(violation for match, violation in found if not _is_enforced(match)),
+        tuple(
+            violation.message
+            for match, violation in found
+            if match.policy.enforcement is Enforcement.WARN
+        ),
+    )
+
+
+def _is_enforced(match: _Match) -> bool:
+    return match.policy.enforcement is Enforcement.ENFORCE
+
+
+def _violation(match: _Match) -> Violation:
+    return Violation(
+        reason=Reason.REJECTED_BY_RULE,
+        field="metadata",
+        message=f"rejected by {match.text}",
+        policy=match.policy.ref,
+        rule=match.index,
+    )
+
+
+def _step(match: _Match, outcome: Outcome, detail: str) -> Step:
+    return Step(
+        name="MetadataPolicy",
+        outcome=outcome,
+        policy=match.policy.ref,
+        rule=match.index,
+        detail=detail,
+    )
+
+
+def _reject_steps(rejects: list[_Match]) -> list[Step]:
+    return [_step(match, Outcome.VIOLATED, _mode(match, "rejected")) for match in rejects]
+
+
+def _mode(match: _Match, text: str) -> str:
+    return text if _is_enforced(match) else f"{text} (only {match.policy.enforcement})"
+
+
+def _idle_steps(idle: list[_Match]) -> list[Step]:
+    """Steps of rules that matched and set nothing: their mode, or another rule's reject."""
+    return [
+        _step(
+            match,
+            Outcome.UNCHANGED,
+            _mode(match, "nothing set" if _is_enforced(match) else "would set its updates"),
+        )
+        for match in idle
+    ]
+
+
+def _idle_warnings(idle: list[_Match]) -> list[str]:
+    return [
+        f"{match.text} would set labels or annotations (enforcement: warn)"
+        for match in idle
+        if match.policy.enforcement is Enforcement.WARN
+        and (
+            match.rule.policy_action.updated_labels or match.rule.policy_action.updated_annotations
+        )
+    ]
+
+
+def _in_order(steps: list[Step]) -> tuple[Step, ...]:
+    return tuple(
+        sorted(steps, key=lambda step: (step.policy.name if step.policy else "", step.rule or 0))
+    )
+
+
+def _set_all(obj: Mapping[str, Any], setters: list[_Match]) -> MetadataResult:
+    """Set what all matching rules together ask for; the last one in order wins a key."""
+    active = [match for match in setters if _is_enforced(match)]
+    asked = [Update(match.text, match.rule.policy_action) for match in active]
+    labels, annotations, conflicts = collect_updates(asked)
+    changed, operations = set_metadata(obj, {"labels": labels, "annotations": annotations})
+    if changed is not obj and annotations_size(Snapshot.of(changed).annotations) > MAX_ANNOTATIONS:
+        return _too_long(obj, active, conflicts)
+    return MetadataResult(
+        object=changed,
+        operations=operations,
+        warnings=conflicts,
+        steps=tuple(_setter_step(match, obj, changed) for match in active),
+    )
+
+
+def _too_long(
+    obj: Mapping[str, Any], active: list[_Match], warnings: tuple[str, ...]
+) -> MetadataResult:
+    """Refuse what the API server would: more annotations than it stores."""
+    violation = Violation(
+        reason=Reason.ANNOTATIONS_TOO_LONG,
+        field="metadata.annotations",
+        message=_TOO_LONG,
+        policy=active[-1].policy.ref,
+        rule=active[-1].index,
+    )
+    steps = tuple(_step(match, Outcome.VIOLATED, _TOO_LONG) for match in active)
+    return MetadataResult(object=obj, violations=(violation,), steps=steps, warnings=warnings)
+
+
+def _setter_step(match: _Match, before: Mapping[str, Any], after: Mapping[str, Any]) -> Step:
+    """Say which of a rule's keys are new: it set them, or a later rule did so in its place."""
+    old, new = Snapshot.of(before), Snapshot.of(after)
+    action = match.rule.policy_action
+    changed = [
+        f"label {key}" for key in action.updated_labels if _differs(old.labels, new.labels, key)
+    ]
+    changed += [
+        f"annotation {key}"
+        for key in action.updated_annotations
+        if _differs(old.annotations, new.annotations, key)
+    ]
+    if not changed:
+        return _step(match, Outcome.UNCHANGED, "nothing to set")
+    return _step(match, Outcome.CHANGED, f"set {', '.join(changed)}")
+
+
+def _differs(old: Mapping[str, str], new: Mapping[str, str], key: str) -> bool:
+    return old.get(key) != new.get(key)
