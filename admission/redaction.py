@@ -1,0 +1,279 @@
+"""What of a request goes on record: enough to judge it again, no secrets. No database here.
+
+Records must fit PostgreSQL's ``jsonb``: no NUL, no lone surrogate, bounded depth. Those
+characters become ``␛`` and four hexadecimal digits (``␛`` itself too), so that nothing is lost.
+A number whose text is not that of a plain integer becomes ``{"$number": text}``, a text too long
+to keep ``{"$bytes": its length}``; a key that starts with ``$`` has its ``$`` escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.engine.wire import RawNumber
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.engine.request import AdmissionRequest
+
+ESCAPE: Final = "␛"
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff␛]")
+_ESCAPED: Final = re.compile("␛([0-9a-f]{4})")
+_PLAIN_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
+MAX_DEPTH: Final = 48
+MAX_ANNOTATION: Final = 512  # characters; what a selector compares is far shorter
+MAX_TEXT: Final = 16_384
+MAX_ENTRIES: Final = 20_000
+
+Shape = dict[str, Any]
+WHOLE: Final = "whole"
+_AFFINITY = {
+    "requiredDuringSchedulingIgnoredDuringExecution": WHOLE,
+    "preferredDuringSchedulingIgnoredDuringExecution": WHOLE,
+}
+_CONTAINERS = [
+    dict.fromkeys(("name", "image", "resources", "restartPolicy", "resizePolicy"), WHOLE)
+]
+_CONTAINER_STATUSES = [dict.fromkeys(("name", "resources", "allocatedResources"), WHOLE)]
+_METADATA: Shape = {
+    **dict.fromkeys(
+        (
+            "name",
+            "generateName",
+            "namespace",
+            "uid",
+            "labels",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "finalizers",
+            "ownerReferences",
+            "generation",
+            "resourceVersion",
+        ),
+        WHOLE,
+    ),
+    "annotations": "annotations",
+}
+_POD_SPEC: Shape = {
+    **dict.fromkeys(
+        (
+            "resources",
+            "overhead",
+            "priorityClassName",
+            "priority",
+            "preemptionPolicy",
+            "activeDeadlineSeconds",
+            "schedulerName",
+            "restartPolicy",
+            "nodeName",
+            "runtimeClassName",
+            "os",
+            "resourceClaims",
+        ),
+        WHOLE,
+    ),
+    "containers": _CONTAINERS,
+    "initContainers": _CONTAINERS,
+    "ephemeralContainers": _CONTAINERS,
+    "affinity": {"podAffinity": _AFFINITY, "podAntiAffinity": _AFFINITY},
+}
+_POD_STATUS: Shape = {
+    **dict.fromkeys(("phase", "qosClass", "resize", "resources", "allocatedResources"), WHOLE),
+    "conditions": [dict.fromkeys(("type", "status", "reason"), WHOLE)],
+    "containerStatuses": _CONTAINER_STATUSES,
+    "initContainerStatuses": _CONTAINER_STATUSES,
+    "ephemeralContainerStatuses": _CONTAINER_STATUSES,
+}
+_TEMPLATE: Shape = {"metadata": _METADATA, "spec": _POD_SPEC}
+_WORKLOAD: Shape = {
+    **dict.fromkeys(("replicas", "parallelism", "completions", "selector"), WHOLE),
+    "template": _TEMPLATE,
+}
+_SPECS: Final[dict[str, Shape]] = {
+    "Pod": {"spec": _POD_SPEC, "status": _POD_STATUS},
+    "PodTemplate": {"template": _TEMPLATE},
+    "Service": {
+        "spec": {
+            **dict.fromkeys(("type", "allocateLoadBalancerNodePorts", "loadBalancerClass"), WHOLE),
+            "ports": [dict.fromkeys(("name", "port", "nodePort", "protocol"), WHOLE)],
+        }
+    },
+    "PersistentVolumeClaim": {
+        "spec": dict.fromkeys(
+            ("resources", "storageClassName", "volumeAttributesClassName", "accessModes"), WHOLE
+        ),
+        "status": dict.fromkeys(
+            (
+                "phase",
+                "capacity",
+                "allocatedResources",
+                "currentVolumeAttributesClassName",
+                "modifyVolumeStatus",
+            ),
+            WHOLE,
+        ),
+    },
+    "ResourceClaim": {"spec": {"devices": {"requests": WHOLE}}},
+    "CronJob": {"spec": {"schedule": WHOLE, "jobTemplate": {"spec": _WORKLOAD}}},
+    "LimitRange": {"spec": WHOLE},
+    "ResourceQuota": {"spec": WHOLE, "status": WHOLE},
+    "MetadataPolicy": {"spec": WHOLE},
+    "PriorityClass": dict.fromkeys(
+        ("value", "globalDefault", "preemptionPolicy", "description"), WHOLE
+    ),
+    **dict.fromkeys(
+        (
+            "Deployment",
+            "ReplicaSet",
+            "StatefulSet",
+            "DaemonSet",
+            "ReplicationController",
+            "Job",
+        ),
+        {"spec": _WORKLOAD},
+    ),
+}
+
+
+def escape(text: str) -> str:
+    """A text that every database stores; undone by ``unescape``."""
+    return _UNSTORABLE.sub(lambda found: f"{ESCAPE}{ord(found.group()):04x}", text)
+
+
+def unescape(text: str) -> str:
+    """The text as it was before ``escape``."""
+    return _ESCAPED.sub(lambda found: chr(int(found.group(1), 16)), text)
+
+
+def clip(text: str, length: int = 253) -> str:
+    """An escaped text that fits a column; what is cut off is marked by ``…``."""
+    stored = escape(text)
+    return stored if len(stored) <= length else stored[: length - 1] + "…"
+
+
+def storable(value: Any, *, depth: int = MAX_DEPTH) -> Any:
+    """Any decoded JSON as JSON that every database stores; too deep parts become ``None``."""
+    if isinstance(value, RawNumber):
+        return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
+    if isinstance(value, str):
+        return escape(value) if len(value) <= MAX_TEXT else {"$bytes": _size(value)}
+    if value is None or isinstance(value, bool | int):
+        return value
+    if depth == 0:
+        return None
+    if isinstance(value, dict):
+        return _map(value, depth)
+    if isinstance(value, list | tuple):
+        return [storable(item, depth=depth - 1) for item in value[:MAX_ENTRIES]]
+    return escape(str(value))
+
+
+def _map(value: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    entries = list(value.items())[:MAX_ENTRIES]
+    return {_key(key): storable(item, depth=depth - 1) for key, item in entries}
+
+
+def _key(key: str) -> str:
+    stored = escape(key[:MAX_TEXT])
+    return f"{ESCAPE}0024{stored[1:]}" if stored.startswith("$") else stored
+
+
+def restore(value: Any) -> Any:
+    """Decoded JSON as it was before ``storable``; texts too long to keep are fillers."""
+    if isinstance(value, str):
+        return unescape(value)
+    if isinstance(value, list):
+        return [restore(item) for item in value]
+    if isinstance(value, dict):
+        return _restore_map(value)
+    return RawNumber(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _restore_map(value: dict[str, Any]) -> Any:
+    if "$number" in value:
+        return RawNumber(value["$number"])
+    if "$bytes" in value:
+        return "x" * int(value["$bytes"])
+    return {unescape(key): restore(item) for key, item in value.items()}
+
+
+def redacted_request(request: AdmissionRequest) -> dict[str, Any]:
+    """The AdmissionRequest for the record, in the words of the wire, without what nobody judges."""
+    kind, resource = request.kind, request.resource
+    recorded: dict[str, Any] = storable(
+        {
+            "uid": request.uid,
+            "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+            "resource": {
+                "group": resource.group,
+                "version": resource.version,
+                "resource": resource.resource,
+            },
+            "subResource": request.sub_resource,
+            "name": request.name,
+            "namespace": request.namespace,
+            "operation": str(request.operation),
+            "userInfo": {"username": request.user, "groups": list(request.groups)},
+            "dryRun": request.dry_run,
+        }
+    )
+    recorded["object"] = redacted_object(request.object, kind=kind.kind)
+    recorded["oldObject"] = redacted_object(request.old_object, kind=kind.kind)
+    return recorded
+
+
+def redacted_object(value: Mapping[str, Any] | None, *, kind: str) -> Any:
+    """The parts of an object that rules read: metadata, resources, priority, scopes' fields."""
+    if value is None:
+        return None
+    shape = {
+        "apiVersion": WHOLE,
+        "kind": WHOLE,
+        "metadata": _METADATA,
+        **_SPECS.get(kind, {}),
+    }
+    return _cut(value, shape)
+
+
+def _cut(value: Any, shape: Any) -> Any:
+    if shape == WHOLE:
+        return storable(value)
+    if shape == "annotations":
+        return _annotations(value)
+    if isinstance(shape, list) and isinstance(value, list):
+        return [_cut(item, shape[0]) for item in value[:MAX_ENTRIES]]
+    if isinstance(shape, dict) and isinstance(value, dict):
+        return {key: _cut(value[key], part) for key, part in shape.items() if key in value}
+    return _type_only(value)
+
+
+def _type_only(value: Any) -> Any:
+    """A value where rules expect another type: its type decides, its content may be a secret."""
+    if isinstance(value, str) and not isinstance(value, RawNumber):
+        return ""
+    if isinstance(value, list | dict):
+        return type(value)()
+    return storable(value)
+
+
+def _annotations(value: Any) -> Any:
+    """Annotations with long values reduced to their length: the last-applied copy holds env."""
+    if not isinstance(value, dict):
+        return _type_only(value)
+    kept = dict(list(value.items())[:MAX_ENTRIES])
+    return {_key(key): _annotation(key, text) for key, text in kept.items()}
+
+
+def _annotation(key: str, text: Any) -> Any:
+    if not isinstance(text, str) or isinstance(text, RawNumber):
+        return _type_only(text)
+    if len(text) > MAX_ANNOTATION or key == "kubectl.kubernetes.io/last-applied-configuration":
+        return {"$bytes": _size(text)}
+    return escape(text)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
