@@ -53,8 +53,9 @@ class Violation:
     """One rule that did not hold.
 
     ``message`` is Kubernetes' text without the ``<resource> "<name>" is forbidden: `` prefix.
-    ``field`` points into the judged object. ``numbers`` are the texts that were compared, by role
-    (``enforced``, ``request``, ``limit``, ``ratio``, ``requested``, ``used``, ``hard``, ``resource``).
+    ``field`` points into the judged object. ``numbers`` are the texts that were compared, by role:
+    ``enforced``, ``request``, ``limit``, ``ratio``, ``requested``, ``used``, ``hard`` and
+    ``resource``.
     """
 
     reason: Reason
@@ -97,7 +98,9 @@ class Decision:
     ``code`` and ``reason`` are those of the Status (403 ``Forbidden``, 422 ``Invalid``, …); for an
     allowed request 200 and empty. ``violations`` are those that refused; those of policies in
     ``warn`` and ``audit`` mode are in ``observed``. ``object`` is the object after mutation.
-    ``used`` maps quota name to what it would have used after this request.
+    ``used`` maps quota name to what it would have used after this request. ``details`` are those
+    of the Status (``name``, ``group``, ``kind``), for denied requests. ``patch`` is for the
+    object as an API server sends it, after its defaulting.
     """
 
     allowed: bool
@@ -110,5 +113,6 @@ class Decision:
     patch: tuple[PatchOperation, ...] = ()
     warnings: tuple[str, ...] = ()
     charges: tuple[Charge, ...] = ()
+    details: Mapping[str, str] = dataclasses.field(default_factory=dict)
     object: Mapping[str, Any] | None = None
     used: Mapping[str, ResourceList] = dataclasses.field(default_factory=dict)
