@@ -1,0 +1,106 @@
+"""JSON Patch operations, written down while an object is changed; no rule lives here.
+
+Source: RFC 6902 and RFC 6901. Objects are never compared to find a patch, and never changed in
+place: what lies on the way to a change is copied, all the rest is shared with the original.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Token = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class PatchOperation:
+    """One operation: ``op`` (``add``, which also replaces, or ``remove``), pointer, JSON value."""
+
+    op: str
+    path: str
+    value: Any = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as RFC 6902 does; ``remove`` carries no value."""
+        if self.op == "remove":
+            return {"op": self.op, "path": self.path}
+        return {"op": self.op, "path": self.path, "value": self.value}
+
+
+def escape_pointer(token: str) -> str:
+    """Escape one reference token: ``~`` first, then ``/``."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+def pointer(tokens: Sequence[Token]) -> str:
+    """Write a path, map keys and list positions, as a JSON pointer."""
+    return "".join(
+        f"/{escape_pointer(token) if isinstance(token, str) else token}" for token in tokens
+    )
+
+
+class PatchBuilder:
+    """An object being changed: ``object`` is how it stands, ``operations`` how it came there.
+
+    Maps that are missing or null on the way to a change are added first, each by its own operation.
+    """
+
+    __slots__ = ("_owned", "object", "operations")
+
+    def __init__(self, original: Mapping[str, Any]) -> None:
+        self.object: dict[str, Any] = dict(original)
+        self.operations: list[PatchOperation] = []
+        # The copies made so far, kept alive so that no identity is ever reused for another object.
+        self._owned: dict[int, Any] = {id(self.object): self.object}
+
+    def set(self, path: Sequence[Token], value: Any) -> bool:
+        """Put ``value`` at ``path``; False, and no operation, if it stands there already.
+
+        Lists on the way must exist and be long enough. Raises LookupError or TypeError where the
+        object does not have the shape that the path takes for granted.
+        """
+        parent = self._open(path[:-1])
+        key: Any = path[-1]
+        if isinstance(parent, dict) and key in parent and parent[key] == value:
+            return False
+        parent[key] = value
+        self.operations.append(PatchOperation("add", pointer(path), value))
+        return True
+
+    def record(self, path: Sequence[Token], value: Any) -> None:
+        """Write an operation down for a change that ``replace_object`` brings with it."""
+        self.operations.append(PatchOperation("add", pointer(path), value))
+
+    def replace_object(self, changed: Mapping[str, Any]) -> None:
+        """Go on from another state of the object, whose changes were recorded or need no patch."""
+        self.object = dict(changed)
+        self._owned = {id(self.object): self.object}
+
+    def _open(self, path: Sequence[Token]) -> Any:
+        """Walk to the container at ``path``; every container passed becomes a copy of ours."""
+        node: Any = self.object
+        for depth, token in enumerate(path):
+            child = node.get(token) if isinstance(node, dict) else node[token]
+            if child is None:
+                child = self._own({})
+                # A copy: later operations must not show up inside this one's value.
+                self.operations.append(PatchOperation("add", pointer(path[: depth + 1]), {}))
+            elif id(child) not in self._owned:
+                child = self._own(_copy(child))
+            node[token] = child
+            node = child
+        return node
+
+    def _own(self, fresh: Any) -> Any:
+        self._owned[id(fresh)] = fresh
+        return fresh
+
+
+def _copy(node: Any) -> Any:
+    """Copy one level of a map or list."""
+    if isinstance(node, (dict, list)):
+        return node.copy()
+    raise TypeError(f"a {type(node).__name__} has no members")

@@ -1,0 +1,171 @@
+"""Reading a pod's resource requirements into values; what they mean is decided elsewhere.
+
+Only what the rules ask for is looked at. Shapes that the API server could not decode raise
+DecodeError, worded as Go words it; anything unknown is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from policies.engine.errors import DecodeError
+from policies.engine.quantity import Quantity, QuantityError
+
+if TYPE_CHECKING:
+    from policies.engine.resource_list import ResourceList
+
+_GO_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "bool"),
+    (str, "string"),
+    (Mapping, "object"),
+    (list, "array"),
+)
+_REQUIREMENTS = "ResourceRequirements"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What one container or init container asks for; ``path`` is its place in the pod."""
+
+    name: str
+    path: str
+    requests: ResourceList
+    limits: ResourceList
+    is_sidecar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpec:
+    """The parts of a pod's spec that resource rules read.
+
+    ``requests`` and ``limits`` are the pod's own (``spec.resources``); ``has_resources`` tells an
+    empty ``spec.resources`` from none.
+    """
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    has_resources: bool = False
+    requests: ResourceList = field(default_factory=dict)
+    limits: ResourceList = field(default_factory=dict)
+    overhead: ResourceList = field(default_factory=dict)
+
+    @property
+    def all_containers(self) -> tuple[Container, ...]:
+        """Containers, then init containers: the order in which Kubernetes visits them."""
+        return self.containers + self.init_containers
+
+
+def read_pod(pod: Mapping[str, Any]) -> PodSpec:
+    """Read a pod as it stands, without defaulting; raises DecodeError."""
+    spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
+    resources = spec.get("resources")
+    requests, limits = read_requirements(resources, "spec.resources", "spec.resources")
+    return PodSpec(
+        containers=_read_containers(spec, "containers"),
+        init_containers=_read_containers(spec, "initContainers"),
+        has_resources=resources is not None,
+        requests=requests,
+        limits=limits,
+        overhead=read_list(spec.get("overhead"), "spec.overhead", "PodSpec.spec.overhead"),
+    )
+
+
+def container_resources(container: Mapping[str, Any]) -> tuple[ResourceList, ResourceList]:
+    """Read requests and limits of one container's manifest; raises DecodeError."""
+    return read_requirements(container.get("resources"), "resources", "resources")
+
+
+def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, ResourceList]:
+    """Read ``resources`` into requests and limits; absent and null are empty."""
+    if raw is None:
+        return {}, {}
+    if not isinstance(raw, dict):
+        owner = "PodSpec" if go_path == "spec.resources" else "Container"
+        raise shape_error(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
+    go_field = f"{_REQUIREMENTS}.{go_path}"
+    return (
+        read_list(raw.get("requests"), f"{path}.requests", f"{go_field}.requests"),
+        read_list(raw.get("limits"), f"{path}.limits", f"{go_field}.limits"),
+    )
+
+
+def read_list(raw: Any, path: str, go_field: str) -> dict[str, Quantity]:
+    """Read one map of quantities; null is an empty one, a null quantity is zero."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise shape_error(raw, path, f"{go_field} of type v1.ResourceList")
+    name = ""
+    quantities = {}
+    try:
+        for name, value in raw.items():
+            quantities[name] = Quantity.parse_json(value)
+    except QuantityError as error:
+        raise DecodeError(f"{path}[{name}]", error.detail) from error
+    return quantities
+
+
+def read_map(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> Mapping[str, Any]:
+    """Read a nested object; absent and null are empty."""
+    raw = parent.get(key)
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise shape_error(raw, path, go_field)
+    return raw
+
+
+def read_objects(
+    parent: Mapping[str, Any], key: str, path: str, go_field: str, go_type: str
+) -> list[Mapping[str, Any]]:
+    """Read a list of objects; absent and null are empty, a null entry is an empty object."""
+    raw = parent.get(key)
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise shape_error(raw, path, f"{go_field} of type []{go_type}")
+    for position, entry in enumerate(raw):
+        if entry is not None and not isinstance(entry, dict):
+            raise shape_error(entry, f"{path}[{position}]", f"{go_field} of type {go_type}")
+    return [entry or {} for entry in raw]
+
+
+def read_text(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> str:
+    """Read a string; absent and null are empty. ``go_field`` names field and type."""
+    raw = parent.get(key)
+    if raw is None:
+        return ""
+    if type(raw) is not str:
+        raise shape_error(raw, f"{path}.{key}", go_field)
+    return raw
+
+
+def shape_error(raw: Any, path: str, go_field: str) -> DecodeError:
+    """Word a JSON value of the wrong type; ``go_field`` is ``Struct.path of type T``."""
+    kind = "number"
+    if type(raw) is str or not isinstance(raw, str):
+        kind = next((name for types, name in _GO_KINDS if isinstance(raw, types)), kind)
+    return DecodeError(path, f"json: cannot unmarshal {kind} into Go struct field {go_field}")
+
+
+def _read_containers(spec: Mapping[str, Any], group: str) -> tuple[Container, ...]:
+    """Read one of the pod's container lists."""
+    raw = spec.get(group)
+    if raw is None:
+        return ()
+    entries = read_objects(spec, group, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
+    return tuple(_read_container(entry, group, place) for place, entry in enumerate(entries))
+
+
+def _read_container(raw: Mapping[str, Any], group: str, position: int) -> Container:
+    path = f"spec.{group}[{position}]"
+    go_path = f"spec.{group}"
+    name = read_text(raw, "name", path, f"Container.{go_path}.name of type string")
+    go_policy = f"Container.{go_path}.restartPolicy of type v1.ContainerRestartPolicy"
+    policy = read_text(raw, "restartPolicy", path, go_policy)
+    requests, limits = read_requirements(
+        raw.get("resources"), f"{path}.resources", f"{go_path}.resources"
+    )
+    return Container(name, path, requests, limits, policy == "Always")
