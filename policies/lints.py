@@ -1,0 +1,283 @@
+"""What is legal and probably not meant: hints across a namespace's policies. They never refuse.
+
+Every lint has a stable code; its message names what was found and what usually helps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from policies.engine.selector import LabelSelector, SelectorError, matches_value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from policies.engine.policy import (
+        LimitRange,
+        LimitRangeItem,
+        MetadataPolicy,
+        MetadataPolicyRule,
+        PolicyRef,
+        PolicySet,
+        ResourceQuota,
+    )
+    from policies.engine.selector import ScopeSelectorRequirement
+
+PRIORITY_CLASS = "PriorityClass"
+BUILT_IN_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})
+
+
+class LintCode(StrEnum):
+    """Stable names of the lints."""
+
+    UNSATISFIABLE_RANGES = "UnsatisfiableRanges"
+    LIMITS_WITHOUT_DEFAULT = "LimitsWithoutDefault"
+    UNCOVERED_SCOPE_VALUE = "UncoveredScopeValue"
+    UNKNOWN_PRIORITY_CLASS = "UnknownPriorityClass"
+    HARD_BELOW_USED = "HardBelowUsed"
+    RULE_NEVER_FIRES = "RuleNeverFires"
+    RULE_ALWAYS_FIRES = "RuleAlwaysFires"
+    RULES_SET_ONE_KEY = "RulesSetOneKey"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lint:
+    """One hint about one policy; ``field`` points into its manifest where that makes sense."""
+
+    code: LintCode
+    policy: PolicyRef
+    field: str = ""
+    message: str
+
+
+def lint_namespace(
+    policy_set: PolicySet, *, priority_classes: Collection[str] = ()
+) -> tuple[Lint, ...]:
+    """All hints about the policies of one namespace, sorted by policy and code.
+
+    ``priority_classes`` are the names the cluster knows; the built-in ones need not be listed.
+    """
+    known = BUILT_IN_CLASSES | frozenset(priority_classes)
+    found = [
+        *_unsatisfiable_ranges(policy_set.limit_ranges),
+        *_limits_without_default(policy_set),
+        *_uncovered_scope_values(policy_set, known),
+        *_unknown_priority_classes(policy_set.resource_quotas, known),
+        *_hard_below_used(policy_set.resource_quotas),
+        *_rules_that_never_or_always_fire(policy_set.metadata_policies),
+        *_rules_that_set_one_key(policy_set.metadata_policies),
+    ]
+    return tuple(sorted(found, key=lambda lint: (lint.policy.kind, lint.policy.name, lint.code)))
+
+
+def _items(ranges: tuple[LimitRange, ...]) -> list[tuple[LimitRange, LimitRangeItem]]:
+    return [(limit_range, item) for limit_range in ranges for item in limit_range.items]
+
+
+def _unsatisfiable_ranges(ranges: tuple[LimitRange, ...]) -> Iterator[Lint]:
+    """A minimum of one range above a maximum of another, for the same type of thing."""
+    items = _items(ranges)
+    for low_range, low in items:
+        for high_range, high in items:
+            if low_range is high_range or low.type != high.type:
+                continue
+            for resource in sorted(low.min.keys() & high.max.keys()):
+                if low.min[resource] > high.max[resource]:
+                    yield Lint(
+                        code=LintCode.UNSATISFIABLE_RANGES,
+                        policy=low_range.ref,
+                        message=(
+                            f"no {low.type} can satisfy both: minimum {resource} is "
+                            f"{low.min[resource]} here, maximum {resource} is "
+                            f"{high.max[resource]} in LimitRange {high_range.name}"
+                        ),
+                    )
+
+
+def _limits_without_default(policy_set: PolicySet) -> Iterator[Lint]:
+    """A quota on limits refuses every pod that states none, unless a range fills them in."""
+    defaulted = {
+        resource
+        for _, item in _items(policy_set.limit_ranges)
+        if item.type == "Container"
+        for resource in item.default
+    }
+    for quota in policy_set.resource_quotas:
+        for name in ("limits.cpu", "limits.memory"):
+            resource = name.removeprefix("limits.")
+            if name in quota.spec_hard and resource not in defaulted:
+                yield Lint(
+                    code=LintCode.LIMITS_WITHOUT_DEFAULT,
+                    policy=quota.ref,
+                    field=f"spec.hard[{name}]",
+                    message=(
+                        f"pods whose containers state no {resource} limit will be refused; "
+                        f"a LimitRange with a default {resource} limit would fill it in"
+                    ),
+                )
+
+
+def _priority_requirements(quota: ResourceQuota) -> list[ScopeSelectorRequirement | None]:
+    """The quota's entries on priority; ``None`` stands for the plain scope, which means Exists."""
+    plain: list[ScopeSelectorRequirement | None] = [None] * quota.scopes.count(PRIORITY_CLASS)
+    entries = quota.scope_selector or ()
+    return plain + [entry for entry in entries if entry.scope_name == PRIORITY_CLASS]
+
+
+def _covers(requirement: ScopeSelectorRequirement | None, name: str) -> bool:
+    if requirement is None:
+        return True
+    try:
+        return matches_value(requirement, name)
+    except SelectorError:
+        return False
+
+
+def _uncovered_scope_values(policy_set: PolicySet, known: Collection[str]) -> Iterator[Lint]:
+    """A limited class that no quota of a namespace covers, although some of its quotas care.
+
+    A namespace without any priority-scoped quota is left alone: refusing there is the point.
+    """
+    caring = [q for q in policy_set.resource_quotas if _priority_requirements(q)]
+    if not caring:
+        return
+    for limited in policy_set.limited_resources:
+        for scope in limited.match_scopes:
+            if scope.scope_name != PRIORITY_CLASS:
+                continue
+            names = scope.values if scope.operator == "In" else sorted(known)
+            for name in names:
+                covered = any(_covers(r, name) for q in caring for r in _priority_requirements(q))
+                if _covers(scope, name) and not covered:
+                    yield _uncovered(caring[0].ref, str(scope), name)
+
+
+def _uncovered(policy: PolicyRef, scope: str, name: str) -> Lint:
+    return Lint(
+        code=LintCode.UNCOVERED_SCOPE_VALUE,
+        policy=policy,
+        field="spec.scopeSelector.matchExpressions",
+        message=(
+            f"pods of PriorityClass {name} are limited ({scope}) and no quota of this namespace "
+            "covers them, so they will be refused"
+        ),
+    )
+
+
+def _unknown_priority_classes(
+    quotas: tuple[ResourceQuota, ...], known: Collection[str]
+) -> Iterator[Lint]:
+    for quota in quotas:
+        named = {v for r in _priority_requirements(quota) if r is not None for v in r.values}
+        for name in sorted(named - set(known)):
+            yield Lint(
+                code=LintCode.UNKNOWN_PRIORITY_CLASS,
+                policy=quota.ref,
+                field="spec.scopeSelector.matchExpressions",
+                message=f"the cluster has no PriorityClass {name}",
+            )
+
+
+def _hard_below_used(quotas: tuple[ResourceQuota, ...]) -> Iterator[Lint]:
+    for quota in quotas:
+        for name in sorted(quota.spec_hard.keys() & quota.used.keys()):
+            if quota.spec_hard[name] < quota.used[name]:
+                yield Lint(
+                    code=LintCode.HARD_BELOW_USED,
+                    policy=quota.ref,
+                    field=f"spec.hard[{name}]",
+                    message=(
+                        f"{quota.used[name]} {name} are used already, the limit is "
+                        f"{quota.spec_hard[name]}: nothing more will be admitted"
+                    ),
+                )
+
+
+def _rules(policies: tuple[MetadataPolicy, ...]) -> list[tuple[MetadataPolicy, int]]:
+    return [(policy, index) for policy in policies for index in range(len(policy.rules))]
+
+
+def _selectors(rule: MetadataPolicyRule) -> list[LabelSelector]:
+    predicate = rule.policy_predicate
+    both = (predicate.label_selector, predicate.annotation_selector)
+    return [selector for selector in both if selector is not None]
+
+
+def _rules_that_never_or_always_fire(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
+    for policy, index in _rules(policies):
+        selectors = _selectors(policy.rules[index])
+        field = f"spec.rules[{index}].policyPredicate"
+        if any(_contradicts_itself(selector) for selector in selectors):
+            message = f"rule {index} can never match: its requirements contradict each other"
+            code = LintCode.RULE_NEVER_FIRES
+        elif all(selector == LabelSelector() for selector in selectors):
+            refuses = policy.rules[index].policy_action.reject
+            effect = "refuses every object" if refuses else "applies to every object"
+            message = f"rule {index} has no criterion: it {effect} of the namespace"
+            code = LintCode.RULE_ALWAYS_FIRES
+        else:
+            continue
+        yield Lint(code=code, policy=policy.ref, field=field, message=message)
+
+
+def _contradicts_itself(selector: LabelSelector) -> bool:
+    """Whether some key has no admissible state: no listed value passes, nor does absence."""
+    keys = set(selector.match_labels) | {e.key for e in selector.match_expressions}
+    return any(not _can_hold(selector, key) for key in keys)
+
+
+def _can_hold(selector: LabelSelector, key: str) -> bool:
+    entries = tuple(e for e in selector.match_expressions if e.key == key)
+    labels = {k: v for k, v in selector.match_labels.items() if k == key}
+    narrowed = LabelSelector(match_labels=labels, match_expressions=entries)
+    values = {v for e in entries for v in e.values} | set(labels.values())
+    # One value nobody lists stands for all the others.
+    unlisted = "x" * (max(map(len, values), default=0) + 1)
+    states: list[Mapping[str, str]] = [{}, *({key: v} for v in sorted(values | {unlisted}))]
+    return any(narrowed.matches(state) for state in states)
+
+
+def _rules_that_set_one_key(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
+    for (one, i), (other, j) in combinations(_rules(policies), 2):
+        first, second = one.rules[i], other.rules[j]
+        if _exclude_each_other(first, second):
+            continue
+        for kind in ("updated_labels", "updated_annotations"):
+            mine: Mapping[str, str] = getattr(first.policy_action, kind)
+            theirs: Mapping[str, str] = getattr(second.policy_action, kind)
+            for key in sorted(k for k in mine.keys() & theirs.keys() if mine[k] != theirs[k]):
+                yield Lint(
+                    code=LintCode.RULES_SET_ONE_KEY,
+                    policy=one.ref,
+                    field=f"spec.rules[{i}].policyAction",
+                    message=(
+                        f"rule {i} sets {key} to {mine[key]!r}, rule {j} of {other.name} to "
+                        f"{theirs[key]!r}; where both match, the last one wins"
+                    ),
+                )
+
+
+def _exclude_each_other(first: MetadataPolicyRule, second: MetadataPolicyRule) -> bool:
+    """Whether the two predicates cannot both hold, as far as single keys tell."""
+    pairs = (
+        (first.policy_predicate.label_selector, second.policy_predicate.label_selector),
+        (first.policy_predicate.annotation_selector, second.policy_predicate.annotation_selector),
+    )
+    return any(
+        mine is not None and theirs is not None and _disjoint(mine, theirs)
+        for mine, theirs in pairs
+    )
+
+
+def _disjoint(mine: LabelSelector, theirs: LabelSelector) -> bool:
+    shared = mine.match_labels.keys() & theirs.match_labels.keys()
+    if any(mine.match_labels[key] != theirs.match_labels[key] for key in shared):
+        return True
+    both = LabelSelector(
+        match_labels={**mine.match_labels, **theirs.match_labels},
+        match_expressions=mine.match_expressions + theirs.match_expressions,
+    )
+    return _contradicts_itself(both)
