@@ -1,0 +1,317 @@
+"""AdmissionReview ``admission.k8s.io/v1`` on the wire: bytes to a request, a decision to bytes.
+
+Plain Python; what is decided is the engine's matter, how it travels is the view's.
+Source: ``k8s.io/api/admission/v1/types.go`` and what an API server does with each field.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.engine.decision import Decision, Reason, Violation
+from policies.engine.errors import DecodeError
+from policies.engine.request import (
+    AdmissionRequest,
+    GroupVersionKind,
+    GroupVersionResource,
+    Operation,
+    Phase,
+)
+from policies.engine.wire import loads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+API_VERSION: Final = "admission.k8s.io/v1"
+KIND: Final = "AdmissionReview"
+MAX_BODY: Final = 8 * 1024 * 1024
+UID_WINDOW: Final = 4096
+MAX_WARNING: Final = 120
+MAX_SUFFIX: Final = 100
+_SUFFIX: Final = " (decision {})"
+
+_BAD_REQUEST: Final = 400
+_FORBIDDEN: Final = 403
+_TOO_LARGE: Final = 413
+_INVALID: Final = 422
+_TOO_MANY: Final = 429
+_INTERNAL: Final = 500
+_LAST_CODE: Final = 999
+_REASONS: Final = {
+    _BAD_REQUEST: "BadRequest",
+    _TOO_LARGE: "RequestEntityTooLarge",
+    _INVALID: "Invalid",
+}
+_UID_DEPTH: Final = 2
+_TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+class NotAReviewError(ValueError):
+    """A body without a readable ``request.uid``: nothing to answer a review to."""
+
+
+class ReviewError(ValueError):
+    """A review that cannot be judged, though its uid can be read: answer it with a denial.
+
+    ``code`` is 400 (not decodable), 413 (too large) or 422 (a field of the wrong type).
+    """
+
+    def __init__(self, uid: str, code: int, field: str, detail: str) -> None:
+        super().__init__(detail)
+        self.uid = uid
+        self.code = code
+        self.field = field
+
+    @property
+    def decision(self) -> Decision:
+        """The denial to record and to render."""
+        message = str(self)
+        violation = Violation(reason=Reason.UNREADABLE_OBJECT, field=self.field, message=message)
+        return Decision(
+            allowed=False,
+            code=self.code,
+            reason=_REASONS[self.code],
+            message=message,
+            violations=(violation,),
+        )
+
+
+def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionRequest:
+    """Read a review, as bytes or decoded (with numbers that kept their text).
+
+    Raises ``ReviewError`` where the uid can be read, ``NotAReviewError`` where it cannot.
+    """
+    review = body if not isinstance(body, bytes | bytearray) else _decode(bytes(body))
+    request = review.get("request") if isinstance(review, dict) else None
+    if not isinstance(request, dict):
+        raise NotAReviewError("the body is not an AdmissionReview: it has no request")
+    uid = request.get("uid")
+    if type(uid) is not str or not uid:
+        raise NotAReviewError("the body is not an AdmissionReview: request.uid is not a text")
+    _expect_version(review, uid)
+    try:
+        return build_request(request)
+    except DecodeError as error:
+        raise ReviewError(uid, _INVALID, f"request.{error.field}", error.detail) from None
+
+
+def _decode(body: bytes) -> Any:
+    if len(body) > MAX_BODY:
+        raise too_large(body)
+    try:
+        return loads(body)
+    except DecodeError as error:
+        detail = f"the review is not readable: {error.detail}"
+        raise _answerable(body, _BAD_REQUEST, detail) from None
+
+
+def too_large(head: bytes) -> ReviewError | NotAReviewError:
+    """Build the error for a body above ``MAX_BODY``, of which only the beginning was read."""
+    detail = f"the review is larger than {MAX_BODY // (1024 * 1024)} MiB"
+    return _answerable(head, _TOO_LARGE, detail)
+
+
+def _answerable(body: bytes, code: int, detail: str) -> ReviewError | NotAReviewError:
+    uid = find_uid(body)
+    return ReviewError(uid, code, "", detail) if uid else NotAReviewError(detail)
+
+
+def find_uid(body: bytes) -> str:
+    """Find ``request.uid`` in the first 4 KiB of a body that is not JSON as a whole; else empty.
+
+    An API server writes it first of all, so that it is there even when the rest is cut off.
+    """
+    head = body[:UID_WINDOW].decode("utf-8", "replace")
+    path: list[str] = []
+    name, is_value = "", False
+    for match in _TOKENS.finditer(head):
+        text, sign = match.group(1), match.group(2)
+        if text is None:
+            path, is_value = _step(path, name, sign)
+            continue
+        if is_value and name == "uid" and path[1:] == ["request"] and len(path) == _UID_DEPTH:
+            return _unescape(text)
+        name, is_value = text, False
+    return ""
+
+
+def _step(path: list[str], name: str, sign: str) -> tuple[list[str], bool]:
+    """Follow one structural sign: the names of the open brackets, and whether a value follows."""
+    if sign in "{[":
+        return [*path, name if path else ""], False
+    if sign in "}]":
+        return path[:-1], False
+    return path, True
+
+
+def _unescape(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:
+        return ""
+
+
+def _expect_version(review: Mapping[str, Any], uid: str) -> None:
+    found = (review.get("apiVersion"), review.get("kind"))
+    if found != (API_VERSION, KIND):
+        detail = f"only {API_VERSION} {KIND} is spoken here"
+        raise ReviewError(uid, _BAD_REQUEST, "apiVersion", detail)
+
+
+def build_request(raw: Mapping[str, Any]) -> AdmissionRequest:
+    """Read the ``request`` of a review; the uid may be missing. Raises ``DecodeError``."""
+    user = _map(raw, "userInfo")
+    groups = user.get("groups")
+    return AdmissionRequest(
+        uid=_text(raw, "uid"),
+        kind=GroupVersionKind(**_names(raw, "kind", ("group", "version", "kind"))),
+        resource=GroupVersionResource(**_names(raw, "resource", ("group", "version", "resource"))),
+        sub_resource=_text(raw, "subResource"),
+        name=_text(raw, "name"),
+        namespace=_text(raw, "namespace"),
+        operation=_operation(raw),
+        user=_text(user, "username", "userInfo."),
+        groups=tuple(g for g in groups if isinstance(g, str)) if isinstance(groups, list) else (),
+        object=_object(raw, "object"),
+        old_object=_object(raw, "oldObject"),
+        dry_run=_flag(raw, "dryRun"),
+        user_info=user,
+    )
+
+
+def _wrong(path: str, wanted: str) -> DecodeError:
+    return DecodeError(path, f"request.{path}: must be {wanted}")
+
+
+def _map(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = raw.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise _wrong(name, "an object")
+    return value or {}
+
+
+def _object(raw: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    return None if raw.get(name) is None else _map(raw, name)
+
+
+def _text(raw: Mapping[str, Any], name: str, parent: str = "") -> str:
+    value = raw.get(name)
+    if value is not None and type(value) is not str:
+        raise _wrong(f"{parent}{name}", "a text")
+    return value or ""
+
+
+def _flag(raw: Mapping[str, Any], name: str) -> bool:
+    value = raw.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise _wrong(name, "true or false")
+    return bool(value)
+
+
+def _names(raw: Mapping[str, Any], name: str, parts: tuple[str, ...]) -> dict[str, str]:
+    shape = _map(raw, name)
+    names = {part: _text(shape, part, f"{name}.") for part in parts}
+    if not names[parts[-1]]:
+        raise _wrong(f"{name}.{parts[-1]}", "given")
+    return names
+
+
+def _operation(raw: Mapping[str, Any]) -> Operation:
+    text = _text(raw, "operation")
+    if text not in tuple(Operation):
+        raise _wrong("operation", "CREATE, UPDATE, DELETE or CONNECT")
+    return Operation(text)
+
+
+def render_response(
+    decision: Decision, uid: str, *, phase: Phase, decision_id: str, external_url: str
+) -> dict[str, Any]:
+    """Write the review that answers ``uid``; safe for every client, whatever was decided.
+
+    A patch is written only by an allowing answer of the mutating phase: anywhere else it
+    would turn the answer into an error.
+    """
+    response: dict[str, Any] = {"uid": uid, "allowed": decision.allowed}
+    if not decision.allowed:
+        response["status"] = _status(decision, decision_id, external_url)
+    elif phase is Phase.MUTATE and decision.patch:
+        operations = [operation.to_json() for operation in decision.patch]
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(json.dumps(operations).encode()).decode("ascii")
+    if warnings := render_warnings(decision.warnings):
+        response["warnings"] = warnings
+    response["auditAnnotations"] = _audit_annotations(decision, decision_id)
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def _status(decision: Decision, decision_id: str, external_url: str) -> dict[str, Any]:
+    status: dict[str, Any] = {
+        "code": safe_code(decision.code),
+        "message": f"{decision.message}{_SUFFIX.format(decision_link(decision_id, external_url))}",
+    }
+    if decision.reason:
+        status["reason"] = decision.reason
+    details: dict[str, Any] = dict(decision.details)
+    if decision.code == _INVALID:
+        details["causes"] = _causes(decision, decision_id, external_url)
+    if details:
+        status["details"] = details
+    return status
+
+
+def _causes(decision: Decision, decision_id: str, external_url: str) -> list[dict[str, str]]:
+    """List what kubectl prints in place of the message: every violation, and the decision."""
+    causes = [
+        {"reason": "FieldValueInvalid", "field": found.field, "message": found.message}
+        for found in decision.violations
+    ]
+    where = decision_link(decision_id, external_url)
+    return [*causes, {"reason": "Decision", "field": "decision", "message": where}]
+
+
+def safe_code(code: int) -> int:
+    """Keep a code that clients take as it is: below 400 it is lost, 429 makes them retry."""
+    if code < _BAD_REQUEST:
+        return _BAD_REQUEST
+    if code == _TOO_MANY:
+        return _FORBIDDEN
+    return code if code <= _LAST_CODE else _INTERNAL
+
+
+def decision_link(decision_id: str, external_url: str) -> str:
+    """Say where the decision is on record: its id, and its address if that is short enough."""
+    link = f"{decision_id}, {external_url.rstrip('/')}/decisions/{decision_id}"
+    fits = len(link) + len(_SUFFIX.format("")) <= MAX_SUFFIX
+    return link if external_url and fits else decision_id
+
+
+def render_warnings(warnings: tuple[str, ...]) -> list[str]:
+    """Make warnings that arrive: no control characters, not empty, none twice, 120 characters."""
+    cleaned = (_CONTROL.sub(" ", warning).strip() for warning in warnings)
+    return list(dict.fromkeys(_shorten(text) for text in cleaned if text))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 1].rstrip()}…"
+
+
+def _audit_annotations(decision: Decision, decision_id: str) -> dict[str, str]:
+    """Name the decision, and what was found, in the cluster's own audit log."""
+    annotations = {"decision-id": decision_id}
+    found = {
+        "violations": decision.violations,
+        "observed": decision.observed,
+    }
+    for key, violations in found.items():
+        if violations:
+            annotations[key] = ",".join(sorted({violation.reason for violation in violations}))
+    return annotations
+
+
+def dump_response(response: Mapping[str, Any]) -> bytes:
+    """Write the answer as ASCII JSON, so that even a lone surrogate in the uid comes back whole."""
+    return json.dumps(response).encode("ascii")
