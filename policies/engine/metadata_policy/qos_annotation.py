@@ -33,8 +33,12 @@ class QOSResult:
     step: Step
 
 
-def annotate_qos(request: AdmissionRequest, obj: Mapping[str, Any]) -> QOSResult:
+def annotate_qos(
+    request: AdmissionRequest, obj: Mapping[str, Any], defaulted: Mapping[str, Any]
+) -> QOSResult:
     """Set the annotation on a pod that is created or updated.
+
+    ``defaulted`` is the pod as the API server will default it once more.
 
     The class comes from the spec as it stands after LimitRange defaults; a pod that exists
     keeps the class it was created with, so on update the old object says it.
@@ -42,7 +46,7 @@ def annotate_qos(request: AdmissionRequest, obj: Mapping[str, Any]) -> QOSResult
     if why := _reason_skipped(request):
         return QOSResult(object=obj, step=Step(name=_NAME, outcome=Outcome.SKIPPED, detail=why))
     update = request.operation is Operation.UPDATE and request.old_object is not None
-    qos = str(qos_class(request.old_object if update and request.old_object else obj))
+    qos = str(qos_class(request.old_object if update and request.old_object else defaulted))
     changed, operations = set_metadata(obj, {"annotations": {QOS_ANNOTATION: qos}})
     outcome = Outcome.CHANGED if operations else Outcome.UNCHANGED
     return QOSResult(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
 from policies.engine.errors import DecodeError
+from policies.engine.metadata_policy.definition import QOS_ANNOTATION
 from policies.engine.metadata_policy.updates import Update, collect_updates, set_metadata
 from policies.engine.names import MAX_ANNOTATIONS, annotations_size
 from policies.engine.policy import Enforcement, MetadataPolicy, MetadataPolicyRule
@@ -59,6 +60,12 @@ class Snapshot:
             labels=decode_string_map(metadata.get("labels"), "metadata.labels"),
             annotations=decode_string_map(metadata.get("annotations"), "metadata.annotations"),
         )
+
+    def with_qos(self, qos: str) -> Snapshot:
+        """Add the QoS annotation, which every rule may ask about."""
+        if not qos:
+            return self
+        return Snapshot(labels=self.labels, annotations={**self.annotations, QOS_ANNOTATION: qos})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
