@@ -17,7 +17,11 @@ Token = str | int
 
 @dataclass(frozen=True, slots=True)
 class PatchOperation:
-    """One operation: ``op`` (``add``, which also replaces, or ``remove``), pointer, JSON value."""
+    """One operation: ``op``, pointer, JSON value.
+
+    ``add`` puts a value into a map, present or not; ``replace`` stands for list entries, which
+    ``add`` would shift; ``remove`` carries no value.
+    """
 
     op: str
     path: str
@@ -67,7 +71,7 @@ class PatchBuilder:
         if isinstance(parent, dict) and key in parent and parent[key] == value:
             return False
         parent[key] = value
-        self.operations.append(PatchOperation("add", pointer(path), value))
+        self._write_down(parent, path, value)
         return True
 
     def record(self, path: Sequence[Token], value: Any) -> None:
@@ -86,13 +90,17 @@ class PatchBuilder:
             child = node.get(token) if isinstance(node, dict) else node[token]
             if child is None:
                 child = self._own({})
-                # A copy: later operations must not show up inside this one's value.
-                self.operations.append(PatchOperation("add", pointer(path[: depth + 1]), {}))
+                # Another map: later changes must not show up inside this operation's value.
+                self._write_down(node, path[: depth + 1], {})
             elif id(child) not in self._owned:
                 child = self._own(_copy(child))
             node[token] = child
             node = child
         return node
+
+    def _write_down(self, parent: Any, path: Sequence[Token], value: Any) -> None:
+        op = "replace" if isinstance(parent, list) else "add"
+        self.operations.append(PatchOperation(op, pointer(path), value))
 
     def _own(self, fresh: Any) -> Any:
         self._owned[id(fresh)] = fresh

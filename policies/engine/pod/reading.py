@@ -84,11 +84,12 @@ def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, 
     if not isinstance(raw, dict):
         owner = "PodSpec" if go_path == "spec.resources" else "Container"
         raise shape_error(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
-    go_field = f"{_REQUIREMENTS}.{go_path}"
-    return (
-        read_list(raw.get("requests"), f"{path}.requests", f"{go_field}.requests"),
-        read_list(raw.get("limits"), f"{path}.limits", f"{go_field}.limits"),
-    )
+    sides: dict[str, ResourceList] = {"requests": {}, "limits": {}}
+    for side, amounts in raw.items():  # in document order: Go reports the first trouble
+        if side in sides:
+            go_field = f"{_REQUIREMENTS}.{go_path}.{side}"
+            sides[side] = read_list(amounts, f"{path}.{side}", go_field)
+    return sides["requests"], sides["limits"]
 
 
 def read_list(raw: Any, path: str, go_field: str) -> dict[str, Quantity]:

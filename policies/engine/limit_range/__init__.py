@@ -1,0 +1,26 @@
+"""LimitRange: the object itself (defaults, validity), and what it does to pods and claims.
+
+Reading a pod belongs to ``policies.engine.pod``; which of several verdicts counts, to the chain.
+"""
+
+from __future__ import annotations
+
+from policies.engine.limit_range.checking import acts_on, check
+from policies.engine.limit_range.defaulting import ANNOTATION, default_pod_resources
+from policies.engine.limit_range.manifest import (
+    decode_limit_range,
+    default_item,
+    encode_limit_range,
+)
+from policies.engine.limit_range.validation import validate_limit_range
+
+__all__ = [
+    "ANNOTATION",
+    "acts_on",
+    "check",
+    "decode_limit_range",
+    "default_item",
+    "default_pod_resources",
+    "encode_limit_range",
+    "validate_limit_range",
+]

@@ -1,0 +1,255 @@
+"""Checking pods and claims against LimitRanges, exactly; nothing is changed here.
+
+Source: ``plugin/pkg/admission/limitranger/admission.go``, with the comparisons of its newest form.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from policies.engine.decision import Outcome, Reason, Step, Violation
+from policies.engine.errors import bracketed
+from policies.engine.limit_range.manifest import CLAIM, CONTAINER, POD
+from policies.engine.limit_range.ratio import exceeded_ratio
+from policies.engine.pod import limit_range_totals, read_pod
+from policies.engine.pod.reading import read_list, read_map
+from policies.engine.request import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from policies.engine.pod import PodSpec
+    from policies.engine.policy import LimitRange, LimitRangeItem
+    from policies.engine.quantity import Quantity
+    from policies.engine.request import AdmissionRequest
+    from policies.engine.resource_list import ResourceList
+
+    _Constraint = Callable[[Quantity, Quantity | None, Quantity | None], "Finding | None"]
+
+STEP = "LimitRange check"
+_REQUESTS = "requests"
+_LIMITS = "limits"
+_LABELS = {
+    Reason.MIN_CONSTRAINT: "minimum {name} usage per {type} is {enforced}",
+    Reason.MAX_CONSTRAINT: "maximum {name} usage per {type} is {enforced}",
+    Reason.RATIO_CONSTRAINT: "{name} max limit to request ratio per {type} is {enforced}",
+}
+_ACTED_ON = frozenset({"pods", "persistentvolumeclaims"})
+_CLAIM_SPEC = "PersistentVolumeClaim.spec of type v1.PersistentVolumeClaimSpec"
+_CLAIM_RESOURCES = "PersistentVolumeClaimSpec.spec.resources of type v1.VolumeResourceRequirements"
+_CLAIM_REQUESTS = "VolumeResourceRequirements.spec.resources.requests"
+
+
+class _Subject(NamedTuple):
+    """What one item is held against: a container, a pod as a whole, or a claim.
+
+    ``fields`` tells where a name of ``requests`` or ``limits`` stands in the object.
+    """
+
+    requests: ResourceList
+    limits: ResourceList
+    path: str
+    own: frozenset[str] = frozenset()
+
+    def field(self, side: str, name: str) -> str:
+        """Where the amount stands, or would stand."""
+        path = "spec.resources" if name in self.own else self.path
+        return f"{path}.{side}[{name}]"
+
+
+class Finding(NamedTuple):
+    """One broken constraint: the side of the amount at fault, and the text after the bound."""
+
+    side: str
+    text: str
+    numbers: Mapping[str, str] = MappingProxyType({})
+
+
+def acts_on(request: AdmissionRequest) -> bool:
+    """Whether LimitRanges have a say: new pods, resizes, new and changed claims.
+
+    Pod updates are left alone, since their resources cannot change; so is whatever is being
+    deleted, or its finalizers could never be removed.
+    """
+    resource = request.resource
+    if resource.group or resource.resource not in _ACTED_ON:
+        return False
+    if request.operation is Operation.UPDATE:
+        is_pod = resource.resource == "pods"
+        return request.sub_resource == ("resize" if is_pod else "") and not _is_deleting(request)
+    return request.operation is Operation.CREATE and not request.sub_resource
+
+
+def check(
+    request: AdmissionRequest, ranges: Iterable[LimitRange]
+) -> tuple[list[tuple[LimitRange, tuple[Violation, ...]]], list[Step]]:
+    """Hold the request's object, as it stands, against every range, whatever its enforcement.
+
+    Returns the ranges that are violated, each with its violations in Kubernetes' order (items in
+    order, containers in order, resources by name), and the trace. Raises DecodeError.
+    """
+    ranges = tuple(ranges)
+    if not ranges or not acts_on(request):
+        return [], [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
+    subjects = _subjects(request.object or {}, request.resource.resource)
+    violated = []
+    steps: list[Step] = []
+    for limit_range in ranges:
+        found: list[Violation] = []
+        for rule, item in enumerate(limit_range.items):
+            violations = _check_item(limit_range, rule, subjects.get(item.type))
+            steps.append(_item_step(limit_range, rule, violations))
+            found += violations or ()
+        if found:
+            violated.append((limit_range, tuple(found)))
+    return violated, steps
+
+
+def _is_deleting(request: AdmissionRequest) -> bool:
+    meta = (request.old_object or {}).get("metadata")
+    return isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
+
+
+def _subjects(judged: Mapping[str, Any], resource: str) -> dict[str, tuple[_Subject, ...]]:
+    """What the object offers to items of each type."""
+    if resource == "pods":
+        spec = read_pod(judged)
+        containers = tuple(
+            _Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers
+        )
+        return {CONTAINER: containers, POD: (_pod_subject(spec),)}
+    spec_map = read_map(judged, "spec", "spec", _CLAIM_SPEC)
+    resources = read_map(spec_map, "resources", "spec.resources", _CLAIM_RESOURCES)
+    requests = read_list(resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS)
+    return {CLAIM: (_Subject(requests, {}, "spec.resources"),)}
+
+
+def _pod_subject(spec: PodSpec) -> _Subject:
+    """The pod as a whole; fields point at all containers unless the pod itself says an amount."""
+    totals = limit_range_totals(spec)
+    own = frozenset({*spec.requests, *spec.limits} & {"cpu", "memory"})
+    return _Subject(totals.requests, totals.limits, "spec.containers[*].resources", own)
+
+
+def _check_item(
+    limit_range: LimitRange, rule: int, subjects: tuple[_Subject, ...] | None
+) -> list[Violation] | None:
+    """Hold all subjects against one item; None if it is of another type."""
+    if subjects is None:
+        return None
+    item = limit_range.items[rule]
+    return [
+        violation
+        for subject in subjects
+        for violation in _violations(limit_range, rule, item, subject)
+    ]
+
+
+def _violations(
+    limit_range: LimitRange, rule: int, item: LimitRangeItem, subject: _Subject
+) -> Iterator[Violation]:
+    """Hold one subject against all minima, then all maxima, then all ratios."""
+    for reason, bounds, constraint in _constraints(item):
+        for name in sorted(bounds):
+            enforced = bounds[name]
+            request, limit = subject.requests.get(name), subject.limits.get(name)
+            finding = constraint(enforced, request, limit)
+            if finding is not None:
+                what = _LABELS[reason].format(name=name, type=item.type, enforced=enforced)
+                yield Violation(
+                    reason=reason,
+                    field=subject.field(finding.side, name),
+                    message=what + finding.text,
+                    policy=limit_range.ref,
+                    rule=rule,
+                    numbers={**_numbers(name, enforced, request, limit), **finding.numbers},
+                )
+
+
+def _constraints(
+    item: LimitRangeItem,
+) -> tuple[tuple[Reason, ResourceList, _Constraint], ...]:
+    """What an item checks; claims have no limits, so neither a limit's maximum nor a ratio."""
+    if item.type == CLAIM:
+        return (
+            (Reason.MIN_CONSTRAINT, item.min, min_constraint),
+            (Reason.MAX_CONSTRAINT, item.max, max_request_constraint),
+        )
+    return (
+        (Reason.MIN_CONSTRAINT, item.min, min_constraint),
+        (Reason.MAX_CONSTRAINT, item.max, max_constraint),
+        (Reason.RATIO_CONSTRAINT, item.max_limit_request_ratio, ratio_constraint),
+    )
+
+
+def min_constraint(
+    enforced: Quantity, request: Quantity | None, limit: Quantity | None
+) -> Finding | None:
+    """A request must be there; it, and a limit if there is one, must reach the minimum."""
+    if request is None:
+        return Finding(_REQUESTS, ".  No request is specified")
+    if request < enforced:
+        return Finding(_REQUESTS, f", but request is {request}")
+    if limit is not None and limit < enforced:
+        return Finding(_LIMITS, f", but limit is {limit}")
+    return None
+
+
+def max_constraint(
+    enforced: Quantity, request: Quantity | None, limit: Quantity | None
+) -> Finding | None:
+    """A limit must be there; it, and a request if there is one, must not pass the maximum."""
+    if limit is None:
+        return Finding(_LIMITS, ".  No limit is specified")
+    if limit > enforced:
+        return Finding(_LIMITS, f", but limit is {limit}")
+    if request is not None and request > enforced:
+        return Finding(_REQUESTS, f", but request is {request}")
+    return None
+
+
+def max_request_constraint(
+    enforced: Quantity, request: Quantity | None, _limit: Quantity | None
+) -> Finding | None:
+    """A claim's request must be there and must not pass the maximum."""
+    if request is None:
+        return Finding(_REQUESTS, ".  No request is specified")
+    if request > enforced:
+        return Finding(_REQUESTS, f", but request is {request}")
+    return None
+
+
+def ratio_constraint(
+    enforced: Quantity, request: Quantity | None, limit: Quantity | None
+) -> Finding | None:
+    """Both must be there and not zero, and limit/request must not pass the ratio."""
+    if request is None or request.is_zero:
+        return Finding(_REQUESTS, ", but no request is specified or request is 0")
+    if limit is None or limit.is_zero:
+        return Finding(_LIMITS, ", but no limit is specified or limit is 0")
+    ratio = exceeded_ratio(request, limit, enforced)
+    if ratio is None:
+        return None
+    return Finding(_LIMITS, f", but provided ratio is {ratio}", {"ratio": ratio})
+
+
+def _numbers(
+    name: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None
+) -> dict[str, str]:
+    """What was compared, as texts; what is not there is left out."""
+    amounts = {"enforced": enforced, "request": request, "limit": limit}
+    texts = {role: str(amount) for role, amount in amounts.items() if amount is not None}
+    return {"resource": name, **texts}
+
+
+def _item_step(limit_range: LimitRange, rule: int, violations: list[Violation] | None) -> Step:
+    if violations is None:
+        return _step(limit_range, rule, Outcome.NOT_MATCHED, "is about another type")
+    if violations:
+        return _step(limit_range, rule, Outcome.VIOLATED, bracketed(v.message for v in violations))
+    return _step(limit_range, rule, Outcome.PASSED)
+
+
+def _step(limit_range: LimitRange, rule: int | None, outcome: Outcome, detail: str = "") -> Step:
+    return Step(name=STEP, outcome=outcome, policy=limit_range.ref, rule=rule, detail=detail)

@@ -1,0 +1,137 @@
+"""Setting a LimitRange's defaults in pods, while writing the patch; nothing is refused here.
+
+Source: ``mergePodResourceRequirements`` in ``plugin/pkg/admission/limitranger``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from policies.engine.decision import Outcome, Step
+from policies.engine.limit_range.manifest import CONTAINER
+from policies.engine.patch import PatchBuilder, PatchOperation
+from policies.engine.pod import read_pod
+from policies.engine.pod.reading import read_map
+from policies.engine.policy import Enforcement
+from policies.engine.resource_list import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from policies.engine.pod import Container
+    from policies.engine.policy import LimitRange
+
+ANNOTATION = "kubernetes.io/limit-ranger"
+STEP = "LimitRange defaults"
+_PREFIX = "LimitRanger plugin set: "
+_META = "Pod.metadata of type v1.ObjectMeta"
+_ANNOTATIONS = "ObjectMeta.metadata.annotations of type map[string]string"
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """One container under way: where it is, and the names it has by now."""
+
+    label: str
+    path: tuple[str | int, ...]
+    limits: set[str]
+    requests: set[str]
+
+
+def default_pod_resources(
+    pod: Mapping[str, Any], ranges: Iterable[LimitRange], *, annotate: bool = True
+) -> tuple[dict[str, Any], list[PatchOperation], list[Step]]:
+    """Set what containers and init containers leave open, range by range in the given order.
+
+    The first range to set a name wins; the last that set anything is the one that the annotation
+    tells of. Ranges that only warn or audit set nothing. ``annotate`` is off for ``pods/resize``,
+    which drops metadata. Returns the pod (the given one stays as it is), the operations that made
+    it and the trace. Raises DecodeError.
+    """
+    builder = PatchBuilder(pod)
+    slots = _slots(pod)
+    steps = []
+    for limit_range in ranges:
+        if limit_range.enforcement is not Enforcement.ENFORCE:
+            detail = f"sets nothing in {limit_range.enforcement} mode"
+            steps.append(_step(limit_range, Outcome.SKIPPED, detail))
+            continue
+        steps.append(_apply(limit_range, slots, builder, annotate=annotate))
+    return builder.object, builder.operations, steps
+
+
+def _slots(pod: Mapping[str, Any]) -> list[_Slot]:
+    meta = read_map(pod, "metadata", "metadata", _META)
+    read_map(meta, "annotations", "metadata.annotations", _ANNOTATIONS)
+    spec = read_pod(pod)
+    containers = enumerate(spec.containers)
+    init_containers = enumerate(spec.init_containers)
+    return [_slot(c, "container", ("spec", "containers", i)) for i, c in containers] + [
+        _slot(c, "init container", ("spec", "initContainers", i)) for i, c in init_containers
+    ]
+
+
+def _slot(container: Container, label: str, path: tuple[str | int, ...]) -> _Slot:
+    return _Slot(
+        f"{label} {container.name}",
+        (*path, "resources"),
+        set(container.limits),
+        set(container.requests),
+    )
+
+
+def _apply(
+    limit_range: LimitRange, slots: list[_Slot], builder: PatchBuilder, *, annotate: bool
+) -> Step:
+    """Set one range's defaults everywhere, and say so."""
+    limits, requests = _defaults(limit_range)
+    if not limits and not requests:
+        return _step(limit_range, Outcome.NOT_MATCHED, "has no defaults for containers")
+    parts = []
+    for slot in slots:
+        set_limits = _set_missing(builder, (*slot.path, "limits"), limits, slot.limits)
+        set_requests = _set_missing(builder, (*slot.path, "requests"), requests, slot.requests)
+        for names, side in ((set_requests, "request"), (set_limits, "limit")):
+            if names:
+                parts.append(f"{', '.join(names)} {side} for {slot.label}")
+    if not parts:
+        return _step(limit_range, Outcome.UNCHANGED, "every container has its own values")
+    text = _PREFIX + "; ".join(parts)
+    if annotate:
+        builder.set(("metadata", "annotations", ANNOTATION), text)
+    return _step(limit_range, Outcome.CHANGED, text)
+
+
+def _defaults(limit_range: LimitRange) -> tuple[dict[str, str], dict[str, str]]:
+    """What one range gives containers: limits and requests, as texts in name order."""
+    limits: dict[str, str] = {}
+    requests: dict[str, str] = {}
+    for item in limit_range.items:
+        if item.type == CONTAINER:
+            limits |= to_json(item.default)
+            requests |= to_json(item.default_request)
+    return limits, requests
+
+
+def _set_missing(
+    builder: PatchBuilder,
+    path: tuple[str | int, ...],
+    defaults: Mapping[str, str],
+    present: set[str],
+) -> list[str]:
+    """Set the names that a container lacks; a map that is not there yet comes as a whole."""
+    missing = {name: text for name, text in defaults.items() if name not in present}
+    if not missing:
+        return []
+    if present:
+        for name, text in missing.items():
+            builder.set((*path, name), text)
+    else:
+        builder.set(path, missing)
+    present.update(missing)
+    return sorted(missing)
+
+
+def _step(limit_range: LimitRange, outcome: Outcome, detail: str) -> Step:
+    return Step(name=STEP, outcome=outcome, policy=limit_range.ref, detail=detail)
