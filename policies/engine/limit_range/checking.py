@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     _Constraint = Callable[[Quantity, Quantity | None, Quantity | None], "Finding | None"]
 
-STEP = "LimitRange check"
+STEP = "LimitRangeCheck"
 _REQUESTS = "requests"
 _LIMITS = "limits"
 _LABELS = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from policies.engine.policy import LimitRange
 
 ANNOTATION = "kubernetes.io/limit-ranger"
-STEP = "LimitRange defaults"
+STEP = "LimitRangeDefaults"
 _PREFIX = "LimitRanger plugin set: "
 _META = "Pod.metadata of type v1.ObjectMeta"
 _ANNOTATIONS = "ObjectMeta.metadata.annotations of type map[string]string"

@@ -6,22 +6,36 @@ DecodeError, worded as Go words it; anything unknown is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.errors import DecodeError
-from policies.engine.quantity import Quantity, QuantityError
+from policies.engine.wire import (
+    decode_resource_list,
+    expect_list,
+    expect_map,
+    expect_string,
+    shape_error,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.engine.quantity import Quantity
     from policies.engine.resource_list import ResourceList
 
-_GO_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    (bool, "bool"),
-    (str, "string"),
-    (Mapping, "object"),
-    (list, "array"),
-)
+__all__ = [
+    "Container",
+    "PodSpec",
+    "container_resources",
+    "read_list",
+    "read_map",
+    "read_objects",
+    "read_pod",
+    "read_requirements",
+    "read_text",
+    "shape_error",
+]
+
 _REQUIREMENTS = "ResourceRequirements"
 
 
@@ -96,59 +110,29 @@ def read_list(raw: Any, path: str, go_field: str) -> dict[str, Quantity]:
     """Read one map of quantities; null is an empty one, a null quantity is zero."""
     if raw is None:
         return {}
-    if not isinstance(raw, dict):
-        raise shape_error(raw, path, f"{go_field} of type v1.ResourceList")
-    name = ""
-    quantities = {}
-    try:
-        for name, value in raw.items():
-            quantities[name] = Quantity.parse_json(value)
-    except QuantityError as error:
-        raise DecodeError(f"{path}[{name}]", error.detail) from error
-    return quantities
+    return decode_resource_list(raw, path, f"{go_field} of type v1.ResourceList")
 
 
 def read_map(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> Mapping[str, Any]:
     """Read a nested object; absent and null are empty."""
-    raw = parent.get(key)
-    if raw is None:
-        return {}
-    if not isinstance(raw, dict):
-        raise shape_error(raw, path, go_field)
-    return raw
+    return expect_map(parent.get(key), path, go_field)
 
 
 def read_objects(
     parent: Mapping[str, Any], key: str, path: str, go_field: str, go_type: str
 ) -> list[Mapping[str, Any]]:
     """Read a list of objects; absent and null are empty, a null entry is an empty object."""
-    raw = parent.get(key)
-    if raw is None:
-        return []
-    if not isinstance(raw, list):
-        raise shape_error(raw, path, f"{go_field} of type []{go_type}")
-    for position, entry in enumerate(raw):
-        if entry is not None and not isinstance(entry, dict):
-            raise shape_error(entry, f"{path}[{position}]", f"{go_field} of type {go_type}")
-    return [entry or {} for entry in raw]
+    entries = expect_list(parent.get(key), path, f"{go_field} of type []{go_type}")
+    return [
+        expect_map(entry, f"{path}[{position}]", f"{go_field} of type {go_type}")
+        for position, entry in enumerate(entries)
+    ]
 
 
 def read_text(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> str:
     """Read a string; absent and null are empty. ``go_field`` names field and type."""
     raw = parent.get(key)
-    if raw is None:
-        return ""
-    if type(raw) is not str:
-        raise shape_error(raw, f"{path}.{key}", go_field)
-    return raw
-
-
-def shape_error(raw: Any, path: str, go_field: str) -> DecodeError:
-    """Word a JSON value of the wrong type; ``go_field`` is ``Struct.path of type T``."""
-    kind = "number"
-    if type(raw) is str or not isinstance(raw, str):
-        kind = next((name for types, name in _GO_KINDS if isinstance(raw, types)), kind)
-    return DecodeError(path, f"json: cannot unmarshal {kind} into Go struct field {go_field}")
+    return raw if type(raw) is str else expect_string(raw, f"{path}.{key}", go_field)
 
 
 def _read_containers(spec: Mapping[str, Any], group: str) -> tuple[Container, ...]:
