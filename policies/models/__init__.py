@@ -1,0 +1,30 @@
+"""What is stored: clusters, their policies, who may ask, and what was charged. Shape only."""
+
+from policies.models.charge import Charge
+from policies.models.cluster import Cluster, LimitedResource, WebhookCredential
+from policies.models.limit_range import LimitRange, LimitRangeRow
+from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
+from policies.models.namespace import Namespace
+from policies.models.policy_revision import PolicyRevision
+from policies.models.priority_class import PriorityClass
+from policies.models.recorded import PolicyObject, Recorded
+from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
+
+__all__ = [
+    "Charge",
+    "Cluster",
+    "LimitRange",
+    "LimitRangeRow",
+    "LimitedResource",
+    "MetadataPolicy",
+    "MetadataPolicyRule",
+    "Namespace",
+    "PolicyObject",
+    "PolicyRevision",
+    "PriorityClass",
+    "Recorded",
+    "ResourceQuota",
+    "ResourceQuotaRow",
+    "ScopeSelectorRow",
+    "WebhookCredential",
+]

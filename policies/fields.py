@@ -1,0 +1,86 @@
+"""Model fields of our own: a quantity that keeps what was typed. No rule lives here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from policies.engine.quantity import Quantity, QuantityError
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
+    from django.db.models.expressions import Expression
+
+LONGEST_QUANTITY = 512
+"""Far beyond any amount; the exact value of a longer text is not worth its storage."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityValue:
+    """A quantity as somebody typed it; an empty text is a JSON null, which counts as zero."""
+
+    text: str
+
+    @property
+    def quantity(self) -> Quantity:
+        """The exact value; raises ``QuantityError`` for a text that is no quantity."""
+        return Quantity.parse_json(self.text or None)
+
+    @property
+    def json(self) -> str | None:
+        """What a manifest shows."""
+        return self.text or None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_quantity(value: object) -> QuantityValue:
+    """Read what a form, a manifest or a program gives; raises ``ValidationError``."""
+    if isinstance(value, QuantityValue):
+        return value
+    text = str(value)
+    try:
+        if text:
+            Quantity.parse_json(text)
+    except QuantityError as error:
+        raise ValidationError(error.detail, code="invalid_quantity") from error
+    return QuantityValue(text)
+
+
+class QuantityField(models.CharField):
+    """A Kubernetes quantity; NULL in the database means that none is given."""
+
+    description = "A Kubernetes quantity"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("max_length", LONGEST_QUANTITY)
+        kwargs.setdefault("null", True)
+        kwargs.setdefault("blank", True)
+        super().__init__(*args, **kwargs)
+
+    def from_db_value(
+        self, value: str | None, _expression: Expression, _connection: BaseDatabaseWrapper
+    ) -> QuantityValue | None:
+        """Wrap the stored text; it was checked when it was written."""
+        return None if value is None else QuantityValue(value)
+
+    def to_python(self, value: object) -> Any:
+        """Wrap what was given; a text that is no quantity is refused."""
+        return None if value is None else parse_quantity(value)
+
+    def run_validators(self, value: Any) -> None:
+        """Validators look at the text."""
+        super().run_validators(None if value is None else str(value))
+
+    def get_prep_value(self, value: Any) -> str | None:
+        """Store the text."""
+        return None if value is None else str(value)
+
+    def value_to_string(self, obj: models.Model) -> str:
+        """Give the text, for serialised dumps."""
+        value = self.value_from_object(obj)
+        return "" if value is None else str(value)

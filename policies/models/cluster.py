@@ -1,0 +1,124 @@
+"""A cluster, what needs a covering quota there, and who may ask in its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import F, Q
+
+from policies.models.recorded import Recorded
+from policies.validators import DNS_LABEL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.engine.errors import FieldError
+
+
+class Cluster(Recorded):
+    """A Kubernetes cluster that asks for decisions."""
+
+    kind = "Cluster"
+
+    name = models.CharField(
+        max_length=63, unique=True, validators=[RegexValidator(DNS_LABEL, "must be a DNS label")]
+    )
+    description = models.TextField(blank=True)
+    external_id = models.CharField(max_length=253, blank=True)
+    policy_revision = models.PositiveBigIntegerField(default=0, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=~Q(name=""), name="cluster_has_a_name"),
+            models.CheckConstraint(condition=Q(revision__gte=1), name="cluster_revision_counts"),
+        ]
+
+    @property
+    def owner(self) -> Cluster:
+        """Itself."""
+        return self
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the cluster in the shape of a Kubernetes object."""
+        spec = {"description": self.description, "externalID": self.external_id}
+        return {
+            "apiVersion": "policy.gatehouse.dev/v1alpha1",
+            "kind": self.kind,
+            "metadata": {"name": self.name},
+            "spec": {name: text for name, text in spec.items() if text},
+        }
+
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Take over name and description."""
+        spec = manifest.get("spec") or {}
+        self.name = manifest["metadata"]["name"]
+        self.description = spec.get("description", "")
+        self.external_id = spec.get("externalID", "")
+        return self
+
+    def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """Nothing beyond its fields' own shape."""
+        return []
+
+
+class LimitedResource(models.Model):
+    """One entry of the cluster's ``limitedResources``."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="limited_resources")
+    position = models.PositiveIntegerField()
+    api_group = models.CharField(max_length=253, blank=True)
+    resource = models.CharField(max_length=253)
+    match_contains = models.JSONField(default=list, blank=True)
+    match_scopes = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["cluster", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "position"], name="limitedresource_position_once"
+            ),
+            models.CheckConstraint(condition=~Q(resource=""), name="limitedresource_has_resource"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.api_group}" if self.api_group else self.resource
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the entry as the quota plugin's configuration writes it."""
+        entry: dict[str, Any] = {"apiGroup": self.api_group, "resource": self.resource}
+        if self.match_contains:
+            entry["matchContains"] = self.match_contains
+        if self.match_scopes:
+            entry["matchScopes"] = self.match_scopes
+        return {name: value for name, value in entry.items() if value}
+
+
+class WebhookCredential(models.Model):
+    """Who may ask in a cluster's name: a keyed digest of a secret that is shown once."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="credentials")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    label = models.CharField(max_length=100)
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True)
+    revoked = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["cluster", "-created", "-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(digest__regex=r"^[0-9a-f]{64}$"),
+                name="webhookcredential_digest_shape",
+            ),
+            models.CheckConstraint(
+                condition=Q(expires=None) | Q(expires__gt=F("created")),
+                name="webhookcredential_expires_later",
+                violation_error_message="must be in the future",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id}/{self.label}"

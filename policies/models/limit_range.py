@@ -1,0 +1,148 @@
+"""LimitRange and its rows: what is stored, and its manifest. The rules are the engine's.
+
+Defaults that the API server derives (``default`` from ``max``, …) are not stored: the rows keep
+what was typed, and the engine derives the rest each time the range is read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from django.db import models
+from django.db.models import Q
+
+from policies.engine.limit_range import decode_limit_range, validate_limit_range
+from policies.fields import QuantityField, QuantityValue
+from policies.models.recorded import PolicyObject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.engine.errors import FieldError
+    from policies.models.recorded import Place
+
+MAPS = {
+    "min": "min",
+    "max": "max",
+    "default": "default",
+    "defaultRequest": "default_request",
+    "maxLimitRequestRatio": "max_limit_request_ratio",
+}
+"""The five maps of an item, in today's names, and the rows' fields."""
+OLD_NAMES = {"defaultRequest": "defaultRequests", "maxLimitRequestRatio": "limitRequestRatio"}
+_PATH = re.compile(r"spec\.limits\[(\d+)\](?:\.(\w+)(?:\[(.*)\])?)?", re.DOTALL)
+
+
+class LimitRange(PolicyObject):
+    """Minimum, maximum and default amounts for one namespace."""
+
+    kind = "LimitRange"
+    row_sets = ("rows",)
+
+    class Meta(PolicyObject.Meta):
+        pass
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the object as Kubernetes writes it, quantities as typed."""
+        items: dict[int, dict[str, Any]] = {}
+        for row in sorted(self.rows_of("rows"), key=lambda row: row.position):
+            row.add_to(items.setdefault(row.position, {"type": row.type}))
+        return {
+            "apiVersion": "v1",
+            "kind": self.kind,
+            "metadata": self.metadata(),
+            "spec": {"limits": list(items.values())},
+        }
+
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Take over everything, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
+        decode_limit_range(manifest)
+        self.read_metadata(manifest)
+        items = (manifest.get("spec") or {}).get("limits") or []
+        rows = [row for i, item in enumerate(items) for row in _rows_of(i, item or {})]
+        self.draft_rows("rows", rows)
+        return self
+
+    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """What the engine says."""
+        return validate_limit_range(decode_limit_range(manifest))
+
+    def locate(self, error: FieldError) -> Place:
+        """Where the error belongs: ``spec.limits[i].max[cpu]`` is row (i, cpu), field ``max``."""
+        found = _PATH.fullmatch(error.field)
+        if not found:
+            return super().locate(error)
+        position, name, resource = self._position(int(found[1])), found[2], found[3]
+        column = MAPS.get(name or "", "min" if name == "limits" else "type")
+        if resource is not None and error.bad_value == resource:
+            column = "resource"
+        return ("rows", self._row_index(position, resource), column)
+
+    def _position(self, item: int) -> int:
+        positions = sorted({row.position for row in self.rows_of("rows")})
+        return positions[item] if item < len(positions) else item
+
+    def _row_index(self, position: int, resource: str | None) -> int | None:
+        rows = list(enumerate(self.rows_of("rows")))
+        found = [i for i, row in rows if row.position == position and row.resource == resource]
+        return next(iter(found or [i for i, row in rows if row.position == position]), None)
+
+
+class LimitRangeRow(models.Model):
+    """One resource of one item; an item without resources has one row whose resource is empty."""
+
+    limit_range = models.ForeignKey(LimitRange, models.CASCADE, related_name="rows")
+    position = models.PositiveIntegerField(default=0, help_text="which item of spec.limits")
+    type = models.CharField(max_length=317, blank=True, default="Container")
+    resource = models.CharField(max_length=317, blank=True)
+    min = QuantityField()
+    max = QuantityField()
+    default = QuantityField()
+    default_request = QuantityField()
+    max_limit_request_ratio = QuantityField()
+
+    class Meta:
+        ordering: ClassVar = ["limit_range", "position", "id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["limit_range", "position", "resource"], name="limitrangerow_resource_once"
+            ),
+            models.CheckConstraint(
+                condition=~Q(resource="")
+                | Q(
+                    min=None,
+                    max=None,
+                    default=None,
+                    default_request=None,
+                    max_limit_request_ratio=None,
+                ),
+                name="limitrangerow_amounts_need_a_resource",
+                violation_error_message="amounts need a resource",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.resource}".strip()
+
+    def add_to(self, item: dict[str, Any]) -> None:
+        """Write this row's amounts into its item."""
+        for name, column in MAPS.items():
+            value: QuantityValue | None = getattr(self, column)
+            if value is not None:
+                item.setdefault(name, {})[self.resource] = QuantityValue(str(value)).json
+
+
+def _rows_of(position: int, item: Mapping[str, Any]) -> list[LimitRangeRow]:
+    """Rows of one item, seeds' names included, in the order in which resources first appear."""
+    amounts: dict[str, dict[str, QuantityValue]] = {}
+    for name, column in MAPS.items():
+        given = item.get(name) or item.get(OLD_NAMES.get(name, name)) or {}
+        for resource, value in given.items():
+            text = "" if value is None else str(value)
+            amounts.setdefault(resource, {})[column] = QuantityValue(text)
+    kind = item.get("type") or ""
+    return [
+        LimitRangeRow(position=position, type=kind, resource=resource, **columns)
+        for resource, columns in (amounts or {"": {}}).items()
+    ]

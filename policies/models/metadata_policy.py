@@ -1,0 +1,121 @@
+"""MetadataPolicy and its rules: what is stored, and its manifest. The rules are the engine's."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from django.db import models
+
+from policies.engine.metadata_policy import (
+    API_VERSION,
+    decode_metadata_policy,
+    validate_metadata_policy,
+)
+from policies.models.recorded import PolicyObject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.engine.errors import FieldError
+    from policies.models.recorded import Place
+
+SELECTORS = {"labelSelector": "label_selector", "annotationSelector": "annotation_selector"}
+UPDATES = {"updatedLabels": "updated_labels", "updatedAnnotations": "updated_annotations"}
+_COLUMNS = {**SELECTORS, **UPDATES, "reject": "reject"}
+_PATH = re.compile(r"spec\.rules\[(\d+)\](?:\.\w+(?:\.(\w+))?)?.*", re.DOTALL)
+
+
+class MetadataPolicy(PolicyObject):
+    """Rules over labels and annotations of one namespace."""
+
+    kind = "MetadataPolicy"
+    row_sets = ("rules",)
+
+    ratchet = models.BooleanField(
+        default=False, help_text="refuse an update only if the old object did not match already"
+    )
+    strict = models.BooleanField(
+        default=False, help_text="check rejects again in the validating phase"
+    )
+
+    class Meta(PolicyObject.Meta):
+        verbose_name_plural = "metadata policies"
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the object in today's names; ``reject`` is always written."""
+        rules = sorted(self.rows_of("rules"), key=lambda rule: rule.position)
+        spec: dict[str, Any] = {"rules": [rule.to_manifest() for rule in rules]}
+        flags = {"ratchet": self.ratchet, "strict": self.strict}
+        spec.update({name: True for name, value in flags.items() if value})
+        return {
+            "apiVersion": API_VERSION,
+            "kind": self.kind,
+            "metadata": self.metadata(),
+            "spec": spec,
+        }
+
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Take over everything, rules as a draft; raises ``DecodeError`` or ``ValidationError``."""
+        decode_metadata_policy(manifest)
+        self.read_metadata(manifest)
+        spec = manifest.get("spec") or {}
+        self.ratchet, self.strict = bool(spec.get("ratchet")), bool(spec.get("strict"))
+        rules = spec.get("rules") or []
+        self.draft_rows("rules", [_read_rule(i, rule) for i, rule in enumerate(rules)])
+        return self
+
+    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """What the engine says."""
+        return validate_metadata_policy(decode_metadata_policy(manifest))
+
+    def locate(self, error: FieldError) -> Place:
+        """Where the error belongs: ``spec.rules[i].policyAction.updatedLabels`` is rule i."""
+        found = _PATH.fullmatch(error.field)
+        if not found:
+            return super().locate(error)
+        return ("rules", int(found[1]), _COLUMNS.get(found[2] or "", ""))
+
+
+class MetadataPolicyRule(models.Model):
+    """One rule: an absent selector (NULL) always holds, an empty one matches everything."""
+
+    policy = models.ForeignKey(MetadataPolicy, models.CASCADE, related_name="rules")
+    position = models.PositiveIntegerField(default=0)
+    label_selector = models.JSONField(null=True, blank=True)
+    annotation_selector = models.JSONField(null=True, blank=True)
+    reject = models.BooleanField(default=False)
+    updated_labels = models.JSONField(default=dict, blank=True)
+    updated_annotations = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["policy", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["policy", "position"], name="metadatapolicyrule_position_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"rule {self.position}"
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the rule as the manifest writes it."""
+        given = {name: getattr(self, column) for name, column in SELECTORS.items()}
+        action: dict[str, Any] = {"reject": self.reject}
+        for name, column in UPDATES.items():
+            if value := getattr(self, column):
+                action[name] = value
+        predicate = {name: value for name, value in given.items() if value is not None}
+        return {"policyPredicate": predicate, "policyAction": action}
+
+
+def _read_rule(position: int, rule: Mapping[str, Any]) -> MetadataPolicyRule:
+    predicate = rule.get("policyPredicate") or {}
+    action = rule.get("policyAction") or rule.get("PolicyAction") or {}
+    return MetadataPolicyRule(
+        position=position,
+        reject=bool(action.get("reject")),
+        **{column: predicate.get(name) for name, column in SELECTORS.items()},
+        **{column: action.get(name) or {} for name, column in UPDATES.items()},
+    )

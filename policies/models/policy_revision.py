@@ -1,0 +1,90 @@
+"""Who changed which policy, when and why: append-only, also in the database."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+from django.db import models
+from django.db.models import Q
+
+
+class AppendOnlyError(TypeError):
+    """Somebody tried to change or delete what is on record."""
+
+
+class PolicyRevisionQuerySet(models.QuerySet["PolicyRevision"]):
+    """Revisions by what they speak of; they cannot be changed or deleted."""
+
+    def of(
+        self, *, cluster: str, kind: str, name: str, namespace: str = ""
+    ) -> PolicyRevisionQuerySet:
+        """All revisions of one object."""
+        return self.filter(cluster=cluster, kind=kind, name=name, namespace=namespace)
+
+    def update(self, **_kwargs: Any) -> NoReturn:
+        """Refuse."""
+        raise AppendOnlyError("policy revisions are never changed")
+
+    def delete(self) -> NoReturn:
+        """Refuse."""
+        raise AppendOnlyError("policy revisions are never deleted")
+
+
+class PolicyRevision(models.Model):
+    """One write of one object; names are kept as text, so the record outlives what it names."""
+
+    class Action(models.TextChoices):
+        """What was done."""
+
+        CREATE = "create"
+        UPDATE = "update"
+        DELETE = "delete"
+        RESTORE = "restore"
+        ISSUE = "issue"
+        REVOKE = "revoke"
+
+    cluster = models.CharField(max_length=63)
+    namespace = models.CharField(max_length=63, blank=True)
+    kind = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    uid = models.CharField(max_length=36, blank=True)
+    number = models.PositiveBigIntegerField()
+    action = models.CharField(max_length=8, choices=Action)
+    user = models.CharField(max_length=254)
+    reason = models.TextField(blank=True)
+    before = models.JSONField(null=True, blank=True)
+    after = models.JSONField(null=True, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    objects = PolicyRevisionQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        indexes: ClassVar = [models.Index(fields=["created"], name="policyrevision_created")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "kind", "namespace", "name", "number"],
+                name="policyrevision_number_once",
+            ),
+            models.CheckConstraint(condition=Q(number__gte=1), name="policyrevision_counts"),
+            models.CheckConstraint(
+                condition=Q(
+                    action__in=["create", "update", "delete", "restore", "issue", "revoke"]
+                ),
+                name="policyrevision_action_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        where = f"{self.cluster}/{self.namespace}" if self.namespace else self.cluster
+        return f"{self.kind} {where}/{self.name} #{self.number}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Insert; a stored revision cannot be saved again."""
+        if not self._state.adding:
+            raise AppendOnlyError("policy revisions are never changed")
+        super().save(*args, **kwargs)
+
+    def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """Refuse."""
+        raise AppendOnlyError("policy revisions are never deleted")

@@ -1,0 +1,226 @@
+"""What all stored policies share: a name, metadata, a revision, rows and a manifest. No rule."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+
+from policies.engine.errors import DecodeError, FieldError
+from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
+from policies.validators import (
+    PlacedError,
+    as_validation_error,
+    decode_error_as_field_error,
+    metadata_errors,
+    text_errors,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.models.cluster import Cluster
+    from policies.models.namespace import Namespace
+
+Place = tuple[str, int | None, str]
+"""Related name of the rows (empty: the object itself), index among them, field of the model."""
+
+
+class Recorded(models.Model):
+    """An object whose every write leaves a PolicyRevision."""
+
+    kind: ClassVar[str]
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    revision = models.PositiveBigIntegerField(default=1, editable=False)
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    name: models.CharField[str, str]
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def owner(self) -> Cluster:
+        """The cluster this object belongs to."""
+        raise NotImplementedError
+
+    @property
+    def namespace_name(self) -> str:
+        """The namespace this object lives in; empty for objects of a whole cluster."""
+        return ""
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the object as Kubernetes writes it."""
+        raise NotImplementedError
+
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Take over everything the manifest says, rows as a draft; raises ``ValidationError``."""
+        raise NotImplementedError
+
+    def find_errors(self) -> list[PlacedError]:
+        """All that is wrong with it, by the engine's rules, each with its place."""
+        manifest = self.to_manifest()
+        errors = text_errors(manifest) + metadata_errors(manifest["metadata"])
+        try:
+            errors += self.rule_errors(manifest)
+        except DecodeError as error:
+            errors.append(decode_error_as_field_error(error))
+        return [self.place_error(error) for error in dict.fromkeys(errors)]
+
+    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """What the engine says about the manifest; may raise ``DecodeError``."""
+        raise NotImplementedError
+
+    def place_error(self, error: FieldError) -> PlacedError:
+        """Find the field and row that an engine's error speaks of."""
+        return PlacedError(
+            error.message,
+            code=error.type.cause,
+            path=error.field,
+            place=self.locate(error),
+        )
+
+    def locate(self, error: FieldError) -> Place:
+        """Where the error belongs in the model."""
+        return ("", None, METADATA_COLUMNS.get(error.field.partition("[")[0], ""))
+
+    def clean(self) -> None:
+        """Ask the engine."""
+        super().clean()
+        if findings := self.find_errors():
+            raise as_validation_error(findings)
+
+
+METADATA_COLUMNS = {
+    "metadata.name": "name",
+    "metadata.labels": "labels",
+    "metadata.annotations": "annotations",
+}
+
+
+class PolicyObject(Recorded):
+    """A policy of one namespace, with rows that are saved together with it."""
+
+    row_sets: ClassVar[tuple[str, ...]] = ()
+
+    namespace = models.ForeignKey("policies.Namespace", models.PROTECT, related_name="%(class)ss")
+    name = models.CharField(max_length=253)
+    labels = models.JSONField(default=dict, blank=True)
+    annotations = models.JSONField(default=dict, blank=True)
+    enforcement = models.CharField(
+        max_length=8,
+        choices=[(mode.value, mode.value) for mode in Enforcement],
+        default=Enforcement.ENFORCE.value,
+    )
+
+    class Meta:
+        abstract = True
+        ordering: ClassVar = ["namespace", "name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["namespace", "name"], name="%(class)s_name_once_per_namespace"
+            ),
+            models.CheckConstraint(
+                condition=Q(enforcement__in=[mode.value for mode in Enforcement]),
+                name="%(class)s_enforcement_known",
+            ),
+            models.CheckConstraint(condition=Q(revision__gte=1), name="%(class)s_revision_counts"),
+            models.CheckConstraint(condition=~Q(name=""), name="%(class)s_has_a_name"),
+        ]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._drafts: dict[str, list[models.Model]] = {}
+
+    @property
+    def owner(self) -> Cluster:
+        """The cluster this policy belongs to."""
+        return self._namespace.cluster
+
+    @property
+    def namespace_name(self) -> str:
+        """The namespace this policy belongs to."""
+        return self._namespace.name
+
+    @property
+    def _namespace(self) -> Namespace:
+        return cast("Namespace", self.namespace)
+
+    def rows_of(self, row_set: str) -> list[Any]:
+        """Rows as they will be saved, else as they are stored, in order."""
+        if row_set in self._drafts:
+            return self._drafts[row_set]
+        return list(getattr(self, row_set).all()) if self.pk else []
+
+    def draft_rows(self, row_set: str, rows: Sequence[models.Model]) -> None:
+        """Set the rows that the next save writes in place of the stored ones."""
+        self._drafts[row_set] = list(rows)
+
+    @property
+    def drafts(self) -> Mapping[str, list[models.Model]]:
+        """The rows that wait to be saved, by related name."""
+        return self._drafts
+
+    def forget_drafts(self) -> None:
+        """Read rows from the database again."""
+        self._drafts = {}
+
+    def metadata(self) -> dict[str, Any]:
+        """``metadata`` of the manifest; the enforcement is an annotation there."""
+        entries: dict[str, Any] = {"name": self.name, "namespace": self.namespace_name}
+        if self.labels:
+            entries["labels"] = self.labels
+        mode = self.enforcement
+        known = encode_enforcement(Enforcement(mode)) if mode in tuple(Enforcement) else {}
+        if annotations := {**(self.annotations or {}), **known}:
+            entries["annotations"] = annotations
+        return entries
+
+    def read_metadata(self, manifest: Mapping[str, Any]) -> None:
+        """Take over name, labels, annotations and enforcement."""
+        metadata = manifest.get("metadata") or {}
+        if problems := metadata_errors(metadata):
+            raise as_validation_error([self.place_error(error) for error in problems])
+        annotations = dict(metadata.get("annotations") or {})
+        self.name = metadata.get("name") or ""
+        self.labels = dict(metadata.get("labels") or {})
+        self.enforcement = annotations.pop(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
+        self.annotations = annotations
+
+    def clean_fields(self, exclude: Any = None) -> None:
+        """Clean own fields, and those of drafted rows, whose errors say which row they are of."""
+        super().clean_fields(exclude=exclude)
+        findings = [
+            finding
+            for row_set, rows in self._drafts.items()
+            for index, row in enumerate(rows)
+            for finding in _row_findings(row, row_set, index)
+        ]
+        if findings:
+            raise as_validation_error(findings)
+
+
+def _row_findings(row: models.Model, row_set: str, index: int) -> list[PlacedError]:
+    parents = [f.name for f in row._meta.fields if f.remote_field]  # noqa: SLF001 - Django's own API
+    try:
+        row.clean_fields(exclude=parents)
+    except ValidationError as error:
+        return [
+            PlacedError(
+                single.messages[0],
+                code=str(single.code),
+                path=f"{row_set}[{index}].{column}",
+                place=(row_set, index, column),
+            )
+            for column, singles in error.error_dict.items()
+            for single in singles
+        ]
+    return []

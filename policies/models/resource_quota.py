@@ -1,0 +1,173 @@
+"""ResourceQuota and its rows: what is stored, and its manifest. The rules are the engine's."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from django.db import models
+from django.db.models import Q
+
+from policies.fields import QuantityField, QuantityValue
+from policies.models.recorded import PolicyObject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.engine.errors import FieldError
+    from policies.models.recorded import Place
+
+_HARD = re.compile(r"spec\.hard\[(.*)\]", re.DOTALL)
+_EXPRESSIONS = "spec.scopeSelector"
+_EXPRESSION_COLUMNS = {"scopeName": "scope_name", "operator": "operator", "values": "values"}
+
+
+class ResourceQuota(PolicyObject):
+    """What one namespace may consume, for all its objects or those that the scopes select."""
+
+    kind = "ResourceQuota"
+    row_sets = ("rows", "scope_rows")
+
+    scopes = models.JSONField(default=list, blank=True)
+    has_scope_selector = models.BooleanField(
+        default=False, help_text="whether there is a scopeSelector, though it may be empty"
+    )
+
+    class Meta(PolicyObject.Meta):
+        pass
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the object as Kubernetes writes it, quantities as typed, without status."""
+        spec: dict[str, Any] = {}
+        if rows := self.rows_of("rows"):
+            spec["hard"] = {row.resource: _json(row.hard) for row in rows}
+        if self.scopes:
+            spec["scopes"] = self.scopes
+        expressions = sorted(self.rows_of("scope_rows"), key=lambda row: row.position)
+        if expressions or self.has_scope_selector:
+            spec["scopeSelector"] = (
+                {"matchExpressions": [row.to_manifest() for row in expressions]}
+                if expressions
+                else {}
+            )
+        return {
+            "apiVersion": "v1",
+            "kind": self.kind,
+            "metadata": self.metadata(),
+            "spec": spec,
+        }
+
+    def status(self) -> dict[str, Any]:
+        """``status`` of the manifest: what is enforced, and what is used."""
+        rows = self.rows_of("rows")
+        used = {row.resource: str(row.used) for row in rows if row.used is not None}
+        return {"hard": {row.resource: _json(row.hard) for row in rows}, "used": used}
+
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Take over the spec, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
+        from policies.engine.resource_quota import decode_resource_quota
+
+        decode_resource_quota(manifest)
+        self.read_metadata(manifest)
+        spec = manifest.get("spec") or {}
+        selector = spec.get("scopeSelector")
+        self.scopes = list(spec.get("scopes") or [])
+        self.has_scope_selector = selector is not None
+        hard = (spec.get("hard") or {}).items()
+        self.draft_rows("rows", [_hard_row(name, value) for name, value in hard])
+        expressions = (selector or {}).get("matchExpressions") or []
+        rows = [_scope_row(i, entry or {}) for i, entry in enumerate(expressions)]
+        self.draft_rows("scope_rows", rows)
+        return self
+
+    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """What the engine says."""
+        from policies.engine.resource_quota import decode_resource_quota, validate_resource_quota
+
+        return validate_resource_quota(decode_resource_quota(manifest))
+
+    def locate(self, error: FieldError) -> Place:
+        """Where the error belongs: ``spec.hard[pods]`` is the row of pods."""
+        if found := _HARD.fullmatch(error.field):
+            names = [row.resource for row in self.rows_of("rows")]
+            column = "resource" if error.bad_value == found[1] else "hard"
+            return ("rows", names.index(found[1]) if found[1] in names else None, column)
+        if error.field.startswith(_EXPRESSIONS):
+            column = error.field.rpartition(".")[2]
+            return ("scope_rows", None, _EXPRESSION_COLUMNS.get(column, ""))
+        if error.field == "spec.scopes":
+            return ("", None, "scopes")
+        return super().locate(error)
+
+
+class ResourceQuotaRow(models.Model):
+    """One resource of a quota: its limit, and how much of it is used.
+
+    ``used`` is written by the ledger alone; NULL for names that nothing ever tracks.
+    """
+
+    quota = models.ForeignKey(ResourceQuota, models.CASCADE, related_name="rows")
+    resource = models.CharField(max_length=317)
+    hard = QuantityField(blank=False, null=False)
+    used = QuantityField(editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["quota", "id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["quota", "resource"], name="resourcequotarow_resource_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.resource
+
+
+class ScopeSelectorRow(models.Model):
+    """One entry of ``scopeSelector.matchExpressions``; ``values`` NULL means not given."""
+
+    quota = models.ForeignKey(ResourceQuota, models.CASCADE, related_name="scope_rows")
+    position = models.PositiveIntegerField(default=0)
+    scope_name = models.CharField(max_length=63, blank=True)
+    operator = models.CharField(max_length=63, blank=True)
+    values = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["quota", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["quota", "position"], name="scopeselectorrow_position_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(operator__in=["In", "NotIn", "Exists", "DoesNotExist"]),
+                name="scopeselectorrow_operator_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope_name} {self.operator}"
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the expression as the manifest writes it."""
+        entry: dict[str, Any] = {"scopeName": self.scope_name, "operator": self.operator}
+        if self.values is not None:
+            entry["values"] = self.values
+        return entry
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else str(value) or None
+
+
+def _hard_row(resource: str, value: object) -> ResourceQuotaRow:
+    text = "" if value is None else str(value)
+    return ResourceQuotaRow(resource=resource, hard=QuantityValue(text))
+
+
+def _scope_row(position: int, entry: Mapping[str, Any]) -> ScopeSelectorRow:
+    return ScopeSelectorRow(
+        position=position,
+        scope_name=entry.get("scopeName") or "",
+        operator=entry.get("operator") or "",
+        values=entry.get("values"),
+    )

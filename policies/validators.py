@@ -1,0 +1,141 @@
+"""The engine's findings as Django's: each error at its field, its row and its path in the manifest.
+
+No rule lives here except what a PriorityClass must look like, which the engine never judges.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+
+from policies.engine.errors import DecodeError, ErrorType, FieldError, FieldPath
+from policies.engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+DNS_LABEL: Final = r"\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
+HIGHEST_USER_PRIORITY: Final = 1_000_000_000
+SYSTEM_CLASSES: Final = {
+    "system-node-critical": 2_000_001_000,
+    "system-cluster-critical": 2_000_000_000,
+}
+PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+
+
+class PlacedError(ValidationError):
+    """One error with its place in both worlds.
+
+    ``path`` is the manifest's path. ``column`` is the model's field (empty: the whole object),
+    ``row_set`` the related name of the rows it belongs to (empty: the object itself) and
+    ``index`` the row's index among them (None: all of them).
+    """
+
+    def __init__(
+        self, message: str, *, code: str, path: str, place: tuple[str, int | None, str]
+    ) -> None:
+        super().__init__(message, code=code)
+        self.path = path
+        self.row_set, self.index, self.column = place
+
+    @property
+    def key(self) -> str:
+        """Where the object's own form shows it."""
+        return NON_FIELD_ERRORS if self.row_set or not self.column else self.column
+
+
+def as_validation_error(findings: Iterable[PlacedError]) -> ValidationError:
+    """Join findings into one error keyed by the object's fields."""
+    by_key: dict[str, list[ValidationError]] = {}
+    for finding in findings:
+        by_key.setdefault(finding.key, []).append(finding)
+    return ValidationError(by_key)
+
+
+def findings_of(error: ValidationError) -> list[ValidationError]:
+    """Every single error inside, places kept."""
+    if hasattr(error, "error_dict"):
+        return [single for errors in error.error_dict.values() for single in errors]
+    return list(error.error_list)
+
+
+def errors_by_path(error: ValidationError) -> dict[str, list[dict[str, str]]]:
+    """Errors keyed by manifest path (or model field), each ``{"code", "message"}``."""
+    found: dict[str, list[dict[str, str]]] = {}
+    fields = error.error_dict if hasattr(error, "error_dict") else {"": error.error_list}
+    for field, errors in fields.items():
+        for single in errors:
+            path = single.path if isinstance(single, PlacedError) else field.strip("_")
+            entry = {"code": str(single.code or "invalid"), "message": single.messages[0]}
+            found.setdefault(path, []).append(entry)
+    return found
+
+
+def decode_error_as_field_error(error: DecodeError) -> FieldError:
+    """An unreadable object as a finding at the field that could not be read."""
+    return FieldError(ErrorType.INVALID, error.field, None, error.detail)
+
+
+def text_errors(manifest: object) -> list[FieldError]:
+    """Find strings that no database stores: NUL and lone surrogates. Does not recurse."""
+    errors: list[FieldError] = []
+    pending: list[tuple[str, object]] = [("", manifest)]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, dict):
+            pending += [(f"{path}.{key}".lstrip("."), part) for key, part in value.items()]
+            pending += [(path, key) for key in value]
+        elif isinstance(value, list):
+            pending += [(f"{path}[{i}]", part) for i, part in enumerate(value)]
+        elif isinstance(value, str) and not _is_storable(value):
+            detail = "must not contain NUL or a lone surrogate"
+            errors.append(FieldError(ErrorType.INVALID, path, ascii(value), detail))
+    return errors
+
+
+def _is_storable(text: str) -> bool:
+    return "\0" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def metadata_errors(metadata: Mapping[str, Any]) -> list[FieldError]:
+    """Labels and annotations of an object of ours, checked as Kubernetes checks them."""
+    path = FieldPath("metadata")
+    errors: list[FieldError] = []
+    for name, check in (("labels", labels_errors), ("annotations", annotations_errors)):
+        values = metadata.get(name) or {}
+        if not _is_string_map(values):
+            detail = "must be a map of strings to strings"
+            errors.append(FieldError(ErrorType.INVALID, f"metadata.{name}", None, detail))
+        else:
+            errors += check(values, path.child(name))
+    return errors
+
+
+def _is_string_map(values: object) -> bool:
+    return isinstance(values, dict) and all(
+        isinstance(key, str) and isinstance(value, str) for key, value in values.items()
+    )
+
+
+def priority_class_errors(
+    *, name: str, value: int, preemption_policy: str, global_default: bool
+) -> list[FieldError]:
+    """Find what Kubernetes refuses (``pkg/apis/scheduling/validation``)."""
+    errors = [
+        FieldError(ErrorType.INVALID, "metadata.name", name, text)
+        for text in dns1123_subdomain_errors(name)
+    ]
+    if name.startswith("system-"):
+        if SYSTEM_CLASSES.get(name) != value or global_default:
+            detail = "priority class names with 'system-' prefix are reserved for system use only."
+            errors.append(FieldError(ErrorType.FORBIDDEN, "metadata.name", name, detail))
+    elif value > HIGHEST_USER_PRIORITY:
+        detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+        errors.append(FieldError(ErrorType.FORBIDDEN, "value", value, detail))
+    if preemption_policy and preemption_policy not in PREEMPTION_POLICIES:
+        detail = 'supported values: "Never", "PreemptLowerPriority"'
+        errors.append(
+            FieldError(ErrorType.NOT_SUPPORTED, "preemptionPolicy", preemption_policy, detail)
+        )
+    return errors
