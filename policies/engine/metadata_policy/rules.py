@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
-from policies.engine.errors import DecodeError
 from policies.engine.metadata_policy.definition import QOS_ANNOTATION
 from policies.engine.metadata_policy.updates import Update, collect_updates, set_metadata
 from policies.engine.names import MAX_ANNOTATIONS, annotations_size
 from policies.engine.policy import Enforcement, MetadataPolicy, MetadataPolicyRule
 from policies.engine.request import AdmissionRequest, Operation
-from policies.engine.selector.label_selector import decode_string_map
+from policies.engine.selector.label_selector import decode_string_map, expect
 
 if TYPE_CHECKING:
     from policies.engine.patch import PatchOperation
@@ -50,12 +49,7 @@ class Snapshot:
     @classmethod
     def of(cls, obj: Mapping[str, Any] | None) -> Snapshot:
         """Take it from an object; raises ``DecodeError`` where these are not maps of strings."""
-        metadata = (obj or {}).get("metadata") or {}
-        if not isinstance(metadata, Mapping):
-            raise DecodeError(
-                "metadata",
-                "json: cannot unmarshal value into Go struct field .metadata of type ObjectMeta",
-            )
+        metadata = expect((obj or {}).get("metadata"), dict, "metadata", "v1.ObjectMeta")
         return cls(
             labels=decode_string_map(metadata.get("labels"), "metadata.labels"),
             annotations=decode_string_map(metadata.get("annotations"), "metadata.annotations"),

@@ -12,6 +12,7 @@ from policies.engine.errors import DecodeError, ErrorType, FieldError, FieldPath
 from policies.engine.names import label_value_errors, qualified_name_errors
 from policies.engine.selector.requirement import Requirement, SelectorOperator
 from policies.engine.selector.string_form import Selector
+from policies.engine.wire import json_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,21 +94,6 @@ class LabelSelector:
         return shape
 
 
-_TYPE_NAMES: tuple[tuple[type, str], ...] = (
-    (bool, "bool"),
-    (dict, "object"),
-    (list, "array"),
-    (int, "number"),
-)
-
-
-def _json_type(value: object) -> str:
-    """What Go's decoder calls the type of a JSON value."""
-    if isinstance(value, str):
-        return "string" if type(value) is str else "number"
-    return next((name for kind, name in _TYPE_NAMES if isinstance(value, kind)), "number")
-
-
 def expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
     """The value if it is of the type; ``null`` is that type's empty value, as in Go."""
     if raw is None:
@@ -116,7 +102,7 @@ def expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
         return raw
     raise DecodeError(
         path,
-        f"json: cannot unmarshal {_json_type(raw)} into Go struct field {path} of type {target}",
+        f"json: cannot unmarshal {json_type(raw)} into Go struct field {path} of type {target}",
     )
 
 

@@ -1,0 +1,73 @@
+"""What the parts of the chain bring together: findings, and how enforcement sorts them."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from policies.engine.decision import Outcome, Step, Violation
+from policies.engine.policy import Enforcement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from policies.engine.policy import PolicyRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Violations that refuse, those only observed, warnings and the trace; in chain order."""
+
+    violations: tuple[Violation, ...] = ()
+    observed: tuple[Violation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    def __add__(self, other: Findings) -> Findings:
+        return Findings(
+            violations=self.violations + other.violations,
+            observed=self.observed + other.observed,
+            warnings=self.warnings + other.warnings,
+            steps=self.steps + other.steps,
+        )
+
+
+def skipped(name: str, why: str) -> Findings:
+    """Say that a part of the chain had nothing to do, and why."""
+    return Findings(steps=(Step(name=name, outcome=Outcome.SKIPPED, detail=why),))
+
+
+def sort_by_enforcement(
+    violations: Iterable[Violation], modes: Mapping[PolicyRef, Enforcement]
+) -> Findings:
+    """Let only enforced policies refuse; ``warn`` tells the caller, ``audit`` only the record."""
+    refusing, observed, warnings = [], [], []
+    for found in violations:
+        mode = modes.get(found.policy) if found.policy else None
+        if mode in (None, Enforcement.ENFORCE):
+            refusing.append(found)
+            continue
+        observed.append(found)
+        if mode is Enforcement.WARN:
+            warnings.append(describe(found))
+    return Findings(violations=tuple(refusing), observed=tuple(observed), warnings=tuple(warnings))
+
+
+def describe(violation: Violation) -> str:
+    """Word a violation of a policy that only warns."""
+    policy = violation.policy
+    name = f"{policy.kind} {policy.name}: " if policy else ""
+    return f"{name}{violation.message} (enforcement: warn)"
+
+
+def only_observed(findings: Findings, mode: Enforcement) -> Findings:
+    """Turn all that was found under a policy into what its enforcement makes of it."""
+    return dataclasses.replace(
+        findings,
+        violations=(),
+        observed=(*findings.violations, *findings.observed),
+        warnings=tuple(describe(found) for found in findings.violations)
+        if mode is Enforcement.WARN
+        else (),
+    )

@@ -1,0 +1,99 @@
+"""The mutating pass: LimitRange defaults, then the QoS annotation, then metadata policies.
+
+Order and scope as in the semantics reference, section 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from policies.engine import metadata_policy
+from policies.engine.chain.findings import Findings, skipped
+from policies.engine.chain.subjects import is_claim, is_pod, is_resize, restate
+from policies.engine.limit_range import default_pod_resources
+from policies.engine.pod import default_claim, default_pod
+from policies.engine.request import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.engine.patch import PatchOperation
+    from policies.engine.policy import LimitRange, PolicySet
+    from policies.engine.request import AdmissionRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """The object after the pass, the patch that was written while changing it, the findings."""
+
+    object: Mapping[str, Any]
+    operations: tuple[PatchOperation, ...]
+    findings: Findings
+
+
+def default_object(request: AdmissionRequest, obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Default an object as decoding and storing it do; raises ``DecodeError``."""
+    if is_pod(request):
+        return default_pod(obj)
+    return default_claim(obj) if is_claim(request) else obj
+
+
+def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Mutation:
+    """Run the pass on ``obj``; rejects of metadata policies are its only violations."""
+    received = metadata_policy.Snapshot.of(obj)
+    defaulted, operations, findings = _default_resources(request, policy_set.limit_ranges, obj)
+    qos = metadata_policy.annotate_qos(request, defaulted, default_object(request, defaulted))
+    findings += Findings(steps=(qos.step,))
+    result = _apply_metadata(request, policy_set, received.with_qos(qos.qos), qos.object)
+    refused = bool(result.violations)
+    findings += Findings(
+        violations=result.violations,
+        observed=result.observed,
+        warnings=result.warnings,
+        steps=result.steps,
+    )
+    written = (*operations, *qos.operations, *result.operations)
+    return Mutation(object=result.object, operations=() if refused else written, findings=findings)
+
+
+def _default_resources(
+    request: AdmissionRequest, ranges: tuple[LimitRange, ...], obj: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], tuple[PatchOperation, ...], Findings]:
+    if why := _reason_not_defaulted(request, ranges):
+        return obj, (), skipped("LimitRangeDefaults", why)
+    # A resize keeps none of the changes to metadata, so it is not told what was set.
+    annotate = not is_resize(request)
+    changed, operations, steps = default_pod_resources(obj, ranges, annotate=annotate)
+    return changed, tuple(operations), Findings(steps=tuple(steps))
+
+
+def _reason_not_defaulted(request: AdmissionRequest, ranges: tuple[LimitRange, ...]) -> str:
+    if not defaults_pods(request):
+        return "only pods that are created or resized get default resources"
+    if metadata_policy.is_being_deleted(request):
+        return "the object is being deleted"
+    return "" if ranges else "the namespace has no LimitRange"
+
+
+def defaults_pods(request: AdmissionRequest) -> bool:
+    """Whether LimitRanges fill in resources: a pod's create or resize."""
+    if is_resize(request):
+        return request.operation is Operation.UPDATE
+    return is_pod(request) and not request.sub_resource and request.operation is Operation.CREATE
+
+
+def _apply_metadata(
+    request: AdmissionRequest,
+    policy_set: PolicySet,
+    snapshot: metadata_policy.Snapshot,
+    obj: Mapping[str, Any],
+) -> metadata_policy.MetadataResult:
+    why = metadata_policy.reason_not_applicable(request)
+    if not why and not policy_set.metadata_policies:
+        why = "the namespace has no MetadataPolicy"
+    if why:
+        return metadata_policy.MetadataResult(
+            object=obj, steps=skipped("MetadataPolicy", why).steps
+        )
+    return metadata_policy.apply(restate(request, obj), policy_set.metadata_policies, snapshot, obj)

@@ -1,0 +1,115 @@
+"""The validating pass: the API's own checks, LimitRanges, strict metadata policies, quotas.
+
+Order as in the semantics reference, section 5. Kubernetes stops at the first part that refuses;
+this one asks all of them, so that a denial can list everything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from policies.engine import metadata_policy
+from policies.engine.chain.findings import Findings, only_observed, skipped, sort_by_enforcement
+from policies.engine.chain.mutation import default_object, defaults_pods
+from policies.engine.chain.subjects import restate
+from policies.engine.decision import Charge, Outcome, Reason, Step, Violation
+from policies.engine.limit_range import check, default_pod_resources
+from policies.engine.pod import validate_resources
+from policies.engine.policy import Enforcement
+from policies.engine.resource_quota import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.engine.policy import LimitRange, PolicySet
+    from policies.engine.request import AdmissionRequest
+    from policies.engine.resource_list import ResourceList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What the pass found, and what each quota would be charged."""
+
+    findings: Findings
+    charges: tuple[Charge, ...] = ()
+    used: Mapping[str, ResourceList] = field(default_factory=dict)
+
+
+def validate(
+    request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
+) -> Validation:
+    """Run the pass on the object as it would be stored."""
+    findings = _check_object(request)
+    findings += _check_limit_ranges(request, policy_set.limit_ranges)
+    findings += _check_metadata(request, policy_set)
+    quota = _check_quotas(request, policy_set, now)
+    return Validation(findings=findings + quota.findings, charges=quota.charges, used=quota.used)
+
+
+def _check_object(request: AdmissionRequest) -> Findings:
+    if not defaults_pods(request) or request.object is None:
+        return skipped("PodValidation", "only resources of new and resized pods are checked")
+    violations = tuple(
+        Violation(reason=Reason.INVALID_OBJECT, field=error.field, message=error.message)
+        for error in validate_resources(request.object)
+    )
+    outcome = Outcome.VIOLATED if violations else Outcome.PASSED
+    step = Step(name="PodValidation", outcome=outcome, detail="resources of containers and pod")
+    return Findings(violations=violations, steps=(step,))
+
+
+def _check_limit_ranges(request: AdmissionRequest, ranges: tuple[LimitRange, ...]) -> Findings:
+    """Check each range; one that is not enforced sees the object as if its defaults were set."""
+    enforced = tuple(each for each in ranges if each.enforcement is Enforcement.ENFORCE)
+    results, steps = check(request, enforced)
+    findings = Findings(
+        violations=tuple(found for _, violations in results for found in violations),
+        steps=tuple(steps),
+    )
+    for policy in ranges:
+        if policy.enforcement is not Enforcement.ENFORCE:
+            findings += _preview(request, policy)
+    return findings
+
+
+def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
+    obj = request.object
+    if obj is not None and defaults_pods(request):
+        as_enforced = dataclasses.replace(policy, enforcement=Enforcement.ENFORCE)
+        obj, _, _ = default_pod_resources(obj, (as_enforced,))
+        obj = default_object(request, obj)
+        request = restate(request, obj)
+    results, steps = check(request, (policy,))
+    violations = tuple(found for _, texts in results for found in texts)
+    return only_observed(Findings(violations=violations, steps=tuple(steps)), policy.enforcement)
+
+
+def _check_metadata(request: AdmissionRequest, policy_set: PolicySet) -> Findings:
+    strict = tuple(policy for policy in policy_set.metadata_policies if policy.strict)
+    why = metadata_policy.reason_not_applicable(request)
+    if why or not strict or request.object is None:
+        return skipped("MetadataPolicy", why or "no MetadataPolicy is strict: none is asked twice")
+    result = metadata_policy.recheck(request, strict, request.object)
+    return Findings(
+        violations=result.violations,
+        observed=result.observed,
+        warnings=result.warnings,
+        steps=result.steps,
+    )
+
+
+def _check_quotas(
+    request: AdmissionRequest, policy_set: PolicySet, now: str | int | None
+) -> Validation:
+    quotas = policy_set.resource_quotas
+    result = evaluate(request, quotas, policy_set.limited_resources, now=now)
+    modes = {quota.ref: quota.enforcement for quota in quotas}
+    findings = sort_by_enforcement(result.violations, modes)
+    charges = tuple(c for c in result.charges if modes.get(c.quota) is Enforcement.ENFORCE)
+    return Validation(
+        findings=findings + Findings(steps=tuple(result.steps)),
+        charges=charges,
+        used=result.used,
+    )
