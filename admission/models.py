@@ -1,7 +1,8 @@
-"""The record of every answer: AuditEvent, append-only. Written by ``audit`` alone, read by anyone."""
+"""The record of every answer: AuditEvent, append-only; written by ``audit`` alone."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Never, Self
 
 from django.db import models
@@ -20,6 +21,15 @@ class AppendOnlyError(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("Audit events are append-only: they are never changed or removed.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A stretch of the record, newest first; cursors are empty at its ends."""
+
+    events: tuple[AuditEvent, ...]
+    newer: str = ""
+    older: str = ""
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
@@ -58,6 +68,18 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """By decision id: it begins with the time."""
         return self.order_by("-id")
 
+    def page(self, *, before: str = "", after: str = "", size: int = 50) -> Page:
+        """The ``size`` events next to a decision id: older than ``before`` or newer than ``after``.
+
+        The last page costs what the first costs: no offset, no count.
+        """
+        if after:
+            found = list(self.filter(id__gt=after).order_by("id")[: size + 1])
+            return _page(found[size - 1 :: -1], newer=len(found) > size, older=True)
+        rows = self.filter(id__lt=before) if before else self
+        found = list(rows.newest_first()[: size + 1])
+        return _page(found[:size], newer=bool(before), older=len(found) > size)
+
     def update(self, **_kwargs: Any) -> Never:
         """Refuse: see AppendOnlyError."""
         raise AppendOnlyError
@@ -76,6 +98,14 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     delete.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
     update.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
+
+
+def _page(events: list[AuditEvent], *, newer: bool, older: bool) -> Page:
+    return Page(
+        events=tuple(events),
+        newer=events[0].id if newer and events else "",
+        older=events[-1].id if older and events else "",
+    )
 
 
 class AuditEvent(models.Model):
@@ -143,16 +173,6 @@ class AuditEvent(models.Model):
     def __str__(self) -> str:
         return f"{self.id} {self.verdict} {self.target}"
 
-    @property
-    def target(self) -> str:
-        """``namespace/name`` or the name alone, for people."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-    @property
-    def allowed(self) -> bool:
-        """Was the request let through?"""
-        return self.verdict != Verdict.DENIED
-
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Insert once.
 
@@ -167,3 +187,13 @@ class AuditEvent(models.Model):
     def delete(self, *_args: Any, **_kwargs: Any) -> Never:
         """Refuse: see AppendOnlyError."""
         raise AppendOnlyError
+
+    @property
+    def target(self) -> str:
+        """``namespace/name`` or the name alone, for people."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def allowed(self) -> bool:
+        """Tell whether the request was let through."""
+        return self.verdict != Verdict.DENIED

@@ -92,6 +92,14 @@ _WORKLOAD: Shape = {
     **dict.fromkeys(("replicas", "parallelism", "completions", "selector"), WHOLE),
     "template": _TEMPLATE,
 }
+_WORKLOADS: Final = (
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicationController",
+    "Job",
+)
 _SPECS: Final[dict[str, Shape]] = {
     "Pod": {"spec": _POD_SPEC, "status": _POD_STATUS},
     "PodTemplate": {"template": _TEMPLATE},
@@ -124,17 +132,7 @@ _SPECS: Final[dict[str, Shape]] = {
     "PriorityClass": dict.fromkeys(
         ("value", "globalDefault", "preemptionPolicy", "description"), WHOLE
     ),
-    **dict.fromkeys(
-        (
-            "Deployment",
-            "ReplicaSet",
-            "StatefulSet",
-            "DaemonSet",
-            "ReplicationController",
-            "Job",
-        ),
-        {"spec": _WORKLOAD},
-    ),
+    **{kind: {"spec": _WORKLOAD} for kind in _WORKLOADS},
 }
 
 
@@ -156,19 +154,21 @@ def clip(text: str, length: int = 253) -> str:
 
 def storable(value: Any, *, depth: int = MAX_DEPTH) -> Any:
     """Any decoded JSON as JSON that every database stores; too deep parts become ``None``."""
-    if isinstance(value, RawNumber):
-        return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
     if isinstance(value, str):
-        return escape(value) if len(value) <= MAX_TEXT else {"$bytes": _size(value)}
+        return _text(value)
     if value is None or isinstance(value, bool | int):
         return value
     if depth == 0:
         return None
     if isinstance(value, dict):
         return _map(value, depth)
-    if isinstance(value, list | tuple):
-        return [storable(item, depth=depth - 1) for item in value[:MAX_ENTRIES]]
-    return escape(str(value))
+    return [storable(item, depth=depth - 1) for item in value[:MAX_ENTRIES]]
+
+
+def _text(value: str) -> Any:
+    if isinstance(value, RawNumber):
+        return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
+    return escape(value) if len(value) <= MAX_TEXT else {"$bytes": _size(value)}
 
 
 def _map(value: Mapping[str, Any], depth: int) -> dict[str, Any]:

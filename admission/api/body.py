@@ -1,0 +1,56 @@
+"""Reading a review's body within bounds: never more in memory than a review may have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rest_framework.exceptions import APIException
+
+from admission.review import MAX_BODY, too_large
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+DRAIN_CAP: Final = 24 * 1024 * 1024
+_PIECE: Final = 64 * 1024
+
+
+class LengthRequired(APIException):
+    """A body of unknown length."""
+
+    status_code = 411
+    default_detail = "Content-Length is required."
+    default_code = "LengthRequired"
+
+
+class EncodedBody(APIException):
+    """A compressed body: API servers send none, and a small one may unpack to a huge one."""
+
+    status_code = 415
+    default_detail = "Content-Encoding is not accepted."
+    default_code = "UnsupportedMediaType"
+
+
+def read_body(request: HttpRequest) -> bytes:
+    """The whole body, at most ``MAX_BODY`` bytes.
+
+    Raises:
+        ReviewError, NotAReviewError: for a larger one, of which the rest is read and dropped, up to
+            a cap, so that the answer reaches a caller that is still sending.
+        LengthRequired, EncodedBody: for what no API server sends.
+    """
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise EncodedBody
+    if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
+        raise LengthRequired
+    body = request.read(MAX_BODY + 1)
+    if len(body) > MAX_BODY:
+        _drain(request)
+        raise too_large(body)
+    return body
+
+
+def _drain(request: HttpRequest) -> None:
+    dropped = 0
+    while dropped < DRAIN_CAP and (piece := request.read(_PIECE)):
+        dropped += len(piece)

@@ -1,0 +1,175 @@
+"""The endpoint an API server calls: HTTP in, HTTP out. Wire, order and rules live elsewhere."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+from django.http import HttpResponse
+from django.http.request import UnreadablePostError
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import APIException, MethodNotAllowed
+from rest_framework.renderers import JSONRenderer
+from rest_framework.views import APIView
+
+from admission import metrics
+from admission.api.authentication import ClusterCaller, IsCluster, WebhookAuthentication
+from admission.api.body import read_body
+from admission.decide import DEFAULT_BUDGET, Call, OverBudgetError, Recorded, decide, refuse
+from admission.models import Verdict
+from admission.review import (
+    NotAReviewError,
+    ReviewError,
+    dump_response,
+    parse_request,
+    render_response,
+)
+from policies.engine.request import Phase
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+logger = logging.getLogger(__name__)
+_TIMEOUT: Final = re.compile(r"([0-9]{1,4})s")
+LONGEST_BUDGET: Final = 29.0  # an API server waits 30 seconds at most
+SHORTEST_BUDGET: Final = 0.5
+_TEXTS: Final = {
+    400: ("BadRequest", "the body is not an AdmissionReview"),
+    401: ("Unauthorized", "a valid webhook credential is required"),
+    403: ("Forbidden", "this credential belongs to another cluster"),
+    405: ("MethodNotAllowed", "only POST is answered here"),
+    411: ("LengthRequired", "a body needs a Content-Length"),
+    415: ("UnsupportedMediaType", "a body must not be compressed"),
+    500: ("InternalError", "the portal failed; the failure is in its log"),
+    503: ("ServiceUnavailable", "the decision could not be recorded in time; nothing was charged"),
+}
+
+
+@extend_schema(exclude=True)
+class AdmissionReviewView(APIView):
+    """``POST /admission/<cluster>[/<key>]/mutate|validate``.
+
+    An authenticated review whose uid can be read is always answered with HTTP 200 and a verdict:
+    under ``failurePolicy: Ignore`` anything else would be a way around the policy. Only our own
+    failure is a 5xx, so that the cluster's failurePolicy decides.
+    """
+
+    http_method_names = ["post"]
+    authentication_classes = [WebhookAuthentication]
+    permission_classes = [IsCluster]
+    throttle_classes = []
+    phase = Phase.VALIDATE
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Turn other methods away before anything else is looked at."""
+        if request.method != "POST":
+            raise MethodNotAllowed(str(request.method))
+        super().initial(request, *args, **kwargs)
+
+    def perform_content_negotiation(
+        self,
+        _request: Request,
+        _force: bool = False,  # noqa: FBT001, FBT002 - DRF's signature
+    ) -> tuple[JSONRenderer, str]:
+        """Speak JSON, whatever is accepted."""
+        return JSONRenderer(), "application/json"
+
+    def post(self, request: Request, cluster: str, key: str = "") -> HttpResponse:  # noqa: ARG002 - DRF's signature
+        """Answer one review."""
+        caller: ClusterCaller = request.user
+        call = Call(
+            cluster=caller.cluster,
+            phase=self.phase,
+            client=_client(request),
+            started=time.monotonic_ns(),
+            budget=budget(request.query_params.get("timeout", "")),
+        )
+        uid, recorded, dry_run = self._decide(request, call)
+        _count(recorded, call=call, dry_run=dry_run)
+        answer = render_response(
+            recorded.decision,
+            uid,
+            phase=self.phase,
+            decision_id=recorded.id,
+            external_url=settings.GATEHOUSE_EXTERNAL_URL,
+        )
+        return _json(200, dump_response(answer))
+
+    def _decide(self, request: Request, call: Call) -> tuple[str, Recorded, bool]:
+        try:
+            asked = parse_request(read_body(request._request))  # noqa: SLF001 - DRF would parse it
+        except ReviewError as error:
+            return error.uid, refuse(error.decision, uid=error.uid, call=call), False
+        return asked.uid, decide(asked, call=call), asked.dry_run
+
+    def handle_exception(self, exc: Exception) -> HttpResponse:
+        """Answer what is no review, and our own failures, without telling their insides."""
+        status = _status(exc)
+        if status >= 500:  # noqa: PLR2004 - HTTP's own border
+            metrics.FAILURES.labels(status=status).inc()
+            logger.error("an admission review was not answered", exc_info=exc)
+        else:
+            metrics.REFUSED.labels(status=status).inc()
+        response = _json(status, _status_object(status))
+        if status == 401:  # noqa: PLR2004 - HTTP's own number
+            response["WWW-Authenticate"] = self.get_authenticate_header(self.request)
+        return response
+
+
+def budget(timeout: str) -> float:
+    """Seconds we may take of the ``?timeout=Ns`` an API server gives: one less than it waits."""
+    found = _TIMEOUT.fullmatch(timeout)
+    if not found:
+        return DEFAULT_BUDGET
+    return min(max(int(found.group(1)) - 1, SHORTEST_BUDGET), LONGEST_BUDGET)
+
+
+def _status(exc: Exception) -> int:
+    if isinstance(exc, APIException):
+        return exc.status_code
+    if isinstance(exc, NotAReviewError | UnreadablePostError):
+        return 400
+    if isinstance(exc, OverBudgetError | DatabaseError | InterfaceError):
+        return 503
+    return 500
+
+
+def _status_object(status: int) -> bytes:
+    reason, message = _TEXTS.get(status, _TEXTS[500])
+    return json.dumps(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "code": status,
+            "reason": reason,
+            "message": message,
+        }
+    ).encode()
+
+
+def _json(status: int, body: bytes) -> HttpResponse:
+    response = HttpResponse(body, status=status, content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _client(request: Request) -> str:
+    return f"{request.META.get('REMOTE_ADDR', '')} {request.headers.get('User-Agent', '')}".strip()
+
+
+def _count(recorded: Recorded, *, call: Call, dry_run: bool) -> None:
+    decision = recorded.decision
+    verdict = Verdict.MUTATED if decision.patch else Verdict.ALLOWED
+    metrics.DECISIONS.labels(
+        cluster=call.cluster,
+        phase=call.phase.value,
+        verdict=(verdict if decision.allowed else Verdict.DENIED).value,
+        dry_run=str(dry_run).lower(),
+    ).inc()
+    metrics.SECONDS.labels(phase=call.phase.value).observe(call.spent)

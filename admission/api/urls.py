@@ -1,0 +1,36 @@
+"""The addresses that machines call: the admission endpoint, the record, tokens, the schema."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from knox.auth import TokenAuthentication
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.routers import SimpleRouter
+
+from admission.api.decisions import DecisionViewSet
+from admission.api.review import AdmissionReviewView
+from admission.api.token import TokenView
+from policies.engine.request import Phase
+
+router = SimpleRouter()
+router.register("decisions", DecisionViewSet, basename="api-decision")
+
+_mutate = AdmissionReviewView.as_view(phase=Phase.MUTATE)
+_validate = AdmissionReviewView.as_view(phase=Phase.VALIDATE)
+_signed_in = {
+    "authentication_classes": [SessionAuthentication, TokenAuthentication],
+    "permission_classes": [IsAuthenticated],
+}
+
+urlpatterns = [
+    path("admission/<str:cluster>/mutate", _mutate, name="mutate"),
+    path("admission/<str:cluster>/validate", _validate, name="validate"),
+    path("admission/<str:cluster>/<str:key>/mutate", _mutate, name="mutate-by-key"),
+    path("admission/<str:cluster>/<str:key>/validate", _validate, name="validate-by-key"),
+    path("api/v1/", include(router.urls)),
+    path("api/v1/token/", TokenView.as_view(), name="api-token"),
+    path("api/schema/", SpectacularAPIView.as_view(**_signed_in), name="schema"),
+    path("api/docs/", SpectacularSwaggerSplitView.as_view(**_signed_in), name="api-docs"),
+]

@@ -1,0 +1,162 @@
+"""The order of one decision: lock, read, think, charge, record; all of it or nothing.
+
+Everything happens in one transaction, so that a charge, its record and the answer stand or fall
+together. No rule and no HTTP here.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from django.db import connection, transaction
+
+from admission import audit
+from policies import policy_set, usage
+from policies.engine import chain
+from policies.engine.request import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.engine.decision import Decision
+    from policies.engine.policy import PolicyRef, PolicySet
+    from policies.engine.request import AdmissionRequest
+
+DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless told otherwise
+SHORTEST_WAIT: Final = 0.05
+
+
+class OverBudgetError(RuntimeError):
+    """The caller is about to give up: nothing was charged, nothing recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Who asks, in which phase, since when (``time.monotonic_ns()``) and for how long (seconds)."""
+
+    cluster: str
+    phase: Phase
+    client: str
+    started: int
+    budget: float = DEFAULT_BUDGET
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the call arrived."""
+        return (time.monotonic_ns() - self.started) / 1e9
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left of the budget; negative when it is spent."""
+        return self.budget - self.spent
+
+    def check(self) -> None:
+        """Raise ``OverBudgetError`` when the budget is spent."""
+        if self.remaining <= 0:
+            raise OverBudgetError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A decision that is on record under this id: it may be answered."""
+
+    id: str
+    decision: Decision
+
+
+def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
+    """Judge a request, charge its quotas and write the record.
+
+    Only a validating call that is no dry run is charged; the others are only recorded.
+
+    Raises:
+        OverBudgetError: when the caller's time is up.
+        DatabaseError: when the record cannot be written. Nothing is kept in either case.
+    """
+    charges = call.phase is Phase.VALIDATE and not request.dry_run
+    with _all_or_nothing(call):
+        if charges:
+            usage.lock_quotas(call.cluster, request.namespace)
+        policies = policy_set.load(call.cluster, request.namespace)
+        decision = chain.admit(request, policies, phase=call.phase, now=_now())
+        call.check()
+        if charges and decision.allowed:
+            usage.charge(call.cluster, request=request, charges=decision.charges)
+        return _record(decision, request=request, call=call, policies=policies)
+
+
+def refuse(decision: Decision, *, uid: str, call: Call) -> Recorded:
+    """Record the denial of a review that could not be read. Raises as ``decide`` does."""
+    with _all_or_nothing(call):
+        decision_id = audit.new_decision_id()
+        circumstances = _circumstances(call, request_uid=uid)
+        audit.record(decision, decision_id=decision_id, request=None, circumstances=circumstances)
+        call.check()
+    return Recorded(id=decision_id, decision=decision)
+
+
+def _record(
+    decision: Decision, *, request: AdmissionRequest, call: Call, policies: PolicySet
+) -> Recorded:
+    decision_id = audit.new_decision_id()
+    circumstances = _circumstances(call, policies=_refs(policies))
+    audit.record(decision, decision_id=decision_id, request=request, circumstances=circumstances)
+    call.check()
+    return Recorded(id=decision_id, decision=decision)
+
+
+def _circumstances(
+    call: Call, *, request_uid: str = "", policies: tuple[PolicyRef, ...] = ()
+) -> audit.Circumstances:
+    return audit.Circumstances(
+        cluster=call.cluster,
+        phase=call.phase,
+        client=call.client,
+        started=call.started,
+        request_uid=request_uid,
+        policies=policies,
+    )
+
+
+def _refs(policies: PolicySet) -> tuple[PolicyRef, ...]:
+    asked = (*policies.limit_ranges, *policies.metadata_policies, *policies.resource_quotas)
+    return tuple(policy.ref for policy in asked)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@contextmanager
+def _all_or_nothing(call: Call) -> Iterator[None]:
+    """One transaction that waits for locks no longer than the caller waits for us."""
+    call.check()
+    _bound_waiting(call.remaining)
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            _bound_statements(call.remaining)
+        call.check()
+        yield
+
+
+def _bound_waiting(seconds: float) -> None:
+    """On SQLite the transaction begins with the write lock: bound the wait for it."""
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA busy_timeout = {_milliseconds(seconds)}")
+
+
+def _bound_statements(seconds: float) -> None:
+    with connection.cursor() as cursor:
+        for setting in ("lock_timeout", "statement_timeout"):
+            cursor.execute(
+                "SELECT set_config(%s, %s, true)", [setting, f"{_milliseconds(seconds)}ms"]
+            )
+
+
+def _milliseconds(seconds: float) -> int:
+    return int(max(seconds, SHORTEST_WAIT) * 1000)

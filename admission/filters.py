@@ -1,0 +1,64 @@
+"""How the record is searched: one filter for the pages and the API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import django_filters
+from django import forms
+
+from admission.models import AuditEvent, AuditEventQuerySet, Verdict
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_MOMENT = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
+DRY_RUN_CHOICES = [("false", "No"), ("true", "Yes")]
+PHASE_CHOICES = [("mutate", "Mutate"), ("validate", "Validate")]
+
+
+class AuditEventFilter(django_filters.FilterSet):
+    """Every field narrows the list; ``name`` and ``user`` match their beginning, texts exactly."""
+
+    cluster = django_filters.CharFilter(label="Cluster")
+    namespace = django_filters.CharFilter(label="Namespace")
+    kind = django_filters.CharFilter(label="Kind")
+    name = django_filters.CharFilter(label="Name", lookup_expr="startswith")
+    user = django_filters.CharFilter(label="User", lookup_expr="startswith")
+    verdict = django_filters.ChoiceFilter(
+        label="Verdict", choices=Verdict.choices, empty_label="Any"
+    )
+    phase = django_filters.ChoiceFilter(label="Phase", choices=PHASE_CHOICES, empty_label="Any")
+    reason = django_filters.CharFilter(label="Reason", method="with_reason")
+    policy = django_filters.CharFilter(label="Policy", method="with_policy")
+    dry_run = django_filters.TypedChoiceFilter(
+        label="Dry run",
+        choices=DRY_RUN_CHOICES,
+        coerce=lambda text: text == "true",
+        empty_label="Any",
+    )
+    request_uid = django_filters.CharFilter(label="Request UID")
+    since = django_filters.DateTimeFilter(
+        label="From (UTC)", field_name="created", lookup_expr="gte", widget=_MOMENT
+    )
+    until = django_filters.DateTimeFilter(
+        label="Before (UTC)", field_name="created", lookup_expr="lt", widget=_MOMENT
+    )
+
+    class Meta:
+        """The filters above, no others."""
+
+        model = AuditEvent
+        fields: list[str] = []
+
+    def with_reason(
+        self, queryset: AuditEventQuerySet, _name: str, value: Any
+    ) -> AuditEventQuerySet:
+        """Events with this reason."""
+        return queryset.for_reason(value)
+
+    def with_policy(
+        self, queryset: AuditEventQuerySet, _name: str, value: Any
+    ) -> AuditEventQuerySet:
+        """Events that asked this policy."""
+        return queryset.for_policy(value)

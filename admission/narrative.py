@@ -1,0 +1,61 @@
+"""A decision told in one sentence, for people who come from a denial. No rule lives here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from admission.models import AuditEvent
+
+_VERBS: Final = {
+    "CREATE": "create",
+    "UPDATE": "change",
+    "DELETE": "delete",
+    "CONNECT": "connect to",
+}
+
+
+def sentence(event: AuditEvent) -> str:
+    """Who wanted what where, and what came of it."""
+    told = f"{_who(event)} {_outcome(event)}"
+    return f"{told} (a dry run: nothing was charged)." if event.dry_run else f"{told}."
+
+
+def _who(event: AuditEvent) -> str:
+    user = event.user or "Somebody"
+    if not event.operation:
+        return f"The API server of {event.cluster} sent a review that could not be read and"
+    verb = _VERBS.get(event.operation, event.operation.lower())
+    kind = event.kind or event.resource
+    if event.sub_resource:
+        kind = f"{kind} ({event.sub_resource})"
+    place = f" in namespace {event.namespace}" if event.namespace else ""
+    return f"{user} asked to {verb} {kind} {event.name}{place} of cluster {event.cluster} and"
+
+
+def _outcome(event: AuditEvent) -> str:
+    if not event.allowed:
+        return f"was refused: {_why(event)}"
+    if event.patch:
+        changes = _counted(len(event.patch), "change")
+        return f"was allowed, after {changes} to the object"
+    charged = [charge["quota"]["name"] for charge in event.charges]
+    if charged and event.phase == "validate" and not event.dry_run:
+        return f"was allowed, charged to {', '.join(charged)}"
+    return "was allowed as it is"
+
+
+def _why(event: AuditEvent) -> str:
+    if not event.violations:
+        return event.message or event.reason
+    first, *others = event.violations
+    told = f"{first['message']}{_by(first['policy'])}"
+    return f"{told}, and {_counted(len(others), 'more reason')}" if others else told
+
+
+def _by(policy: dict[str, Any] | None) -> str:
+    return f" ({policy['kind']} {policy['name']})" if policy else ""
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
