@@ -110,7 +110,8 @@ def bracketed(texts: Iterable[str]) -> str:
 
 def sort_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
     """Errors by path and text, without repeats: Go's order is random, ours is not."""
-    return tuple(sorted(dict.fromkeys(errors), key=lambda e: (e.field, str(e))))
+    unique = {str(error): error for error in errors}  # a bad value may be a list: not hashable
+    return tuple(unique[text] for text in sorted(unique, key=lambda t: (unique[t].field, t)))
 
 
 def invalid_message(kind: str, name: str, errors: Iterable[FieldError]) -> str:

@@ -109,7 +109,7 @@ def _arity_errors(operator: SelectorOperator, values: Sequence[str]) -> list[Fie
         detail = "for 'Gt', 'Lt' operators, exactly one value is required"
     else:
         detail = "exact-match compatibility requires one single value"
-    return [FieldError(ErrorType.INVALID, "values", list(values), detail)] if detail else []
+    return [FieldError(ErrorType.INVALID, "values", list(values) or None, detail)] if detail else []
 
 
 def _value_errors(key: str, values: Sequence[str]) -> list[FieldError]:

@@ -5,7 +5,7 @@ Source: ``pkg/apis/core/v1/helper/helpers.go`` (ScopedResourceSelectorRequiremen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from policies.engine.errors import render_value
@@ -15,11 +15,15 @@ from policies.engine.selector.requirement import Requirement, SelectorError, bui
 
 @dataclass(frozen=True, slots=True)
 class ScopeSelectorRequirement:
-    """One entry of ``scopeSelector.matchExpressions`` or of ``matchScopes``, as written."""
+    """One entry of ``scopeSelector.matchExpressions`` or of ``matchScopes``, as written.
+
+    ``is_listed`` tells an empty list of values from none at all, which error texts do.
+    """
 
     scope_name: str
     operator: str
     values: tuple[str, ...] = ()
+    is_listed: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         """As Go prints its fields, without the braces: ``PriorityClass In [a b]``."""

@@ -1,0 +1,52 @@
+"""ResourceQuotas: what they say, which objects they mean, what those use, and who must wait.
+
+Plain values in and out; the ledger of what is used is kept elsewhere.
+"""
+
+from policies.engine.resource_quota.definition import (
+    decode_resource_quota,
+    encode_resource_quota,
+)
+from policies.engine.resource_quota.evaluators import evaluator_of, is_tracked, tracked_names
+from policies.engine.resource_quota.limited_resources import (
+    covering_quotas,
+    decode_limited_resources,
+    decode_quota_configuration,
+    encode_limited_resource,
+    uncovered_scopes,
+    validate_limited_resources,
+)
+from policies.engine.resource_quota.scopes import (
+    ScopeError,
+    matching_scopes,
+    scope_requirements,
+    scope_test,
+)
+from policies.engine.resource_quota.validation import (
+    quota_warnings,
+    scope_value_errors,
+    update_errors,
+    validate_resource_quota,
+)
+
+__all__ = [
+    "ScopeError",
+    "covering_quotas",
+    "decode_limited_resources",
+    "decode_quota_configuration",
+    "decode_resource_quota",
+    "encode_limited_resource",
+    "encode_resource_quota",
+    "evaluator_of",
+    "is_tracked",
+    "matching_scopes",
+    "quota_warnings",
+    "scope_requirements",
+    "scope_test",
+    "scope_value_errors",
+    "tracked_names",
+    "uncovered_scopes",
+    "update_errors",
+    "validate_limited_resources",
+    "validate_resource_quota",
+]
