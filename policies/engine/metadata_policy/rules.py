@@ -36,7 +36,7 @@ _EXCLUDED: Final = _OWN_KINDS | {
     "localsubjectaccessreviews",
 }
 _SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
-_TOO_LONG: Final = f"metadata.annotations: Too long: may not be more than {MAX_ANNOTATIONS} bytes"
+_TOO_LONG: Final = f"Too long: may not be more than {MAX_ANNOTATIONS} bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
