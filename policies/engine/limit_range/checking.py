@@ -17,15 +17,13 @@ from policies.engine.pod.reading import read_list, read_map
 from policies.engine.request import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from policies.engine.pod import PodSpec
     from policies.engine.policy import LimitRange, LimitRangeItem
     from policies.engine.quantity import Quantity
     from policies.engine.request import AdmissionRequest
     from policies.engine.resource_list import ResourceList
-
-    _Constraint = Callable[[Quantity, Quantity | None, Quantity | None], "Finding | None"]
 
 STEP = "LimitRangeCheck"
 _REQUESTS = "requests"
@@ -50,11 +48,11 @@ class _Subject(NamedTuple):
     requests: ResourceList
     limits: ResourceList
     path: str
-    own: frozenset[str] = frozenset()
+    own: frozenset[tuple[str, str]] = frozenset()
 
     def field(self, side: str, name: str) -> str:
         """Where the amount stands, or would stand."""
-        path = "spec.resources" if name in self.own else self.path
+        path = "spec.resources" if (side, name) in self.own else self.path
         return f"{path}.{side}[{name}]"
 
 
@@ -64,6 +62,15 @@ class Finding(NamedTuple):
     side: str
     text: str
     numbers: Mapping[str, str] = MappingProxyType({})
+
+
+class _Constraint(NamedTuple):
+    """One bound of one item; ``test`` gets the bound, the request and the limit."""
+
+    reason: Reason
+    name: str
+    enforced: Quantity
+    test: Callable[[Quantity, Quantity | None, Quantity | None], Finding | None]
 
 
 def acts_on(request: AdmissionRequest) -> bool:
@@ -92,7 +99,8 @@ def check(
     ranges = tuple(ranges)
     if not ranges or not acts_on(request):
         return [], [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
-    subjects = _subjects(request.object or {}, request.resource.resource)
+    types = {item.type for limit_range in ranges for item in limit_range.items}
+    subjects = _subjects(request.object or {}, request.resource.resource, types)
     violated = []
     steps: list[Step] = []
     for limit_range in ranges:
@@ -101,6 +109,8 @@ def check(
             violations = _check_item(limit_range, rule, subjects.get(item.type))
             steps.append(_item_step(limit_range, rule, violations))
             found += violations or ()
+        if not limit_range.items:
+            steps.append(_step(limit_range, None, Outcome.NOT_MATCHED, "limits nothing"))
         if found:
             violated.append((limit_range, tuple(found)))
     return violated, steps
@@ -111,24 +121,33 @@ def _is_deleting(request: AdmissionRequest) -> bool:
     return isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
 
 
-def _subjects(judged: Mapping[str, Any], resource: str) -> dict[str, tuple[_Subject, ...]]:
-    """What the object offers to items of each type."""
-    if resource == "pods":
-        spec = read_pod(judged)
-        containers = tuple(
-            _Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers
-        )
-        return {CONTAINER: containers, POD: (_pod_subject(spec),)}
-    spec_map = read_map(judged, "spec", "spec", _CLAIM_SPEC)
-    resources = read_map(spec_map, "resources", "spec.resources", _CLAIM_RESOURCES)
+def _subjects(
+    judged: Mapping[str, Any], resource: str, types: set[str]
+) -> dict[str, tuple[_Subject, ...]]:
+    """Collect what the object offers to items of each type; totals only if they are asked for."""
+    if resource != "pods":
+        return {CLAIM: (_claim_subject(judged),)}
+    spec = read_pod(judged)
+    containers = tuple(
+        [_Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers]
+    )
+    return {CONTAINER: containers, POD: (_pod_subject(spec),) if POD in types else ()}
+
+
+def _claim_subject(claim: Mapping[str, Any]) -> _Subject:
+    spec = read_map(claim, "spec", "spec", _CLAIM_SPEC)
+    resources = read_map(spec, "resources", "spec.resources", _CLAIM_RESOURCES)
     requests = read_list(resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS)
-    return {CLAIM: (_Subject(requests, {}, "spec.resources"),)}
+    return _Subject(requests, {}, "spec.resources")
 
 
 def _pod_subject(spec: PodSpec) -> _Subject:
-    """The pod as a whole; fields point at all containers unless the pod itself says an amount."""
+    """Sum the pod up; fields point at all containers unless the pod itself says an amount."""
     totals = limit_range_totals(spec)
-    own = frozenset({*spec.requests, *spec.limits} & {"cpu", "memory"})
+    sides = ((_REQUESTS, spec.requests), (_LIMITS, spec.limits))
+    own = frozenset(
+        (side, name) for side, amounts in sides for name in amounts if name in {"cpu", "memory"}
+    )
     return _Subject(totals.requests, totals.limits, "spec.containers[*].resources", own)
 
 
@@ -138,48 +157,59 @@ def _check_item(
     """Hold all subjects against one item; None if it is of another type."""
     if subjects is None:
         return None
-    item = limit_range.items[rule]
+    constraints = _constraints(limit_range.items[rule])
+    found = []
+    for subject in subjects:
+        requests, limits = subject.requests, subject.limits
+        for constraint in constraints:
+            name = constraint.name
+            finding = constraint.test(constraint.enforced, requests.get(name), limits.get(name))
+            if finding is not None:
+                found.append(_violation(limit_range, rule, subject, constraint, finding))
+    return found
+
+
+def _constraints(item: LimitRangeItem) -> list[_Constraint]:
+    """List what an item checks: all minima, then all maxima, then all ratios, by name.
+
+    Claims have no limits, so neither a limit's maximum nor a ratio.
+    """
+    is_claim = item.type == CLAIM
+    ratios = {} if is_claim else item.max_limit_request_ratio
+    groups = (
+        (Reason.MIN_CONSTRAINT, item.min, min_constraint),
+        (Reason.MAX_CONSTRAINT, item.max, max_request_constraint if is_claim else max_constraint),
+        (Reason.RATIO_CONSTRAINT, ratios, ratio_constraint),
+    )
     return [
-        violation
-        for subject in subjects
-        for violation in _violations(limit_range, rule, item, subject)
+        _Constraint(reason, name, bounds[name], test)
+        for reason, bounds, test in groups
+        for name in sorted(bounds)
     ]
 
 
-def _violations(
-    limit_range: LimitRange, rule: int, item: LimitRangeItem, subject: _Subject
-) -> Iterator[Violation]:
-    """Hold one subject against all minima, then all maxima, then all ratios."""
-    for reason, bounds, constraint in _constraints(item):
-        for name in sorted(bounds):
-            enforced = bounds[name]
-            request, limit = subject.requests.get(name), subject.limits.get(name)
-            finding = constraint(enforced, request, limit)
-            if finding is not None:
-                what = _LABELS[reason].format(name=name, type=item.type, enforced=enforced)
-                yield Violation(
-                    reason=reason,
-                    field=subject.field(finding.side, name),
-                    message=what + finding.text,
-                    policy=limit_range.ref,
-                    rule=rule,
-                    numbers={**_numbers(name, enforced, request, limit), **finding.numbers},
-                )
-
-
-def _constraints(
-    item: LimitRangeItem,
-) -> tuple[tuple[Reason, ResourceList, _Constraint], ...]:
-    """What an item checks; claims have no limits, so neither a limit's maximum nor a ratio."""
-    if item.type == CLAIM:
-        return (
-            (Reason.MIN_CONSTRAINT, item.min, min_constraint),
-            (Reason.MAX_CONSTRAINT, item.max, max_request_constraint),
-        )
-    return (
-        (Reason.MIN_CONSTRAINT, item.min, min_constraint),
-        (Reason.MAX_CONSTRAINT, item.max, max_constraint),
-        (Reason.RATIO_CONSTRAINT, item.max_limit_request_ratio, ratio_constraint),
+def _violation(
+    limit_range: LimitRange,
+    rule: int,
+    subject: _Subject,
+    constraint: _Constraint,
+    finding: Finding,
+) -> Violation:
+    name, item_type = constraint.name, limit_range.items[rule].type
+    label = _LABELS[constraint.reason]
+    amounts = {
+        "enforced": constraint.enforced,
+        "request": subject.requests.get(name),
+        "limit": subject.limits.get(name),
+    }
+    texts = {role: str(amount) for role, amount in amounts.items() if amount is not None}
+    return Violation(
+        reason=constraint.reason,
+        field=subject.field(finding.side, name),
+        message=label.format(name=name, type=item_type, **texts) + finding.text,
+        policy=limit_range.ref,
+        rule=rule,
+        numbers={"resource": name, **texts, **finding.numbers},
     )
 
 
@@ -189,9 +219,9 @@ def min_constraint(
     """A request must be there; it, and a limit if there is one, must reach the minimum."""
     if request is None:
         return Finding(_REQUESTS, ".  No request is specified")
-    if request < enforced:
+    if request.nano < enforced.nano:
         return Finding(_REQUESTS, f", but request is {request}")
-    if limit is not None and limit < enforced:
+    if limit is not None and limit.nano < enforced.nano:
         return Finding(_LIMITS, f", but limit is {limit}")
     return None
 
@@ -202,9 +232,9 @@ def max_constraint(
     """A limit must be there; it, and a request if there is one, must not pass the maximum."""
     if limit is None:
         return Finding(_LIMITS, ".  No limit is specified")
-    if limit > enforced:
+    if limit.nano > enforced.nano:
         return Finding(_LIMITS, f", but limit is {limit}")
-    if request is not None and request > enforced:
+    if request is not None and request.nano > enforced.nano:
         return Finding(_REQUESTS, f", but request is {request}")
     return None
 
@@ -215,7 +245,7 @@ def max_request_constraint(
     """A claim's request must be there and must not pass the maximum."""
     if request is None:
         return Finding(_REQUESTS, ".  No request is specified")
-    if request > enforced:
+    if request.nano > enforced.nano:
         return Finding(_REQUESTS, f", but request is {request}")
     return None
 
@@ -232,15 +262,6 @@ def ratio_constraint(
     if ratio is None:
         return None
     return Finding(_LIMITS, f", but provided ratio is {ratio}", {"ratio": ratio})
-
-
-def _numbers(
-    name: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None
-) -> dict[str, str]:
-    """What was compared, as texts; what is not there is left out."""
-    amounts = {"enforced": enforced, "request": request, "limit": limit}
-    texts = {role: str(amount) for role, amount in amounts.items() if amount is not None}
-    return {"resource": name, **texts}
 
 
 def _item_step(limit_range: LimitRange, rule: int, violations: list[Violation] | None) -> Step:

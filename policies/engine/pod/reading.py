@@ -7,8 +7,10 @@ DecodeError, worded as Go words it; anything unknown is passed over.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from policies.engine.quantity import Quantity, QuantityError
 from policies.engine.wire import (
     decode_resource_list,
     expect_list,
@@ -20,7 +22,6 @@ from policies.engine.wire import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.engine.quantity import Quantity
     from policies.engine.resource_list import ResourceList
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 _REQUIREMENTS = "ResourceRequirements"
+_NOTHING: Mapping[str, Quantity] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +97,11 @@ def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, 
     """Read ``resources`` into requests and limits; absent and null are empty."""
     if raw is None:
         return {}, {}
-    if not isinstance(raw, dict):
-        owner = "PodSpec" if go_path == "spec.resources" else "Container"
-        raise shape_error(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
-    sides: dict[str, ResourceList] = {"requests": {}, "limits": {}}
-    for side, amounts in raw.items():  # in document order: Go reports the first trouble
-        if side in sides:
-            go_field = f"{_REQUIREMENTS}.{go_path}.{side}"
-            sides[side] = read_list(amounts, f"{path}.{side}", go_field)
-    return sides["requests"], sides["limits"]
+    if type(raw) is dict:
+        requests, limits = _quantities(raw.get("requests")), _quantities(raw.get("limits"))
+        if requests is not None and limits is not None:
+            return requests, limits
+    return _refuse_requirements(raw, path, go_path)
 
 
 def read_list(raw: Any, path: str, go_field: str) -> dict[str, Quantity]:
@@ -124,7 +122,9 @@ def read_objects(
     """Read a list of objects; absent and null are empty, a null entry is an empty object."""
     entries = expect_list(parent.get(key), path, f"{go_field} of type []{go_type}")
     return [
-        expect_map(entry, f"{path}[{position}]", f"{go_field} of type {go_type}")
+        entry
+        if type(entry) is dict
+        else expect_map(entry, f"{path}[{position}]", f"{go_field} of type {go_type}")
         for position, entry in enumerate(entries)
     ]
 
@@ -135,22 +135,48 @@ def read_text(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> 
     return raw if type(raw) is str else expect_string(raw, f"{path}.{key}", go_field)
 
 
+def _quantities(raw: Any) -> dict[str, Quantity] | None:
+    """Read a map of quantities; None for what cannot be read, whatever the reason."""
+    if raw is None:
+        return {}
+    if type(raw) is not dict:
+        return None
+    try:
+        return {name: Quantity.parse_json(value) for name, value in raw.items()}
+    except QuantityError:
+        return None
+
+
+def _refuse_requirements(raw: Any, path: str, go_path: str) -> NoReturn:
+    """Say what is wrong with ``resources``: the first trouble in document order, as Go does.
+
+    Only here are the paths spelled out: most pods can be read, and nobody asks for theirs.
+    """
+    owner = "PodSpec" if go_path == "spec.resources" else "Container"
+    sides = expect_map(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
+    for side in (side for side in sides if side in {"requests", "limits"}):
+        read_list(sides[side], f"{path}.{side}", f"{_REQUIREMENTS}.{go_path}.{side}")
+    raise AssertionError("these resources can be read")  # pragma: no cover
+
+
 def _read_containers(spec: Mapping[str, Any], group: str) -> tuple[Container, ...]:
     """Read one of the pod's container lists."""
-    raw = spec.get(group)
-    if raw is None:
+    if spec.get(group) is None:
         return ()
     entries = read_objects(spec, group, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
-    return tuple(_read_container(entry, group, place) for place, entry in enumerate(entries))
+    return tuple([_read_container(entry, group, place) for place, entry in enumerate(entries)])
 
 
 def _read_container(raw: Mapping[str, Any], group: str, position: int) -> Container:
     path = f"spec.{group}[{position}]"
-    go_path = f"spec.{group}"
-    name = read_text(raw, "name", path, f"Container.{go_path}.name of type string")
-    go_policy = f"Container.{go_path}.restartPolicy of type v1.ContainerRestartPolicy"
-    policy = read_text(raw, "restartPolicy", path, go_policy)
-    requests, limits = read_requirements(
-        raw.get("resources"), f"{path}.resources", f"{go_path}.resources"
-    )
+    name, policy = raw.get("name"), raw.get("restartPolicy")
+    if type(name) is not str:
+        name = expect_string(name, f"{path}.name", f"Container.spec.{group}.name of type string")
+    if policy is not None and type(policy) is not str:
+        go_type = f"Container.spec.{group}.restartPolicy of type v1.ContainerRestartPolicy"
+        expect_string(policy, f"{path}.restartPolicy", go_type)
+    resources = raw.get("resources")
+    if resources is None:
+        return Container(name, path, _NOTHING, _NOTHING, policy == "Always")
+    requests, limits = read_requirements(resources, f"{path}.resources", f"spec.{group}.resources")
     return Container(name, path, requests, limits, policy == "Always")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from policies.engine.resource_list import ResourceList
 
-_MILLI = 10**6  # in nanos
-_BOTH_NEEDED = frozenset({"cpu", "memory"})
+_PLAIN = frozenset({"cpu", "memory", "ephemeral-storage"})  # nothing to say about these names
+_ONE_NEEDED = frozenset({"cpu", "memory"})
 _OVERCOMMITTED = "Limit must be set for non overcommitable resources"
 
 
@@ -51,12 +51,12 @@ def validate_requirements(
     """Check the resources of one container; keys in byte order."""
     errors: list[FieldError] = []
     for name in sorted(limits):
-        errors += _amount_errors(name, limits[name], path.child("limits").key(name))
+        errors += _amount_errors(name, limits[name], path, "limits")
     for name in sorted(requests):
-        errors += _amount_errors(name, requests[name], path.child("requests").key(name))
+        errors += _amount_errors(name, requests[name], path, "requests")
         errors += _balance_errors(name, requests[name], limits.get(name), path)
     names = {*requests, *limits}
-    if any(map(is_hugepage, names)) and not names & _BOTH_NEEDED:
+    if names and names.isdisjoint(_ONE_NEEDED) and any(map(is_hugepage, names)):
         errors.append(_error(ErrorType.FORBIDDEN, path, "", "HugePages require cpu or memory"))
     return errors
 
@@ -79,16 +79,19 @@ def resource_name_texts(name: str) -> list[str]:
     return texts
 
 
-def _amount_errors(name: str, quantity: Quantity, path: FieldPath) -> list[FieldError]:
+def _amount_errors(name: str, quantity: Quantity, path: FieldPath, side: str) -> list[FieldError]:
     """Check a name, and its amount: not negative, whole where it is counted, whole huge pages."""
-    errors = container_name_errors(name, path)
+    if name in _PLAIN and quantity.nano >= 0:
+        return []
+    where = path.child(side).key(name)
+    errors = container_name_errors(name, where)
     if quantity.nano < 0:
-        errors.append(_invalid(path, quantity, "must be greater than or equal to 0"))
+        errors.append(_invalid(where, quantity, "must be greater than or equal to 0"))
     if is_integer_resource(name) and quantity.ceil_milli() % 1000:
-        errors.append(_invalid(path, quantity, "must be an integer"))
+        errors.append(_invalid(where, quantity, "must be an integer"))
     if is_hugepage(name) and not _is_whole_pages(name, quantity):
         detail = f"{quantity} is not positive integer multiple of {name}"
-        errors.append(_invalid(path, quantity, detail))
+        errors.append(_invalid(where, quantity, detail))
     return errors
 
 
@@ -100,9 +103,9 @@ def _balance_errors(
         if is_over_commit_allowed(name):
             return []
         return [_error(ErrorType.REQUIRED, path.child("limits"), "", _OVERCOMMITTED)]
-    if request != limit and not is_over_commit_allowed(name):
+    if request.nano != limit.nano and not is_over_commit_allowed(name):
         detail = f"must be equal to {name} limit of {limit}"
-    elif request > limit:
+    elif request.nano > limit.nano:
         detail = f"must be less than or equal to {name} limit of {limit}"
     else:
         return []
