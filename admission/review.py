@@ -175,7 +175,7 @@ def build_request(raw: Mapping[str, Any]) -> AdmissionRequest:
         namespace=_text(raw, "namespace"),
         operation=_operation(raw),
         user=_text(user, "username", "userInfo."),
-        groups=tuple(g for g in groups if isinstance(g, str)) if isinstance(groups, list) else (),
+        groups=tuple(g for g in groups if type(g) is str) if isinstance(groups, list) else (),
         object=_object(raw, "object"),
         old_object=_object(raw, "oldObject"),
         dry_run=_flag(raw, "dryRun"),
