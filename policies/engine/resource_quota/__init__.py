@@ -3,6 +3,7 @@
 Plain values in and out; the ledger of what is used is kept elsewhere.
 """
 
+from policies.engine.resource_quota.admission import QuotaResult, evaluate
 from policies.engine.resource_quota.definition import (
     decode_resource_quota,
     encode_resource_quota,
@@ -22,6 +23,7 @@ from policies.engine.resource_quota.scopes import (
     scope_requirements,
     scope_test,
 )
+from policies.engine.resource_quota.usage import missing_names, must_specify_text, usage_of
 from policies.engine.resource_quota.validation import (
     quota_warnings,
     scope_value_errors,
@@ -30,6 +32,7 @@ from policies.engine.resource_quota.validation import (
 )
 
 __all__ = [
+    "QuotaResult",
     "ScopeError",
     "covering_quotas",
     "decode_limited_resources",
@@ -37,9 +40,12 @@ __all__ = [
     "decode_resource_quota",
     "encode_limited_resource",
     "encode_resource_quota",
+    "evaluate",
     "evaluator_of",
     "is_tracked",
     "matching_scopes",
+    "missing_names",
+    "must_specify_text",
     "quota_warnings",
     "scope_requirements",
     "scope_test",
@@ -47,6 +53,7 @@ __all__ = [
     "tracked_names",
     "uncovered_scopes",
     "update_errors",
+    "usage_of",
     "validate_limited_resources",
     "validate_resource_quota",
 ]
