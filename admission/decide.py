@@ -15,19 +15,23 @@ from typing import TYPE_CHECKING, Final
 from django.db import connection, transaction
 
 from admission import audit
+from admission.redaction import is_unstorable
 from policies import policy_set, usage
 from policies.engine import chain
+from policies.engine.decision import Decision, Reason, Violation
+from policies.engine.policy import PolicySet
 from policies.engine.request import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.engine.decision import Decision
-    from policies.engine.policy import PolicyRef, PolicySet
+    from policies.engine.policy import PolicyRef
     from policies.engine.request import AdmissionRequest
 
 DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless told otherwise
 SHORTEST_WAIT: Final = 0.05
+LONGEST_NAME: Final = 317  # characters: a resource with its group
+LONGEST_UID: Final = 128
 
 
 class OverBudgetError(RuntimeError):
@@ -77,16 +81,51 @@ def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
         OverBudgetError: when the caller's time is up.
         DatabaseError: when the record cannot be written. Nothing is kept in either case.
     """
-    charges = call.phase is Phase.VALIDATE and not request.dry_run
+    charged = call.phase is Phase.VALIDATE and not request.dry_run
+    unfit = _unfit(request)
     with _all_or_nothing(call):
-        if charges:
+        if unfit:
+            return _record(unfit, request=request, call=call, policies=PolicySet())
+        if charged:
             usage.lock_quotas(call.cluster, request.namespace)
         policies = policy_set.load(call.cluster, request.namespace)
-        decision = chain.admit(request, policies, phase=call.phase, now=_now())
-        call.check()
-        if charges and decision.allowed:
+        decision = _judge(request, policies=policies, call=call)
+        if charged and decision.allowed:
             usage.charge(call.cluster, request=request, charges=decision.charges)
         return _record(decision, request=request, call=call, policies=policies)
+
+
+def _judge(request: AdmissionRequest, *, policies: PolicySet, call: Call) -> Decision:
+    """Judge on what is used without this very object, so that a retry is judged like the first."""
+    now = _now()
+    if call.phase is Phase.VALIDATE:
+        policies = usage.net_of_own_charge(policies, request, now=now)
+    decision = chain.admit(request, policies, phase=call.phase, now=now)
+    call.check()
+    return decision
+
+
+def _unfit(request: AdmissionRequest) -> Decision | None:
+    """Refuse names that no API server makes and no ledger can hold."""
+    resource, uid = usage.object_key(request)
+    names = {
+        "namespace": request.namespace,
+        "name": request.display_name,
+        "resource": resource,
+        "object.metadata.uid": uid,
+    }
+    for field, name in names.items():
+        if len(name) > LONGEST_NAME or is_unstorable(name):
+            return _unfit_name(f"request.{field}")
+    return _unfit_name("request.object.metadata.uid") if len(uid) > LONGEST_UID else None
+
+
+def _unfit_name(field: str) -> Decision:
+    message = f"{field}: is not a name that an API server makes"
+    violation = Violation(reason=Reason.UNREADABLE_OBJECT, field=field, message=message)
+    return Decision(
+        allowed=False, code=422, reason="Invalid", message=message, violations=(violation,)
+    )
 
 
 def refuse(decision: Decision, *, uid: str, call: Call) -> Recorded:

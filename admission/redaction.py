@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ESCAPE: Final = "␛"
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff␛]")
+_UNKNOWN_TO_DATABASES: Final = re.compile("[\x00\ud800-\udfff]")
 _ESCAPED: Final = re.compile("␛([0-9a-f]{4})")
 _PLAIN_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 MAX_DEPTH: Final = 48
@@ -139,6 +140,11 @@ _SPECS: Final[dict[str, Shape]] = {
 def escape(text: str) -> str:
     """A text that every database stores; undone by ``unescape``."""
     return _UNSTORABLE.sub(lambda found: f"{ESCAPE}{ord(found.group()):04x}", text)
+
+
+def is_unstorable(text: str) -> bool:
+    """Tell whether some database cannot hold the text as it is."""
+    return bool(_UNKNOWN_TO_DATABASES.search(text))
 
 
 def unescape(text: str) -> str:
