@@ -113,8 +113,9 @@ def metadata_errors(metadata: Mapping[str, Any]) -> list[FieldError]:
 
 
 def _is_string_map(values: object) -> bool:
+    """Whether all are plain strings; a number that kept its text is none."""
     return isinstance(values, dict) and all(
-        isinstance(key, str) and isinstance(value, str) for key, value in values.items()
+        type(key) is str and type(value) is str for key, value in values.items()
     )
 
 

@@ -10,9 +10,6 @@ from django.db.models import Q
 from policies.models.cluster import Cluster
 from policies.models.resource_quota import ResourceQuota
 
-OPENING_RESOURCE = "resourcequotas/status"
-"""Stands for what a cluster reported as used before the ledger began."""
-
 
 class Charge(models.Model):
     """The usage of one object, cut to one quota's names.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
@@ -75,7 +77,7 @@ class LimitedResource(models.Model):
     match_scopes = models.JSONField(default=list, blank=True)
 
     class Meta:
-        ordering: ClassVar = ["cluster", "position"]
+        ordering: ClassVar = ["cluster_id", "position"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["cluster", "position"], name="limitedresource_position_once"
@@ -107,7 +109,7 @@ class WebhookCredential(models.Model):
     revoked = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
-        ordering: ClassVar = ["cluster", "-created", "-id"]
+        ordering: ClassVar = ["cluster_id", "-created", "-id"]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(digest__regex=r"^[0-9a-f]{64}$"),
@@ -121,4 +123,17 @@ class WebhookCredential(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.cluster_id}/{self.label}"
+        return self.label
+
+    @staticmethod
+    def digest_of(secret: str) -> str:
+        """Give the keyed digest under which a secret is stored: 64 hex digits."""
+        return hmac.new(_pepper(), secret.encode(), "sha256").hexdigest()
+
+
+def _pepper() -> bytes:
+    """Give the key of the digests; without its own setting it is derived from SECRET_KEY."""
+    own: str = getattr(settings, "GATEHOUSE_KEY_PEPPER", "")
+    if own:
+        return own.encode()
+    return hmac.new(settings.SECRET_KEY.encode(), b"gatehouse webhook keys", "sha256").digest()

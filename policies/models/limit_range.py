@@ -103,7 +103,7 @@ class LimitRangeRow(models.Model):
     max_limit_request_ratio = QuantityField()
 
     class Meta:
-        ordering: ClassVar = ["limit_range", "position", "id"]
+        ordering: ClassVar = ["limit_range_id", "position", "id"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["limit_range", "position", "resource"], name="limitrangerow_resource_once"

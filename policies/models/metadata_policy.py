@@ -89,7 +89,7 @@ class MetadataPolicyRule(models.Model):
     updated_annotations = models.JSONField(default=dict, blank=True)
 
     class Meta:
-        ordering: ClassVar = ["policy", "position"]
+        ordering: ClassVar = ["policy_id", "position"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["policy", "position"], name="metadatapolicyrule_position_once"

@@ -40,6 +40,7 @@ class Recorded(models.Model):
     updated = models.DateTimeField(auto_now=True)
 
     name: models.CharField[str, str]
+    objects: ClassVar[models.Manager[Any]]
 
     class Meta:
         abstract = True
@@ -87,6 +88,10 @@ class Recorded(models.Model):
             path=error.field,
             place=self.locate(error),
         )
+
+    def decode_error(self, error: DecodeError) -> ValidationError:
+        """Turn an object that cannot be read at all into an error at its field."""
+        return as_validation_error([self.place_error(decode_error_as_field_error(error))])
 
     def locate(self, error: FieldError) -> Place:
         """Where the error belongs in the model."""
@@ -153,6 +158,9 @@ class PolicyObject(Recorded):
     @property
     def _namespace(self) -> Namespace:
         return cast("Namespace", self.namespace)
+
+    replaces: Self | None = None
+    """The stored version that a save is about to replace; the engine compares the two."""
 
     def rows_of(self, row_set: str) -> list[Any]:
         """Rows as they will be saved, else as they are stored, in order."""

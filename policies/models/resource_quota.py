@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 from django.db.models import Q
 
+from policies.engine.resource_quota import (
+    decode_resource_quota,
+    scope_value_errors,
+    update_errors,
+    validate_resource_quota,
+)
 from policies.fields import QuantityField, QuantityValue
 from policies.models.recorded import PolicyObject
 
@@ -65,8 +71,6 @@ class ResourceQuota(PolicyObject):
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
         """Take over the spec, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
-        from policies.engine.resource_quota import decode_resource_quota
-
         decode_resource_quota(manifest)
         self.read_metadata(manifest)
         spec = manifest.get("spec") or {}
@@ -82,9 +86,11 @@ class ResourceQuota(PolicyObject):
 
     def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
         """What the engine says."""
-        from policies.engine.resource_quota import decode_resource_quota, validate_resource_quota
-
-        return validate_resource_quota(decode_resource_quota(manifest))
+        quota = decode_resource_quota(manifest)
+        errors = [*validate_resource_quota(quota), *scope_value_errors(quota)]
+        if self.replaces is not None:
+            errors += update_errors(decode_resource_quota(self.replaces.to_manifest()), quota)
+        return errors
 
     def locate(self, error: FieldError) -> Place:
         """Where the error belongs: ``spec.hard[pods]`` is the row of pods."""
@@ -112,7 +118,7 @@ class ResourceQuotaRow(models.Model):
     used = QuantityField(editable=False)
 
     class Meta:
-        ordering: ClassVar = ["quota", "id"]
+        ordering: ClassVar = ["quota_id", "id"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["quota", "resource"], name="resourcequotarow_resource_once"
@@ -133,7 +139,7 @@ class ScopeSelectorRow(models.Model):
     values = models.JSONField(null=True, blank=True)
 
     class Meta:
-        ordering: ClassVar = ["quota", "position"]
+        ordering: ClassVar = ["quota_id", "position"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["quota", "position"], name="scopeselectorrow_position_once"

@@ -1,0 +1,126 @@
+"""The only door from stored policies to the engine's values, and from a secret to its cluster."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.utils import timezone
+
+from policies.engine.limit_range import decode_limit_range
+from policies.engine.metadata_policy import decode_metadata_policy
+from policies.engine.policy import Enforcement, LimitedResource, PolicySet, ResourceQuota
+from policies.engine.policy import LimitRange as EngineLimitRange
+from policies.engine.policy import MetadataPolicy as EngineMetadataPolicy
+from policies.engine.resource_quota import decode_resource_quota
+from policies.engine.selector import ScopeSelectorRequirement
+from policies.models import LimitedResource as StoredLimitedResource
+from policies.models import LimitRange as StoredLimitRange
+from policies.models import MetadataPolicy as StoredMetadataPolicy
+from policies.models import PolicyObject, WebhookCredential
+from policies.models import ResourceQuota as StoredQuota
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+T = TypeVar("T", bound=PolicyObject)
+P = TypeVar("P", EngineLimitRange, EngineMetadataPolicy, ResourceQuota)
+
+
+class Authentication(StrEnum):
+    """What came of a presented secret."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    OTHER_CLUSTER = "other-cluster"
+
+
+def authenticate(cluster: str, secret: str) -> Authentication:
+    """Say whether the secret is a valid one of this cluster, of another one, or of none.
+
+    One query, whatever the outcome; only the keyed digest is looked for.
+    """
+    digest = WebhookCredential.digest_of(secret)
+    found = (
+        WebhookCredential.objects.filter(digest=digest, revoked=None)
+        .select_related("cluster")
+        .first()
+    )
+    if found is None or not hmac.compare_digest(found.digest, digest):
+        return Authentication.UNKNOWN
+    if found.expires is not None and found.expires <= timezone.now():
+        return Authentication.UNKNOWN
+    own = hmac.compare_digest(found.cluster.name.encode(), cluster.encode(errors="replace"))
+    return Authentication.OK if own else Authentication.OTHER_CLUSTER
+
+
+def load(cluster: str, namespace: str) -> PolicySet:
+    """Read all that decides about one namespace; eight queries, whatever is stored.
+
+    An unknown cluster or namespace has no policies of its own.
+    """
+    return PolicySet(
+        cluster=cluster,
+        namespace=namespace,
+        limit_ranges=tuple(
+            _with_revision(decode_limit_range(stored.to_manifest()), stored)
+            for stored in _stored(StoredLimitRange.objects.all(), cluster, namespace)
+        ),
+        metadata_policies=tuple(
+            _with_revision(decode_metadata_policy(stored.to_manifest()), stored)
+            for stored in _stored(StoredMetadataPolicy.objects.all(), cluster, namespace)
+        ),
+        resource_quotas=load_quotas(cluster, namespace),
+        limited_resources=_limited_resources(cluster),
+    )
+
+
+def load_quotas(cluster: str, namespace: str) -> tuple[ResourceQuota, ...]:
+    """Read the quotas of one namespace with what they use now, in name order."""
+    quotas = _stored(StoredQuota.objects.all(), cluster, namespace)
+    return tuple(decode_stored_quota(quota) for quota in quotas)
+
+
+def decode_stored_quota(quota: StoredQuota) -> ResourceQuota:
+    """Turn one quota, its rows fetched, into the engine's value; ``used`` is the ledger's."""
+    manifest = {**quota.to_manifest(), "status": quota.status()}
+    return _with_revision(decode_resource_quota(manifest), quota)
+
+
+def _stored(queryset: QuerySet[T], cluster: str, namespace: str) -> list[T]:
+    """Fetch with rows, in byte order of names, which is not every database's order."""
+    found = (
+        queryset.filter(namespace__name=namespace, namespace__cluster__name=cluster)
+        .select_related("namespace__cluster")
+        .prefetch_related(*queryset.model.row_sets)
+        .order_by()
+    )
+    return sorted(found, key=lambda policy: policy.name.encode())
+
+
+def _with_revision(policy: P, stored: PolicyObject) -> P:
+    enforcement = Enforcement(stored.enforcement)
+    return replace(policy, revision=stored.revision, enforcement=enforcement)
+
+
+def _limited_resources(cluster: str) -> tuple[LimitedResource, ...]:
+    entries = StoredLimitedResource.objects.filter(cluster__name=cluster).order_by("position")
+    return tuple(
+        LimitedResource(
+            resource=entry.resource,
+            api_group=entry.api_group,
+            match_contains=tuple(entry.match_contains),
+            match_scopes=tuple(_read_scope(scope) for scope in entry.match_scopes),
+        )
+        for entry in entries
+    )
+
+
+def _read_scope(entry: dict[str, Any]) -> ScopeSelectorRequirement:
+    return ScopeSelectorRequirement(
+        entry.get("scopeName") or "",
+        entry.get("operator") or "",
+        tuple(entry.get("values") or ()),
+    )

@@ -1,0 +1,46 @@
+"""The only writer of policies: check, save, put on record and count, in one transaction."""
+
+from policies.services.clusters import (
+    delete_cluster,
+    delete_namespace,
+    delete_priority_class,
+    issue_webhook_credential,
+    revoke_webhook_credential,
+    save_cluster,
+    save_namespace,
+    save_priority_class,
+    set_limited_resources,
+)
+from policies.services.manifests import (
+    KINDS,
+    apply_manifest,
+    ensure_namespace,
+    find_object,
+    read_object,
+    restore_revision,
+)
+from policies.services.policies import delete_policy, save_policy
+from policies.services.writing import Saved, StaleRevisionError, lint
+
+__all__ = [
+    "KINDS",
+    "Saved",
+    "StaleRevisionError",
+    "apply_manifest",
+    "delete_cluster",
+    "delete_namespace",
+    "delete_policy",
+    "delete_priority_class",
+    "ensure_namespace",
+    "find_object",
+    "issue_webhook_credential",
+    "lint",
+    "read_object",
+    "restore_revision",
+    "revoke_webhook_credential",
+    "save_cluster",
+    "save_namespace",
+    "save_policy",
+    "save_priority_class",
+    "set_limited_resources",
+]

@@ -1,0 +1,277 @@
+"""Save and delete what belongs to a whole cluster; issue and revoke its credentials."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from policies.engine.errors import DecodeError, ErrorType, FieldError
+from policies.engine.resource_quota import (
+    decode_limited_resources,
+    validate_limited_resources,
+)
+from policies.models import (
+    Charge,
+    Cluster,
+    LimitedResource,
+    LimitRange,
+    MetadataPolicy,
+    Namespace,
+    PriorityClass,
+    Recorded,
+    ResourceQuota,
+    WebhookCredential,
+)
+from policies.services.policies import delete_policy
+from policies.services.writing import (
+    Action,
+    Saved,
+    check_fresh,
+    check_identity,
+    lock_cluster,
+    next_number,
+    put_on_record,
+    record,
+    stored_version,
+)
+from policies.validators import PlacedError, as_validation_error
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Sequence
+
+LIMITED_RESOURCES = "ResourceQuotaConfiguration"
+CREDENTIAL = "WebhookCredential"
+SECRET_BYTES = 32
+
+
+def save_cluster(
+    *, cluster: Cluster, user: str, reason: str = "", expected_revision: int | None = None
+) -> Saved:
+    """Save a cluster; its name never changes. Raises as ``save_policy`` does."""
+    return _save(cluster, author=(user, reason), expected_revision=expected_revision)
+
+
+def save_namespace(
+    *, namespace: Namespace, user: str, reason: str = "", expected_revision: int | None = None
+) -> Saved:
+    """Save a namespace. Raises as ``save_policy`` does."""
+    return _save(namespace, author=(user, reason), expected_revision=expected_revision)
+
+
+def save_priority_class(
+    *,
+    priority_class: PriorityClass,
+    user: str,
+    reason: str = "",
+    expected_revision: int | None = None,
+    action: str = "",
+) -> Saved:
+    """Save a priority class. Raises as ``save_policy`` does."""
+    author = (user, reason)
+    return _save(priority_class, author=author, expected_revision=expected_revision, action=action)
+
+
+def _save(
+    instance: Recorded,
+    *,
+    author: tuple[str, str],
+    expected_revision: int | None,
+    action: str = "",
+) -> Saved:
+    with transaction.atomic():
+        if instance.owner.pk:
+            lock_cluster(instance.owner)
+        stored = stored_version(instance)
+        check_fresh(stored, expected_revision)
+        check_identity(stored, instance)
+        instance.full_clean()
+        before, after = stored.to_manifest() if stored else None, instance.to_manifest()
+        revision = None
+        if before != after:
+            instance.revision = next_number(instance)
+            _store(instance)
+            done = action or (Action.UPDATE if stored else Action.CREATE)
+            revision = put_on_record(
+                instance, action=done, before=before, after=after, author=author
+            )
+    return Saved(instance=instance, revision=revision)
+
+
+def _store(instance: Recorded) -> None:
+    """Save all fields but the counter, which other writers move."""
+    if isinstance(instance, Cluster) and instance.pk:
+        instance.save(update_fields=["description", "external_id", "revision", "updated"])
+    else:
+        instance.save()
+
+
+def delete_priority_class(*, priority_class: PriorityClass, user: str, reason: str = "") -> Saved:
+    """Delete a priority class; quotas that name it are only linted."""
+    return _delete(priority_class, author=(user, reason))
+
+
+def _delete(instance: Recorded, *, author: tuple[str, str]) -> Saved:
+    with transaction.atomic():
+        lock_cluster(instance.owner)
+        revision = put_on_record(
+            instance,
+            action=Action.DELETE,
+            before=instance.to_manifest(),
+            after=None,
+            author=author,
+        )
+        instance.delete()
+    return Saved(instance=instance, revision=revision)
+
+
+def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Saved:
+    """Delete a namespace and its policies, each with a revision of its own."""
+    with transaction.atomic():
+        lock_cluster(namespace.cluster)
+        for model in (LimitRange, MetadataPolicy, ResourceQuota):
+            for policy in model.objects.filter(namespace=namespace).order_by("id"):
+                delete_policy(policy=policy, user=user, reason=reason)
+        return _delete(namespace, author=(user, reason))
+
+
+def delete_cluster(*, cluster: Cluster, user: str, reason: str = "") -> Saved:
+    """Delete a cluster with everything it has; history stays."""
+    with transaction.atomic():
+        lock_cluster(cluster)
+        for namespace in Namespace.objects.filter(cluster=cluster).order_by("id"):
+            delete_namespace(namespace=namespace, user=user, reason=reason)
+        for priority_class in PriorityClass.objects.filter(cluster=cluster).order_by("id"):
+            _delete(priority_class, author=(user, reason))
+        Charge.objects.filter(cluster=cluster).delete()
+        return _delete(cluster, author=(user, reason))
+
+
+def set_limited_resources(
+    *,
+    cluster: Cluster,
+    entries: Sequence[Any],
+    user: str,
+    reason: str = "",
+    action: str = Action.UPDATE,
+) -> Saved:
+    """Set what needs a covering quota: a list of ``limitedResources`` entries, in order."""
+    with transaction.atomic():
+        lock_cluster(cluster)
+        rows = _read_entries(cluster, entries)
+        before = _configuration(LimitedResource.objects.filter(cluster=cluster))
+        after = _configuration(rows)
+        revision = None
+        if before != after:
+            LimitedResource.objects.filter(cluster=cluster).delete()
+            LimitedResource.objects.bulk_create(rows)
+            fields = {
+                "cluster": cluster.name,
+                "namespace": "",
+                "kind": LIMITED_RESOURCES,
+                "name": "limitedResources",
+                "action": action,
+                "before": before,
+                "after": after,
+            }
+            revision = record(cluster, fields, author=(user, reason))
+    return Saved(instance=cluster, revision=revision)
+
+
+def _configuration(rows: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": LIMITED_RESOURCES,
+        "limitedResources": [row.to_manifest() for row in rows],
+    }
+
+
+def _read_entries(cluster: Cluster, entries: Sequence[Any]) -> list[LimitedResource]:
+    try:
+        decoded = decode_limited_resources(entries)
+        errors = list(validate_limited_resources(decoded))
+    except DecodeError as error:
+        decoded = ()
+        errors = [FieldError(ErrorType.INVALID, error.field, None, error.detail)]
+    if errors:
+        raise as_validation_error(_placed(error) for error in errors)
+    return [
+        LimitedResource(
+            cluster=cluster,
+            position=position,
+            api_group=entry.api_group,
+            resource=entry.resource,
+            match_contains=list(entry.match_contains),
+            match_scopes=[dict(scope) for scope in entries[position].get("matchScopes") or []],
+        )
+        for position, entry in enumerate(decoded)
+    ]
+
+
+def _placed(error: FieldError) -> PlacedError:
+    return PlacedError(
+        error.message,
+        code=error.type.cause,
+        path=error.field,
+        place=("limited_resources", None, ""),
+    )
+
+
+def issue_webhook_credential(
+    *,
+    cluster: Cluster,
+    label: str,
+    user: str,
+    expires: dt.datetime | None = None,
+    reason: str = "",
+) -> tuple[WebhookCredential, str]:
+    """Make a credential; its secret is returned this once, only a keyed digest is kept."""
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    if expires is not None and expires <= timezone.now():
+        raise ValidationError({"expires": ValidationError("must be in the future", code="past")})
+    with transaction.atomic():
+        lock_cluster(cluster)
+        digest = WebhookCredential.digest_of(secret)
+        credential = WebhookCredential(cluster=cluster, label=label, digest=digest, expires=expires)
+        credential.full_clean()
+        credential.save()
+        _record_credential(credential, Action.ISSUE, author=(user, reason))
+    return credential, secret
+
+
+def revoke_webhook_credential(
+    *, credential: WebhookCredential, user: str, reason: str = ""
+) -> WebhookCredential:
+    """Make a credential useless from now on; revoking it again changes nothing."""
+    with transaction.atomic():
+        lock_cluster(credential.cluster)
+        credential.refresh_from_db()
+        if credential.revoked is None:
+            credential.revoked = timezone.now()
+            credential.save(update_fields=["revoked"])
+            _record_credential(credential, Action.REVOKE, author=(user, reason))
+    return credential
+
+
+def _record_credential(
+    credential: WebhookCredential, action: str, *, author: tuple[str, str]
+) -> None:
+    moments = {"expires": credential.expires, "revoked": credential.revoked}
+    after = {
+        "kind": CREDENTIAL,
+        "metadata": {"name": credential.label},
+        "spec": {name: moment.isoformat() for name, moment in moments.items() if moment},
+    }
+    fields = {
+        "cluster": credential.cluster.name,
+        "namespace": "",
+        "kind": CREDENTIAL,
+        "name": credential.label,
+        "action": action,
+        "after": after,
+    }
+    record(credential.cluster, fields, author=author)

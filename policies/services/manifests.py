@@ -1,0 +1,191 @@
+"""Write what a manifest says: find or make its object, save it, restore an old revision of it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from policies import usage
+from policies.engine.errors import DecodeError
+from policies.engine.resource_quota import decode_resource_quota
+from policies.models import (
+    Cluster,
+    LimitRange,
+    MetadataPolicy,
+    Namespace,
+    PolicyObject,
+    PolicyRevision,
+    PriorityClass,
+    ResourceQuota,
+)
+from policies.services.clusters import (
+    LIMITED_RESOURCES,
+    save_namespace,
+    save_priority_class,
+    set_limited_resources,
+)
+from policies.services.policies import save_policy
+from policies.services.writing import Action, Saved
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KINDS: Final[Mapping[str, type[PolicyObject]]] = {
+    "LimitRange": LimitRange,
+    "MetadataPolicy": MetadataPolicy,
+    "ResourceQuota": ResourceQuota,
+}
+DEFAULT_NAMESPACE: Final = "default"
+
+
+def apply_manifest(
+    *,
+    cluster: Cluster,
+    manifest: Mapping[str, Any],
+    user: str,
+    reason: str = "",
+    expected_revision: int | None = None,
+) -> Saved:
+    """Create or update what one manifest describes; the same again changes nothing.
+
+    Knows LimitRange, MetadataPolicy, ResourceQuota, Namespace, PriorityClass and
+    ResourceQuotaConfiguration (``limitedResources``). A missing namespace is made. ``status.used``
+    of a quota that is new here becomes its opening balance; later the ledger alone knows better.
+    Raises ``ValidationError`` and ``StaleRevisionError``.
+    """
+    with transaction.atomic():
+        instance = read_object(cluster=cluster, manifest=manifest, user=user)
+        if instance is None:
+            entries = manifest.get("limitedResources") or []
+            return set_limited_resources(cluster=cluster, entries=entries, user=user, reason=reason)
+        is_new = instance.pk is None
+        saved = _save(
+            instance, user=user, reason=reason, expected_revision=expected_revision, action=""
+        )
+        if is_new and isinstance(instance, ResourceQuota):
+            _open_balance(instance, manifest)
+    return saved
+
+
+def read_object(*, cluster: Cluster, manifest: Mapping[str, Any], user: str) -> Any:
+    """Find what a manifest names, or make it anew, and take over its content; saves nothing.
+
+    None stands for the cluster's limitedResources. Its namespace is made where there is none.
+    """
+    kind = manifest.get("kind")
+    if kind == LIMITED_RESOURCES:
+        return None
+    if kind not in {*KINDS, "Namespace", "PriorityClass"}:
+        message = f"must be one of: {', '.join((*KINDS, 'Namespace', 'PriorityClass'))}"
+        raise ValidationError({"kind": ValidationError(message, code="unknown_kind")})
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name, namespace = metadata.get("name") or "", metadata.get("namespace") or DEFAULT_NAMESPACE
+    instance = find_object(cluster, kind=str(kind), name=str(name), namespace=str(namespace))
+    if instance is None:
+        instance = _new(cluster, str(kind), str(namespace), user=user)
+    try:
+        return instance.read_manifest(manifest)
+    except DecodeError as error:
+        raise instance.decode_error(error) from error
+
+
+def find_object(cluster: Cluster, *, kind: str, name: str, namespace: str = "") -> Any:
+    """Find a stored object by its names, or None."""
+    if kind == "Namespace":
+        return Namespace.objects.filter(cluster=cluster, name=name).first()
+    if kind == "PriorityClass":
+        return PriorityClass.objects.filter(cluster=cluster, name=name).first()
+    model = KINDS[kind]
+    return model.objects.filter(
+        namespace__cluster=cluster, namespace__name=namespace, name=name
+    ).first()
+
+
+def _new(cluster: Cluster, kind: str, namespace: str, *, user: str) -> Any:
+    if kind == "Namespace":
+        return Namespace(cluster=cluster)
+    if kind == "PriorityClass":
+        return PriorityClass(cluster=cluster)
+    owner = ensure_namespace(cluster=cluster, name=namespace, user=user)
+    return KINDS[kind](namespace=owner)
+
+
+def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
+    """Find a namespace, or make it."""
+    found = Namespace.objects.filter(cluster=cluster, name=name).first()
+    if found is not None:
+        return found
+    namespace = Namespace(cluster=cluster, name=name)
+    save_namespace(namespace=namespace, user=user, reason="a policy needs it")
+    return namespace
+
+
+def _save(
+    instance: Any, *, user: str, reason: str, expected_revision: int | None, action: str
+) -> Saved:
+    if isinstance(instance, PolicyObject):
+        return save_policy(
+            policy=instance,
+            user=user,
+            reason=reason,
+            expected_revision=expected_revision,
+            action=action,
+        )
+    if isinstance(instance, PriorityClass):
+        return save_priority_class(
+            priority_class=instance,
+            user=user,
+            reason=reason,
+            expected_revision=expected_revision,
+            action=action,
+        )
+    return save_namespace(
+        namespace=instance, user=user, reason=reason, expected_revision=expected_revision
+    )
+
+
+def _open_balance(quota: ResourceQuota, manifest: Mapping[str, Any]) -> None:
+    status = manifest.get("status")
+    if isinstance(status, dict) and status.get("used"):
+        usage.set_opening_balance(quota, decode_resource_quota(manifest).used)
+
+
+def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -> Saved:
+    """Bring back what a revision left, or, if it deleted the object, what it deleted.
+
+    A deleted object returns under its old uid; a quota takes up its charges again.
+    """
+    manifest = revision.before if revision.action == Action.DELETE else revision.after
+    if not manifest or revision.kind not in {*KINDS, "PriorityClass", LIMITED_RESOURCES}:
+        message = f"a {revision.kind} is not restored from its history"
+        raise ValidationError(message, code="not_restorable")
+    text = reason or f"restored from revision {revision.number}"
+    with transaction.atomic():
+        cluster = Cluster.objects.filter(name=revision.cluster).first()
+        if cluster is None:
+            raise ValidationError(
+                f"cluster {revision.cluster} does not exist", code="unknown_cluster"
+            )
+        instance = read_object(cluster=cluster, manifest=manifest, user=user)
+        if instance is None:
+            return set_limited_resources(
+                cluster=cluster,
+                entries=manifest["limitedResources"],
+                user=user,
+                reason=text,
+                action=Action.RESTORE,
+            )
+        is_new = instance.pk is None
+        if is_new:
+            instance.uid = uuid.UUID(revision.uid)
+        saved = _save(
+            instance, user=user, reason=text, expected_revision=None, action=Action.RESTORE
+        )
+        if is_new and isinstance(instance, ResourceQuota):
+            usage.adopt_charges(instance)
+            usage.settle(instance)
+    return saved

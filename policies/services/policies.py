@@ -1,0 +1,123 @@
+"""Save and delete policies of a namespace, rows included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from policies import usage
+from policies.models import (
+    LimitRange,
+    MetadataPolicy,
+    PolicyObject,
+    ResourceQuota,
+    ResourceQuotaRow,
+)
+from policies.services.writing import (
+    Action,
+    Saved,
+    check_fresh,
+    check_identity,
+    lint,
+    lock_cluster,
+    next_number,
+    put_on_record,
+    stored_version,
+)
+
+if TYPE_CHECKING:
+    from django.db import models
+
+
+def save_policy(
+    *,
+    policy: PolicyObject,
+    user: str,
+    reason: str = "",
+    expected_revision: int | None = None,
+    action: str = "",
+) -> Saved:
+    """Save a policy with its drafted rows.
+
+    Raises ``ValidationError`` (each error placed at its field, row and path) and
+    ``StaleRevisionError`` when the stored revision is not the expected one (0: none yet).
+    Saving what is stored already changes nothing and leaves no revision.
+    """
+    with transaction.atomic():
+        lock_cluster(policy.owner)
+        if isinstance(policy, ResourceQuota):
+            usage.lock_quotas(policy.owner.name, policy.namespace_name)
+        stored = stored_version(policy)
+        check_fresh(stored, expected_revision)
+        check_identity(stored, policy)
+        policy.replaces = stored
+        policy.full_clean()
+        before, after = stored.to_manifest() if stored else None, policy.to_manifest()
+        revision = None
+        if before != after:
+            policy.revision = next_number(policy)
+            _write(policy)
+            done = action or (Action.UPDATE if stored else Action.CREATE)
+            revision = put_on_record(
+                policy, action=done, before=before, after=after, author=(user, reason)
+            )
+        policy.forget_drafts()
+        lints = lint(policy.owner, policy.namespace_name)
+    return Saved(instance=policy, revision=revision, lints=lints)
+
+
+def _write(policy: PolicyObject) -> None:
+    policy.save()
+    for row_set, rows in policy.drafts.items():
+        if isinstance(policy, ResourceQuota) and row_set == "rows":
+            _write_quota_rows(policy, [row for row in rows if isinstance(row, ResourceQuotaRow)])
+        else:
+            _replace_rows(policy, row_set, rows)
+    if isinstance(policy, ResourceQuota):
+        usage.settle(policy)
+
+
+def _replace_rows(policy: PolicyObject, row_set: str, rows: list[models.Model]) -> None:
+    manager = getattr(policy, row_set)
+    manager.all().delete()
+    for row in rows:
+        setattr(row, manager.field.name, policy)
+    manager.bulk_create(rows)
+
+
+def _write_quota_rows(quota: ResourceQuota, rows: list[ResourceQuotaRow]) -> None:
+    """Keep the rows that stay, since what they use is the ledger's."""
+    kept = {row.resource: row for row in ResourceQuotaRow.objects.filter(quota=quota)}
+    wanted = {row.resource: row for row in rows}
+    for resource in kept.keys() - wanted.keys():
+        kept[resource].delete()
+    for resource, row in wanted.items():
+        target = kept.get(resource) or ResourceQuotaRow(quota=quota, resource=resource)
+        target.hard = row.hard
+        target.save()
+
+
+def delete_policy(
+    *, policy: PolicyObject, user: str, reason: str = "", expected_revision: int | None = None
+) -> Saved:
+    """Delete a policy; its manifest stays on record, and a quota's charges wait for its return."""
+    with transaction.atomic():
+        lock_cluster(policy.owner)
+        if isinstance(policy, ResourceQuota):
+            usage.lock_quotas(policy.owner.name, policy.namespace_name)
+        stored = stored_version(policy)
+        check_fresh(stored, expected_revision)
+        before = stored.to_manifest() if stored else None
+        revision = put_on_record(
+            policy, action=Action.DELETE, before=before, after=None, author=(user, reason)
+        )
+        _delete(policy)
+        lints = lint(policy.owner, policy.namespace_name)
+    return Saved(instance=policy, revision=revision, lints=lints)
+
+
+def _delete(policy: PolicyObject) -> None:
+    models_of: tuple[type[PolicyObject], ...] = (LimitRange, MetadataPolicy, ResourceQuota)
+    model = next(model for model in models_of if isinstance(policy, model))
+    model.objects.filter(pk=policy.pk).delete()
