@@ -78,3 +78,14 @@ def resource_quota(hard: Manifest, used: Manifest | None = None, **more: Any) ->
         "spec": {"hard": hard, **more},
         "status": {"hard": hard, "used": used or dict.fromkeys(hard, "0")},
     }
+
+
+def claim(storage: str | None = "1Gi", **metadata: Any) -> Manifest:
+    """A PersistentVolumeClaim that asks for so much storage, or for none at all."""
+    requests = {} if storage is None else {"storage": storage}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "ns", **metadata},
+        "spec": {"resources": {"requests": requests}},
+    }

@@ -75,13 +75,8 @@ class PatchBuilder:
         return True
 
     def record(self, path: Sequence[Token], value: Any) -> None:
-        """Write an operation down for a change that ``replace_object`` brings with it."""
+        """Write down a change that somebody else made to the object, which stays as it is here."""
         self.operations.append(PatchOperation("add", pointer(path), value))
-
-    def replace_object(self, changed: Mapping[str, Any]) -> None:
-        """Go on from another state of the object, whose changes were recorded or need no patch."""
-        self.object = dict(changed)
-        self._owned = {id(self.object): self.object}
 
     def _open(self, path: Sequence[Token]) -> Any:
         """Walk to the container at ``path``; every container passed becomes a copy of ours."""

@@ -30,13 +30,18 @@ _ONE = Quantity.from_int(1)
 _NO_STORAGE = "either minimum or maximum storage value is required, but neither was provided"
 
 
-def validate_limit_range(limit_range: LimitRange) -> tuple[FieldError, ...]:
+def validate_limit_range(
+    limit_range: LimitRange, *, needs_namespace: bool = False
+) -> tuple[FieldError, ...]:
     """List what is wrong with a LimitRange; empty when it may be stored.
 
     Items in order, resources by name, rules in Kubernetes' order. An empty name is none of it:
-    the server makes one up.
+    the server makes one up. Nor is an empty namespace, unless it is needed: the server takes it
+    from the request.
     """
     errors = list(_metadata_errors(limit_range))
+    if needs_namespace and not limit_range.namespace:
+        errors.append(FieldError(ErrorType.REQUIRED, "metadata.namespace"))
     seen: set[str] = set()
     for position, item in enumerate(limit_range.items):
         path = FieldPath("spec.limits").index(position)
