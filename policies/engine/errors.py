@@ -101,6 +101,9 @@ class FieldError:
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
 
+    def __hash__(self) -> int:
+        return hash((self.type, self.field, self.detail))  # a bad value may be a list
+
 
 def bracketed(texts: Iterable[str]) -> str:
     """Join texts as an aggregate: duplicates dropped, brackets only around several."""

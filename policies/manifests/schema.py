@@ -89,7 +89,7 @@ KINDS: Mapping[str, Shape] = {
             scopeSelector=_fields(matchExpressions=SCOPE_EXPRESSIONS),
         )
     ),
-    "MetadataPolicy": _object(spec=_fields(rules=_list(_RULE))),
+    "MetadataPolicy": _object(spec=_fields(rules=_list(_RULE), ratchet=SWITCH, strict=SWITCH)),
     "PriorityClass": _object(
         value=INTEGER, globalDefault=SWITCH, description=TEXT, preemptionPolicy=TEXT
     ),

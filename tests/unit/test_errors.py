@@ -54,6 +54,11 @@ def test_several_errors_are_bracketed_without_repeats() -> None:
     assert invalid_message("Kind", "n", sort_errors([a, b])) == text
 
 
+def test_an_error_about_a_list_can_be_a_key() -> None:
+    errors = [FieldError(ErrorType.INVALID, "a", ["x"], "bad") for _ in range(2)]
+    assert list(dict.fromkeys(errors)) == errors[:1]
+
+
 def test_decode_error_carries_field_and_detail() -> None:
     error = DecodeError("spec", "no good")
     assert (error.field, error.detail, str(error)) == ("spec", "no good", "no good")

@@ -1,0 +1,140 @@
+"""Everything that some files ask for, checked as a whole: all of it can be used, or none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from policies.manifests.checks import configuration_problems, limited_resources, object_problems
+from policies.manifests.documents import parse_documents
+from policies.manifests.objects import API_VERSIONS, CLUSTER_KINDS, Found, Item, find_objects
+from policies.manifests.problems import ManifestError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from policies.manifests.sources import Source
+
+DEFAULT_NAMESPACE = "default"
+_CLIENT_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+_KEPT_METADATA = ("name", "namespace", "labels", "annotations")
+_ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One object to be kept, without what servers and clients add, and where it was read."""
+
+    manifest: dict[str, Any]
+    item: Item
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Kind, namespace and name."""
+        metadata = self.manifest["metadata"]
+        return self.item.kind, metadata.get("namespace", ""), metadata["name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Objects in the order in which they can be written, and the quota plugin's configuration.
+
+    ``limited_resources`` are its entries as manifests, None where no file has one. ``others``
+    names what was left out because it is no policy.
+    """
+
+    objects: tuple[Wanted, ...] = ()
+    configuration: Item | None = None
+    limited_resources: tuple[dict[str, Any], ...] | None = None
+    others: tuple[str, ...] = ()
+
+
+def read_bundle(sources: Iterable[Source], *, namespace: str = DEFAULT_NAMESPACE) -> Bundle:
+    """Read texts; raises ManifestError with every problem of all of them.
+
+    ``namespace`` is that of objects which name none.
+    """
+    problems: list[Problem] = []
+    found = Found()
+    for source in sources:
+        try:
+            _gather(source, found)
+        except ManifestError as error:
+            problems += error.problems
+    problems += found.problems
+    for item in found.objects:
+        problems += object_problems(item)
+    for item in found.configurations:
+        problems += configuration_problems(item)
+    if problems:
+        raise ManifestError(problems)
+    return _bundle(found, namespace)
+
+
+def _gather(source: Source, found: Found) -> None:
+    more = find_objects(parse_documents(source.text, source.name))
+    found.objects += more.objects
+    found.configurations += more.configurations
+    found.others += more.others
+    found.problems += more.problems
+
+
+def _bundle(found: Found, namespace: str) -> Bundle:
+    wanted = [Wanted(_stripped(item, namespace), item) for item in found.objects]
+    problems = _repeated(wanted)
+    problems += [
+        item.problem("", "a second configuration of the quota plugin", "keep one")
+        for item in found.configurations[1:]
+    ]
+    if problems:
+        raise ManifestError(problems)
+    configuration = next(iter(found.configurations), None)
+    return Bundle(
+        objects=tuple(sorted(wanted, key=lambda w: _ORDER[w.item.kind])),
+        configuration=configuration,
+        limited_resources=limited_resources(configuration) if configuration else None,
+        others=tuple(item.title for item in found.others),
+    )
+
+
+def _repeated(wanted: list[Wanted]) -> list[Problem]:
+    """Find objects that are there twice: which one counts would be chance."""
+    first: dict[tuple[str, str, str], Item] = {}
+    problems: list[Problem] = []
+    for one in wanted:
+        if one.key in first:
+            line = first[one.key].document.place_of(first[one.key].at("metadata.name"))[0]
+            place = f"{first[one.key].document.source}:{line}"
+            problems.append(
+                one.item.problem("metadata.name", f"the same object as at {place}", "keep one")
+            )
+        first.setdefault(one.key, one.item)
+    return problems
+
+
+def _stripped(item: Item, namespace: str) -> dict[str, Any]:
+    """Leave out what only servers and clients write, and fill in the namespace."""
+    metadata = {name: item.metadata[name] for name in _KEPT_METADATA if item.metadata.get(name)}
+    annotations = dict(metadata.pop("annotations", {}))
+    annotations.pop(_CLIENT_ANNOTATION, None)
+    if annotations:
+        metadata["annotations"] = annotations
+    if item.kind in CLUSTER_KINDS:
+        metadata.pop("namespace", None)
+    else:
+        metadata.setdefault("namespace", namespace)
+    left = {k: v for k, v in item.value.items() if k not in ("metadata", "status")}
+    if item.kind == "Namespace":
+        left.pop("spec", None)
+    return {**left, "metadata": metadata, **_kept_status(item)}
+
+
+def _kept_status(item: Item) -> dict[str, Any]:
+    """Keep what is used of a quota, and that a namespace is being deleted."""
+    status = item.value.get("status")
+    if not isinstance(status, dict):
+        return {}
+    if item.kind == "ResourceQuota":
+        return {"status": status}
+    is_ending = item.kind == "Namespace" and status.get("phase") == "Terminating"
+    return {"status": {"phase": "Terminating"}} if is_ending else {}

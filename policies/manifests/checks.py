@@ -1,0 +1,148 @@
+"""One policy object against its shape and its rules, each finding at its place in the file.
+
+The rules themselves are the engine's and the validators'.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from policies.engine.errors import DecodeError, ErrorType, FieldError
+from policies.engine.limit_range import decode_limit_range, validate_limit_range
+from policies.engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
+from policies.engine.names import dns1123_label_errors
+from policies.engine.policy import decode_enforcement
+from policies.engine.resource_quota import (
+    decode_quota_configuration,
+    decode_resource_quota,
+    encode_limited_resource,
+    validate_limited_resources,
+    validate_resource_quota,
+)
+from policies.manifests.objects import CLUSTER_KINDS
+from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION, shape_findings
+from policies.validators import metadata_errors, priority_class_errors, text_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from policies.manifests.objects import Item
+    from policies.manifests.problems import Problem
+    from policies.manifests.schema import Finding
+
+    Rules = Callable[[Mapping[str, Any]], Iterable[FieldError]]
+
+_BOTH_NAMES = (
+    ("defaultRequest", "defaultRequests"),
+    ("maxLimitRequestRatio", "limitRequestRatio"),
+    ("policyAction", "PolicyAction"),
+)
+
+
+def object_problems(item: Item) -> list[Problem]:
+    """All that is wrong with one object; the rules are asked only where its shape is right."""
+    findings = list(shape_findings(item.value, KINDS[item.kind]))
+    findings += _both_names(item.value)
+    if findings:
+        return [item.problem(*finding) for finding in findings]
+    return [item.problem(*finding) for finding in _rule_findings(item)]
+
+
+def configuration_problems(item: Item) -> list[Problem]:
+    """All that is wrong with the quota plugin's configuration."""
+    findings = list(shape_findings(item.value, QUOTA_CONFIGURATION))
+    if findings:
+        return [item.problem(*finding) for finding in findings]
+    try:
+        entries = decode_quota_configuration(item.value)
+    except DecodeError as error:
+        return [item.problem(error.field, error.detail)]
+    return [
+        item.problem(error.field, error.message) for error in validate_limited_resources(entries)
+    ]
+
+
+def limited_resources(item: Item) -> tuple[dict[str, Any], ...]:
+    """Read the entries of a configuration that has no problems, as they will be kept."""
+    return tuple(encode_limited_resource(entry) for entry in decode_quota_configuration(item.value))
+
+
+def _both_names(value: Any) -> list[Finding]:
+    """Find objects that give one field under both its names; does not recurse."""
+    findings: list[Finding] = []
+    spec = value.get("spec") if isinstance(value, dict) else None
+    for name in ("limits", "rules"):
+        entries = spec.get(name) if isinstance(spec, dict) else None
+        for index, entry in enumerate(entries if isinstance(entries, list) else []):
+            given = entry if isinstance(entry, dict) else {}
+            findings += [
+                (f"spec.{name}[{index}].{old}", f"{old} is an old name of {new}", "give only one")
+                for new, old in _BOTH_NAMES
+                if new in given and old in given
+            ]
+    return findings
+
+
+def _rule_findings(item: Item) -> list[Finding]:
+    """Ask the rules; an object that cannot be decoded is one finding."""
+    manifest = item.value
+    errors = [*text_errors(manifest), *metadata_errors(item.metadata)]
+    errors += _name_errors(item)
+    try:
+        decode_enforcement(item.metadata.get("annotations"))
+        errors += _RULES[item.kind](manifest)
+    except DecodeError as error:
+        return [(error.field, error.detail, "")]
+    unique = dict.fromkeys((error.field, error.message) for error in errors)
+    return [(field, message, "") for field, message in unique]
+
+
+def _name_errors(item: Item) -> list[FieldError]:
+    """Kubernetes checks these for every kind; nothing here is named by a server."""
+    errors: list[FieldError] = []
+    if not item.name:
+        detail = "give it a name: without one it could not be found again"
+        errors.append(FieldError(ErrorType.REQUIRED, "metadata.name", None, detail))
+    if item.namespace and item.kind not in CLUSTER_KINDS:
+        errors += [
+            FieldError(ErrorType.INVALID, "metadata.namespace", item.namespace, text)
+            for text in dns1123_label_errors(item.namespace)
+        ]
+    return errors
+
+
+def _limit_range_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
+    return validate_limit_range(decode_limit_range(manifest))
+
+
+def _resource_quota_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
+    return validate_resource_quota(decode_resource_quota(manifest))
+
+
+def _metadata_policy_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
+    return validate_metadata_policy(decode_metadata_policy(manifest))
+
+
+def _namespace_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
+    name = (manifest.get("metadata") or {}).get("name") or ""
+    texts = dns1123_label_errors(name) if name else []
+    return [FieldError(ErrorType.INVALID, "metadata.name", name, text) for text in texts]
+
+
+def _priority_class_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
+    value = manifest.get("value")
+    return priority_class_errors(
+        name=(manifest.get("metadata") or {}).get("name") or "",
+        value=int(value) if value is not None else 0,
+        preemption_policy=manifest.get("preemptionPolicy") or "",
+        global_default=bool(manifest.get("globalDefault")),
+    )
+
+
+_RULES: dict[str, Rules] = {
+    "Namespace": _namespace_errors,
+    "PriorityClass": _priority_class_errors,
+    "LimitRange": _limit_range_errors,
+    "MetadataPolicy": _metadata_policy_errors,
+    "ResourceQuota": _resource_quota_errors,
+}

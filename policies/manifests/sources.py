@@ -1,0 +1,86 @@
+"""Files, folders and standard input to texts with a name; what they say is read elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from policies.manifests.documents import LARGEST_FILE
+from policies.manifests.problems import ManifestError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
+
+STANDARD_INPUT = "-"
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One text, and what it is called in messages."""
+
+    name: str
+    text: str
+
+
+def read_sources(names: Iterable[str]) -> list[Source]:
+    """Read files, folders (their YAML and JSON files, deep, in name order) and ``-``.
+
+    Raises ManifestError with every file that cannot be read.
+    """
+    problems: list[Problem] = []
+    sources: list[Source] = []
+    for name in names:
+        for path in _files_of(name):
+            try:
+                sources.append(_read(path))
+            except ManifestError as error:
+                problems += error.problems
+    if problems:
+        raise ManifestError(problems)
+    return sources
+
+
+def _files_of(name: str) -> Iterator[str]:
+    path = Path(name)
+    if name == STANDARD_INPUT or not path.is_dir():
+        yield name
+        return
+    found = (p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    yield from sorted(str(p) for p in found)
+
+
+def _read(name: str) -> Source:
+    shown = "<stdin>" if name == STANDARD_INPUT else name
+    try:
+        raw = _read_bytes(name)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ManifestError([Problem(source=shown, message=reason)]) from error
+    if len(raw) > LARGEST_FILE:
+        size = LARGEST_FILE // 1024 // 1024
+        raise ManifestError([Problem(source=shown, message=f"larger than {size} MiB")])
+    try:
+        return Source(shown, raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        problem = Problem(
+            source=shown, line=line, column=column, message="not UTF-8", hint="save it as UTF-8"
+        )
+        raise ManifestError([problem]) from error
+
+
+def _read_bytes(name: str) -> bytes:
+    """Read a little more than is allowed, so that an endless file does no harm."""
+    if name == STANDARD_INPUT:
+        return _take(sys.stdin.buffer)
+    with Path(name).open("rb") as file:
+        return _take(file)
+
+
+def _take(file: BinaryIO) -> bytes:
+    return file.read(LARGEST_FILE + 1)
