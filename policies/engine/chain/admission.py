@@ -12,7 +12,7 @@ from policies.engine.chain.objects import admit_object, is_policy_object
 from policies.engine.chain.subjects import restate
 from policies.engine.chain.templates import check_template
 from policies.engine.chain.validation import Validation, validate
-from policies.engine.decision import Decision, Violation
+from policies.engine.decision import Decision, Outcome, Violation
 from policies.engine.errors import DecodeError
 from policies.engine.request import Operation, Phase
 
@@ -80,6 +80,8 @@ def _admit(
         judged = restate(request, obj)
         validation = validate(judged, policy_set, now)
         findings += validation.findings + check_template(judged, policy_set, now)
+    if findings.violations:
+        findings, validation = _uncharged(findings), _unused(validation, policy_set)
     decision = _decide(request, findings, validation)
     return dataclasses.replace(decision, object=obj, patch=operations if decision.allowed else ())
 
@@ -97,10 +99,11 @@ def _decide(request: AdmissionRequest, findings: Findings, validation: Validatio
         observed=findings.observed,
         trace=findings.steps,
         warnings=tuple(dict.fromkeys(findings.warnings)),
+        charges=validation.charges,
         used=validation.used,
     )
     if not violations:
-        return dataclasses.replace(base, charges=validation.charges)
+        return base
     code, reason = status_of(violations)
     return dataclasses.replace(
         base,
@@ -112,6 +115,29 @@ def _decide(request: AdmissionRequest, findings: Findings, validation: Validatio
     )
 
 
+def _uncharged(findings: Findings) -> Findings:
+    """Take back the charges of quotas that have room: another policy refuses."""
+    steps = tuple(
+        dataclasses.replace(
+            step, outcome=Outcome.PASSED, detail="not charged: the request is refused"
+        )
+        if step.outcome is Outcome.CHARGED
+        else step
+        for step in findings.steps
+    )
+    return dataclasses.replace(findings, steps=steps)
+
+
+def _unused(validation: Validation, policy_set: PolicySet) -> Validation:
+    """Leave used amounts as they were."""
+    before = {quota.name: quota.used for quota in policy_set.resource_quotas}
+    used = before if validation.used else {}
+    return Validation(findings=validation.findings, used=used)
+
+
 def _distinct(violations: tuple[Violation, ...]) -> tuple[Violation, ...]:
     """Leave out what both passes found: the same text of the same policy."""
-    return tuple({(v.policy, v.rule, v.field, v.message): v for v in violations}.values())
+    distinct = {
+        (v.policy, v.rule, v.field, v.message, v.numbers.get("resource")): v for v in violations
+    }
+    return tuple(distinct.values())

@@ -1,0 +1,140 @@
+"""Laws of the chain: it never raises, mutates once and for all, and patches what it changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import jsonpatch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policies.engine.chain import admit
+from policies.engine.limit_range import decode_limit_range
+from policies.engine.metadata_policy import decode_metadata_policy
+from policies.engine.pod import default_pod
+from policies.engine.policy import PolicySet
+from policies.engine.request import Operation, Phase
+from policies.engine.resource_quota import decode_limited_resources, decode_resource_quota
+from policies.engine.wire import RawNumber, dumps
+from tests.builders import limit_range, metadata_policy, pod, request, resource_quota
+
+texts = st.sampled_from(["", "a", "cpu", "1", "500m", "1Gi", "Always", "x y", "\x00", "\ud800"])
+keys = st.sampled_from(
+    "metadata spec status labels annotations containers initContainers resources requests limits "
+    "cpu memory name restartPolicy overhead template hard scopes scopeSelector matchExpressions "
+    "rules limits type max min default ports requests storage phase conditions".split()
+)
+scalars = st.one_of(
+    st.none(), st.booleans(), texts, st.sampled_from([RawNumber("1e3"), RawNumber("1")])
+)
+shapes = st.recursive(
+    scalars, lambda s: st.lists(s, max_size=3) | st.dictionaries(keys, s, max_size=4), max_leaves=25
+)
+objects = st.dictionaries(keys, shapes, max_size=5)
+resources = st.sampled_from(
+    [
+        ("Pod", "pods", ""),
+        ("Pod", "pods", "resize"),
+        ("Pod", "pods", "status"),
+        ("PersistentVolumeClaim", "persistentvolumeclaims", ""),
+        ("Service", "services", ""),
+        ("Deployment", "deployments.apps", ""),
+        ("CronJob", "cronjobs.batch", ""),
+        ("LimitRange", "limitranges", ""),
+        ("ResourceQuota", "resourcequotas", ""),
+        ("MetadataPolicy", "metadatapolicies.policy.gatehouse.dev", ""),
+        ("ResourceClaim", "resourceclaims.resource.k8s.io", ""),
+    ]
+)
+amounts = st.sampled_from(["0", "100m", "500m", "1", "2"])
+sides = st.dictionaries(st.sampled_from(["cpu", "memory"]), amounts, max_size=2)
+containers = st.builds(
+    lambda requests, limits: {"name": "c", "resources": {"requests": requests, "limits": limits}},
+    sides,
+    sides,
+)
+pods = st.builds(lambda some: pod(*some), st.lists(containers, min_size=1, max_size=3))
+POLICIES = PolicySet(
+    namespace="ns",
+    limit_ranges=(
+        decode_limit_range(
+            limit_range(
+                {"type": "Container", "max": {"cpu": "1"}, "default": {"memory": "1"}},
+                {"type": "Pod", "min": {"cpu": "100m"}},
+            )
+        ),
+    ),
+    metadata_policies=(
+        decode_metadata_policy(
+            metadata_policy(
+                {"policyAction": {"updatedLabels": {"a": "b"}, "updatedAnnotations": {"c/d": "e"}}}
+            )
+        ),
+    ),
+    resource_quotas=(
+        decode_resource_quota(resource_quota({"pods": "1", "requests.cpu": "1", "count/x.y": "1"})),
+    ),
+    limited_resources=decode_limited_resources(
+        [
+            {
+                "resource": "pods",
+                "matchContains": ["cpu"],
+                "matchScopes": [{"scopeName": "PriorityClass", "operator": "Exists"}],
+            }
+        ]
+    ),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    obj=objects,
+    old=st.none() | objects,
+    asked=resources,
+    operation=st.sampled_from(Operation),
+    phase=st.sampled_from(Phase),
+)
+def test_chain_never_raises(obj: Any, old: Any, asked: Any, operation: Any, phase: Any) -> None:
+    kind, resource, sub = asked
+    given_request = request(
+        obj, kind=kind, resource=resource, sub_resource=sub, operation=operation, old_object=old
+    )
+    decision = admit(given_request, POLICIES, phase=phase, now="2026-01-01T00:00:00Z")
+    assert decision.allowed is not bool(decision.violations)
+    assert decision.allowed or decision.code >= 400
+
+
+@given(obj=pods)
+def test_mutating_twice_is_mutating_once(obj: Any) -> None:
+    once = admit(request(obj), POLICIES, phase=Phase.MUTATE)
+    twice = admit(request(dict(once.object or {})), POLICIES, phase=Phase.MUTATE)
+    assert twice.patch == ()
+    assert twice.object == once.object
+
+
+@given(obj=pods)
+def test_patch_makes_the_object_of_the_answer(obj: Any) -> None:
+    received = default_pod(obj)
+    decision = admit(request(received), POLICIES, phase=Phase.MUTATE)
+    operations = [operation.to_json() for operation in decision.patch]
+    assert jsonpatch.apply_patch(json.loads(dumps(received)), operations) == decision.object
+
+
+@given(obj=pods)
+def test_arguments_are_never_changed(obj: Any) -> None:
+    before = dumps(obj)
+    admit(request(obj), POLICIES, phase=Phase.BOTH)
+    assert dumps(obj) == before
+
+
+@given(obj=pods, phase=st.sampled_from(Phase))
+def test_reject_means_no_patch(obj: Any, phase: Any) -> None:
+    reject = decode_metadata_policy(
+        metadata_policy({"policyAction": {"reject": True}}, strict=True)
+    )
+    refusing = dataclasses.replace(POLICIES, metadata_policies=(reject,))
+    decision = admit(request(obj), refusing, phase=phase)
+    assert not decision.allowed
+    assert decision.patch == ()
