@@ -17,6 +17,7 @@ from policies.engine.resource_quota.limited_resources import (
     uncovered_scopes,
     validate_limited_resources,
 )
+from policies.engine.resource_quota.matching import Match, Subject, field_of, match_quota
 from policies.engine.resource_quota.scopes import (
     ScopeError,
     matching_scopes,
@@ -32,8 +33,10 @@ from policies.engine.resource_quota.validation import (
 )
 
 __all__ = [
+    "Match",
     "QuotaResult",
     "ScopeError",
+    "Subject",
     "covering_quotas",
     "decode_limited_resources",
     "decode_quota_configuration",
@@ -42,7 +45,9 @@ __all__ = [
     "encode_resource_quota",
     "evaluate",
     "evaluator_of",
+    "field_of",
     "is_tracked",
+    "match_quota",
     "matching_scopes",
     "missing_names",
     "must_specify_text",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from policies.engine.errors import DecodeError
 from policies.engine.policy import ResourceQuota, decode_enforcement, encode_enforcement
 from policies.engine.quantity import ZERO
-from policies.engine.resource_list import to_json
+from policies.engine.resource_list import stored, to_json
 from policies.engine.resource_quota.evaluators import is_tracked
 from policies.engine.resource_quota.reading import read_objects
 from policies.engine.selector import ScopeSelectorRequirement
@@ -85,13 +85,17 @@ def _read_amounts(parent: Mapping[str, Any], key: str, path: str) -> dict[str, Q
 def _read_status(
     manifest: Mapping[str, Any], spec_hard: ResourceList
 ) -> tuple[ResourceList, ResourceList]:
-    """Read what is enforced and what is used, or take a freshly computed status instead."""
+    """Read what is enforced and what is used, or take a freshly computed status instead.
+
+    Both are as read back from storage, which keeps texts alone: ``2929687.5Ki`` counts as ``3G``.
+    """
     status = expect_map(
         manifest.get("status"), "status", f"{_KIND}.status of type v1.{_KIND}Status"
     )
     if status.get("hard") is None and status.get("used") is None:
-        return spec_hard, {name: ZERO for name in spec_hard if is_tracked(name)}
-    return _read_amounts(status, "hard", "status"), _read_amounts(status, "used", "status")
+        return stored(spec_hard), {name: ZERO for name in spec_hard if is_tracked(name)}
+    hard, used = (_read_amounts(status, key, "status") for key in ("hard", "used"))
+    return stored(hard), stored(used)
 
 
 def _read_selector(spec: Mapping[str, Any]) -> tuple[ScopeSelectorRequirement, ...] | None:
