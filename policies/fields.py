@@ -51,7 +51,13 @@ def parse_quantity(value: object) -> QuantityValue:
     return QuantityValue(text)
 
 
-class QuantityField(models.CharField):
+if TYPE_CHECKING:
+    _Field = models.CharField[QuantityValue | str | None, QuantityValue | None]
+else:
+    _Field = models.CharField
+
+
+class QuantityField(_Field):
     """A Kubernetes quantity; NULL in the database means that none is given."""
 
     description = "A Kubernetes quantity"

@@ -240,7 +240,7 @@ def _open_charges(
     )
     quota_ids = [pk for pk in charges.values_list("quota_id", flat=True) if pk is not None]
     locked = {q.pk: q for q in _locked(ResourceQuota.objects.filter(pk__in=quota_ids))}
-    return [(row, locked.get(row.quota_id)) for row in charges.order_by("quota_id", "id")]
+    return [(row, locked.get(row.quota_id or 0)) for row in charges.order_by("quota_id", "id")]
 
 
 def _set(row: Charge, quota: ResourceQuota | None, wanted: ResourceList, state: str) -> None:

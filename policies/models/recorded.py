@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from policies.engine.errors import DecodeError, FieldError
+from policies.engine.errors import DecodeError, ErrorType, FieldError
 from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
 from policies.validators import (
     PlacedError,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from policies.models.cluster import Cluster
-    from policies.models.namespace import Namespace
 
 Place = tuple[str, int | None, str]
 """Related name of the rows (empty: the object itself), index among them, field of the model."""
@@ -148,16 +147,12 @@ class PolicyObject(Recorded):
     @property
     def owner(self) -> Cluster:
         """The cluster this policy belongs to."""
-        return self._namespace.cluster
+        return self.namespace.cluster
 
     @property
     def namespace_name(self) -> str:
         """The namespace this policy belongs to."""
-        return self._namespace.name
-
-    @property
-    def _namespace(self) -> Namespace:
-        return cast("Namespace", self.namespace)
+        return self.namespace.name
 
     replaces: Self | None = None
     """The stored version that a save is about to replace; the engine compares the two."""
@@ -195,7 +190,12 @@ class PolicyObject(Recorded):
     def read_metadata(self, manifest: Mapping[str, Any]) -> None:
         """Take over name, labels, annotations and enforcement."""
         metadata = manifest.get("metadata") or {}
-        if problems := metadata_errors(metadata):
+        problems = metadata_errors(metadata)
+        namespace = metadata.get("namespace") or self.namespace_name
+        if namespace != self.namespace_name:
+            detail = "does not match the namespace of the object"
+            problems.append(FieldError(ErrorType.INVALID, "metadata.namespace", namespace, detail))
+        if problems:
             raise as_validation_error([self.place_error(error) for error in problems])
         annotations = dict(metadata.get("annotations") or {})
         self.name = metadata.get("name") or ""

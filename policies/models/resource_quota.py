@@ -167,7 +167,9 @@ def _json(value: object) -> str | None:
 
 def _hard_row(resource: str, value: object) -> ResourceQuotaRow:
     text = "" if value is None else str(value)
-    return ResourceQuotaRow(resource=resource, hard=QuantityValue(text))
+    row = ResourceQuotaRow(resource=resource)
+    row.hard = QuantityValue(text)
+    return row
 
 
 def _scope_row(position: int, entry: Mapping[str, Any]) -> ScopeSelectorRow:

@@ -18,6 +18,7 @@ from policies.services.manifests import (
     find_object,
     read_object,
     restore_revision,
+    take_over,
 )
 from policies.services.policies import delete_policy, save_policy
 from policies.services.writing import Saved, StaleRevisionError, lint
@@ -43,4 +44,5 @@ __all__ = [
     "save_policy",
     "save_priority_class",
     "set_limited_resources",
+    "take_over",
 ]

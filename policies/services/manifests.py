@@ -87,6 +87,11 @@ def read_object(*, cluster: Cluster, manifest: Mapping[str, Any], user: str) -> 
     instance = find_object(cluster, kind=str(kind), name=str(name), namespace=str(namespace))
     if instance is None:
         instance = _new(cluster, str(kind), str(namespace), user=user)
+    return take_over(instance, manifest)
+
+
+def take_over(instance: Any, manifest: Mapping[str, Any]) -> Any:
+    """Have an object read its manifest; one that cannot be read raises ``ValidationError``."""
     try:
         return instance.read_manifest(manifest)
     except DecodeError as error:
@@ -116,7 +121,7 @@ def _new(cluster: Cluster, kind: str, namespace: str, *, user: str) -> Any:
 
 def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
     """Find a namespace, or make it."""
-    found = Namespace.objects.filter(cluster=cluster, name=name).first()
+    found: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
     if found is not None:
         return found
     namespace = Namespace(cluster=cluster, name=name)

@@ -1,0 +1,245 @@
+"""Policies in the API: Kubernetes-shaped, with enforcement and revision beside. No rule lives here.
+
+Serializers see to the shape of what comes in; everything else is said by ``services``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from policies.models import (
+    Charge,
+    Cluster,
+    LimitedResource,
+    Namespace,
+    PolicyObject,
+    PolicyRevision,
+    PriorityClass,
+    ResourceQuota,
+    WebhookCredential,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.lints import Lint
+
+
+class WarningSerializer(serializers.Serializer[Any]):
+    """A hint about one policy of the namespace."""
+
+    code = serializers.CharField()
+    kind = serializers.CharField(source="policy.kind")
+    name = serializers.CharField(source="policy.name")
+    field = serializers.CharField()
+    message = serializers.CharField()
+
+
+class MetadataSerializer(serializers.Serializer[Any]):
+    """``metadata`` of an object that lives in a namespace."""
+
+    name = serializers.CharField(max_length=253)
+    namespace = serializers.CharField(max_length=63, required=False)
+    labels = serializers.DictField(required=False)
+    annotations = serializers.DictField(required=False)
+
+
+class WideMetadataSerializer(serializers.Serializer[Any]):
+    """``metadata`` of an object of a whole cluster."""
+
+    name = serializers.CharField(max_length=253)
+    labels = serializers.DictField(required=False)
+    annotations = serializers.DictField(required=False)
+
+
+class _Written(serializers.Serializer[Any]):
+    """What every write may say beside the object itself."""
+
+    id = serializers.IntegerField(read_only=True)
+    uid = serializers.UUIDField(read_only=True)
+    revision = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        help_text="when writing: the revision this change was made on; another one is refused",
+    )
+    reason = serializers.CharField(
+        write_only=True, required=False, allow_blank=True, help_text="why, for the record"
+    )
+    created = serializers.DateTimeField(read_only=True)
+    updated = serializers.DateTimeField(read_only=True)
+
+
+class PolicySerializer(_Written):
+    """A policy as a manifest, with its cluster, enforcement and revision."""
+
+    cluster = serializers.CharField(max_length=63, required=False)
+    api_version = serializers.CharField(read_only=True)
+    kind = serializers.CharField(read_only=True)
+    metadata = MetadataSerializer()
+    spec = serializers.JSONField()
+    enforcement = serializers.ChoiceField(
+        choices=[mode.value for mode in Enforcement], required=False
+    )
+    status = serializers.JSONField(read_only=True)
+    warnings = WarningSerializer(many=True, read_only=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Spell ``apiVersion`` as Kubernetes does."""
+        fields = super().get_fields()
+        fields["apiVersion"] = fields.pop("api_version")
+        return fields
+
+    def to_representation(self, instance: PolicyObject) -> dict[str, Any]:
+        """Show the manifest, and what is known beside it."""
+        manifest = instance.to_manifest()
+        annotations = manifest["metadata"].get("annotations")
+        if annotations:
+            annotations.pop(ENFORCEMENT_ANNOTATION, None)
+        shown = {
+            **_known(instance),
+            "cluster": instance.owner.name,
+            **manifest,
+            "enforcement": instance.enforcement,
+            "warnings": show_lints(self.context.get("lints", ())),
+        }
+        if isinstance(instance, ResourceQuota):
+            shown["status"] = instance.status()
+        return shown
+
+
+def show_lints(lints: tuple[Lint, ...]) -> Any:
+    """Hints as the API shows them."""
+    return WarningSerializer(lints, many=True).data
+
+
+def _known(instance: Any) -> dict[str, Any]:
+    return {
+        "id": instance.pk,
+        "uid": str(instance.uid),
+        "revision": instance.revision,
+        "created": instance.created,
+        "updated": instance.updated,
+    }
+
+
+class ClusterSerializer(_Written):
+    """A cluster; its name is the path segment of its webhook addresses."""
+
+    name = serializers.CharField(max_length=63)
+    description = serializers.CharField(required=False, allow_blank=True)
+    external_id = serializers.CharField(required=False, allow_blank=True, max_length=253)
+    policy_revision = serializers.IntegerField(read_only=True)
+
+    def to_representation(self, instance: Cluster) -> dict[str, Any]:
+        """Show its fields."""
+        names = ("name", "description", "external_id", "policy_revision")
+        return {**_known(instance), **{name: getattr(instance, name) for name in names}}
+
+
+class NamespaceSerializer(_Written):
+    """A namespace of a cluster."""
+
+    cluster = serializers.CharField(max_length=63, required=False)
+    metadata = WideMetadataSerializer()
+    phase = serializers.ChoiceField(choices=Namespace.Phase.choices, required=False)
+
+    def to_representation(self, instance: Namespace) -> dict[str, Any]:
+        """Show the manifest's metadata."""
+        return {
+            **_known(instance),
+            "cluster": instance.owner.name,
+            "metadata": instance.to_manifest()["metadata"],
+            "phase": instance.phase,
+        }
+
+
+class PriorityClassSerializer(_Written):
+    """A priority class of a cluster."""
+
+    cluster = serializers.CharField(max_length=63, required=False)
+    metadata = WideMetadataSerializer()
+    value = serializers.IntegerField()
+    globalDefault = serializers.BooleanField(required=False)  # noqa: N815 - Kubernetes' own name
+    preemptionPolicy = serializers.CharField(required=False)  # noqa: N815 - Kubernetes' own name
+    description = serializers.CharField(required=False, allow_blank=True)
+
+    def to_representation(self, instance: PriorityClass) -> dict[str, Any]:
+        """Show the manifest."""
+        return {**_known(instance), "cluster": instance.owner.name, **instance.to_manifest()}
+
+
+class LimitedResourcesSerializer(serializers.Serializer[Any]):
+    """What needs a covering quota in one cluster, in order."""
+
+    cluster = serializers.CharField(read_only=True)
+    limitedResources = serializers.ListField(  # noqa: N815 - Kubernetes' own name
+        child=serializers.JSONField()
+    )
+    reason = serializers.CharField(write_only=True, required=False, allow_blank=True)
+
+    def to_representation(self, instance: Cluster) -> dict[str, Any]:
+        """Show the entries as the quota plugin's configuration has them."""
+        entries = LimitedResource.objects.filter(cluster=instance).order_by("position")
+        return {
+            "cluster": instance.name,
+            "limitedResources": [entry.to_manifest() for entry in entries],
+        }
+
+
+class CredentialSerializer(serializers.ModelSerializer[WebhookCredential]):
+    """A webhook credential; ``secret`` is shown once, in the answer that issues it."""
+
+    cluster = serializers.SlugRelatedField(slug_field="name", queryset=Cluster.objects.all())
+    reason = serializers.CharField(write_only=True, required=False, allow_blank=True)
+    secret = serializers.SerializerMethodField()
+
+    class Meta:
+        model = WebhookCredential
+        fields: ClassVar = [
+            "id", "cluster", "label", "created", "expires", "revoked", "reason", "secret",
+        ]  # fmt: skip
+        read_only_fields: ClassVar = ["created", "revoked"]
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_secret(self, _credential: WebhookCredential) -> str | None:
+        """Give the secret, right after it was issued."""
+        secret: str | None = self.context.get("secret")
+        return secret
+
+
+class RevisionSerializer(serializers.ModelSerializer[PolicyRevision]):
+    """One write on record."""
+
+    class Meta:
+        model = PolicyRevision
+        fields = "__all__"
+
+
+class ChargeSerializer(serializers.ModelSerializer[Charge]):
+    """What one object costs one quota."""
+
+    cluster = serializers.CharField(source="cluster.name", read_only=True)
+    quota = serializers.CharField(source="quota.name", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Charge
+        fields: ClassVar = [
+            "id", "cluster", "namespace", "quota", "quota_uid", "resource", "object_uid",
+            "object_name", "amounts", "state", "created", "updated",
+        ]  # fmt: skip
+
+
+def policy_manifest(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Put what was sent together as a manifest; the flat enforcement wins over an annotation."""
+    metadata = dict(data["metadata"])
+    enforcement = data.get("enforcement")
+    annotations = dict(metadata.get("annotations") or {})
+    if enforcement is not None:
+        annotations[ENFORCEMENT_ANNOTATION] = enforcement
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"kind": kind, "metadata": metadata, "spec": data["spec"]}

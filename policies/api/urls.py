@@ -1,0 +1,21 @@
+"""The addresses of the policies in the API; the composition root says below which prefix."""
+
+from __future__ import annotations
+
+from rest_framework.routers import SimpleRouter
+
+from policies.api import views
+
+router = SimpleRouter()
+router.register("clusters", views.ClusterView, basename="api-cluster")
+router.register("namespaces", views.NamespaceView, basename="api-namespace")
+router.register("limitranges", views.LimitRangeView, basename="api-limitrange")
+router.register("metadatapolicies", views.MetadataPolicyView, basename="api-metadatapolicy")
+router.register("resourcequotas", views.ResourceQuotaView, basename="api-resourcequota")
+router.register("priorityclasses", views.PriorityClassView, basename="api-priorityclass")
+router.register("limitedresources", views.LimitedResourcesView, basename="api-limitedresources")
+router.register("credentials", views.CredentialView, basename="api-credential")
+router.register("revisions", views.RevisionView, basename="api-revision")
+router.register("charges", views.ChargeView, basename="api-charge")
+
+urlpatterns = router.urls

@@ -1,0 +1,331 @@
+"""Policies over HTTP: parse, call one service, render. Every write goes through ``services``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.core.exceptions import ValidationError
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import extend_schema
+from knox.auth import TokenAuthentication
+from rest_framework import mixins, status
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.decorators import action
+from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from policies import filters, services
+from policies.api import serializers
+from policies.api.parsers import ManifestParser
+from policies.models import (
+    Charge,
+    Cluster,
+    LimitRange,
+    MetadataPolicy,
+    Namespace,
+    PolicyRevision,
+    PriorityClass,
+    ResourceQuota,
+    WebhookCredential,
+)
+from policies.validators import errors_by_path
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+    from policies.services import Saved
+
+    ViewSet = GenericViewSet[Any]
+else:
+    ViewSet = GenericViewSet
+
+
+class StaffWrites(BasePermission):
+    """Whoever is signed in may read; staff may write."""
+
+    def has_permission(self, request: Request, _view: APIView) -> bool:
+        """Whether this user may use this method."""
+        user = request.user
+        if not user or not user.is_authenticated:
+            return False
+        return request.method in SAFE_METHODS or bool(user.is_staff)
+
+
+class Pages(LimitOffsetPagination):
+    """Fifty at a time unless asked otherwise."""
+
+    default_limit = 50
+    max_limit = 500
+
+
+class _PolicyView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet):
+    """What all have in common: who may come in, what errors look like."""
+
+    authentication_classes = [TokenAuthentication, SessionAuthentication]
+    permission_classes = [StaffWrites]
+    parser_classes = [ManifestParser]
+    filter_backends = [DjangoFilterBackend]
+    pagination_class = Pages
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer what services raise: 400 with errors by path, 409 for a stale revision."""
+        if isinstance(exc, ValidationError):
+            return Response({"errors": errors_by_path(exc)}, status.HTTP_400_BAD_REQUEST)
+        if isinstance(exc, services.StaleRevisionError):
+            found = {"detail": str(exc), "revision": exc.found}
+            return Response(found, status.HTTP_409_CONFLICT)
+        return super().handle_exception(exc)
+
+    def author(self) -> str:
+        """Who is asking."""
+        return self.request.user.get_username()
+
+    def sent(self, request: Request) -> dict[str, Any]:
+        """What was sent, in the serializer's shape."""
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data: dict[str, Any] = serializer.validated_data
+        return data
+
+    def show(self, instance: Any, code: int = status.HTTP_200_OK, **context: Any) -> Response:
+        """Answer with one object."""
+        known = {**self.get_serializer_context(), **context}
+        serializer = self.get_serializer_class()(instance, context=known)
+        return Response(serializer.data, code)
+
+
+class _RecordedView(_PolicyView):
+    """Create, replace and delete objects whose every write is on record."""
+
+    def create(self, request: Request) -> Response:
+        """Make a new object; one of the same name is refused."""
+        data = self.sent(request)
+        saved = self.save(self.make(data), data, expected=0)
+        return self.show(saved.instance, status.HTTP_201_CREATED, lints=saved.lints)
+
+    def update(self, request: Request, **_names: Any) -> Response:
+        """Replace an object; ``revision`` says on which one the change was made."""
+        data = self.sent(request)
+        saved = self.save(self.get_object(), data, expected=data.get("revision"))
+        return self.show(saved.instance, lints=saved.lints)
+
+    @extend_schema(request=None, responses={204: None})
+    def destroy(self, request: Request, **_names: Any) -> Response:
+        """Delete an object; ``?reason=`` says why."""
+        self.remove(self.get_object(), request.query_params.get("reason", ""))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def make(self, data: dict[str, Any]) -> Any:
+        """Start an empty object at the right place."""
+        raise NotImplementedError
+
+    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+        """Take over what was sent, and have it written."""
+        raise NotImplementedError
+
+    def remove(self, instance: Any, reason: str) -> None:
+        """Have it deleted."""
+        raise NotImplementedError
+
+    def written(self, data: dict[str, Any]) -> dict[str, str]:
+        """Who writes, and why."""
+        return {"user": self.author(), "reason": data.get("reason", "")}
+
+
+def cluster_of(data: dict[str, Any]) -> Cluster:
+    """Find the cluster that was named; raises ``ValidationError``."""
+    name = data.get("cluster", "")
+    found: Cluster | None = Cluster.objects.filter(name=name).first()
+    if found is None:
+        message = f"there is no cluster {name}" if name else "name the cluster"
+        raise ValidationError({"cluster": ValidationError(message, code="unknown_cluster")})
+    return found
+
+
+class _NamespacedView(_RecordedView):
+    serializer_class = serializers.PolicySerializer
+    model: ClassVar[Any]
+
+    def make(self, data: dict[str, Any]) -> Any:
+        """Start an empty policy in its namespace, which is made where there is none."""
+        name = data["metadata"].get("namespace") or "default"
+        owner = services.ensure_namespace(cluster=cluster_of(data), name=name, user=self.author())
+        return self.model(namespace=owner)
+
+    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+        """Read the manifest and save the policy."""
+        manifest = serializers.policy_manifest(self.model.kind, data)
+        policy = services.take_over(instance, manifest)
+        return services.save_policy(policy=policy, expected_revision=expected, **self.written(data))
+
+    def remove(self, instance: Any, reason: str) -> None:
+        """Delete the policy."""
+        services.delete_policy(policy=instance, user=self.author(), reason=reason)
+
+
+class LimitRangeView(_NamespacedView):
+    """Limit ranges."""
+
+    model = LimitRange
+    queryset = LimitRange.objects.select_related("namespace__cluster").prefetch_related("rows")
+    filterset_class = filters.LimitRangeFilter
+
+
+class MetadataPolicyView(_NamespacedView):
+    """Metadata policies."""
+
+    model = MetadataPolicy
+    queryset = MetadataPolicy.objects.select_related("namespace__cluster").prefetch_related("rules")
+    filterset_class = filters.MetadataPolicyFilter
+
+
+class ResourceQuotaView(_NamespacedView):
+    """Resource quotas; ``status`` is the ledger's and never written here."""
+
+    model = ResourceQuota
+    queryset = ResourceQuota.objects.select_related("namespace__cluster").prefetch_related(
+        "rows", "scope_rows"
+    )
+    filterset_class = filters.ResourceQuotaFilter
+
+
+class ClusterView(_RecordedView):
+    """Clusters, by name."""
+
+    queryset = Cluster.objects.all()
+    serializer_class = serializers.ClusterSerializer
+    filterset_class = filters.ClusterFilter
+    lookup_field = "name"
+
+    def make(self, data: dict[str, Any]) -> Any:
+        """Start an empty cluster."""
+        return Cluster(name=data["name"])
+
+    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+        """Save the cluster."""
+        for name in ("name", "description", "external_id"):
+            setattr(instance, name, data.get(name, ""))
+        return services.save_cluster(
+            cluster=instance, expected_revision=expected, **self.written(data)
+        )
+
+    def remove(self, instance: Any, reason: str) -> None:
+        """Delete the cluster and all it has."""
+        services.delete_cluster(cluster=instance, user=self.author(), reason=reason)
+
+
+class NamespaceView(_RecordedView):
+    """Namespaces."""
+
+    queryset = Namespace.objects.select_related("cluster")
+    serializer_class = serializers.NamespaceSerializer
+    filterset_class = filters.NamespaceFilter
+
+    def make(self, data: dict[str, Any]) -> Any:
+        """Start an empty namespace in its cluster."""
+        return Namespace(cluster=cluster_of(data))
+
+    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+        """Save the namespace."""
+        phase = {"phase": data.get("phase", Namespace.Phase.ACTIVE)}
+        instance.read_manifest({"metadata": data["metadata"], "status": phase})
+        return services.save_namespace(
+            namespace=instance, expected_revision=expected, **self.written(data)
+        )
+
+    def remove(self, instance: Any, reason: str) -> None:
+        """Delete the namespace and its policies."""
+        services.delete_namespace(namespace=instance, user=self.author(), reason=reason)
+
+
+class PriorityClassView(_RecordedView):
+    """Priority classes."""
+
+    queryset = PriorityClass.objects.select_related("cluster")
+    serializer_class = serializers.PriorityClassSerializer
+    filterset_class = filters.PriorityClassFilter
+
+    def make(self, data: dict[str, Any]) -> Any:
+        """Start an empty class in its cluster."""
+        return PriorityClass(cluster=cluster_of(data))
+
+    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+        """Save the class."""
+        instance.read_manifest(data)
+        return services.save_priority_class(
+            priority_class=instance, expected_revision=expected, **self.written(data)
+        )
+
+    def remove(self, instance: Any, reason: str) -> None:
+        """Delete the class."""
+        services.delete_priority_class(priority_class=instance, user=self.author(), reason=reason)
+
+
+class LimitedResourcesView(_PolicyView):
+    """What needs a covering quota, by cluster name."""
+
+    queryset = Cluster.objects.all()
+    serializer_class = serializers.LimitedResourcesSerializer
+    filterset_class = filters.ClusterFilter
+    lookup_field = "name"
+
+    def update(self, request: Request, **_names: Any) -> Response:
+        """Set the whole list of one cluster."""
+        data = self.sent(request)
+        cluster = self.get_object()
+        services.set_limited_resources(
+            cluster=cluster,
+            entries=data["limitedResources"],
+            user=self.author(),
+            reason=data.get("reason", ""),
+        )
+        return self.show(cluster)
+
+
+class CredentialView(_PolicyView):
+    """Webhook credentials: issue and revoke."""
+
+    queryset = WebhookCredential.objects.select_related("cluster")
+    serializer_class = serializers.CredentialSerializer
+    filterset_class = filters.CredentialFilter
+
+    def create(self, request: Request) -> Response:
+        """Issue a credential; the secret is in this answer and nowhere else."""
+        data = self.sent(request)
+        credential, secret = services.issue_webhook_credential(user=self.author(), **data)
+        return self.show(credential, status.HTTP_201_CREATED, secret=secret)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def revoke(self, _request: Request, **_names: Any) -> Response:
+        """Make a credential useless from now on."""
+        credential = services.revoke_webhook_credential(
+            credential=self.get_object(), user=self.author()
+        )
+        return self.show(credential)
+
+
+class RevisionView(_PolicyView):
+    """The history of policies."""
+
+    queryset = PolicyRevision.objects.all()
+    serializer_class = serializers.RevisionSerializer
+    filterset_class = filters.PolicyRevisionFilter
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def restore(self, _request: Request, **_names: Any) -> Response:
+        """Bring back what this revision left, or what it deleted; answers the new revision."""
+        saved = services.restore_revision(revision=self.get_object(), user=self.author())
+        return self.show(saved.revision or self.get_object())
+
+
+class ChargeView(_PolicyView):
+    """The quota ledger, to read."""
+
+    queryset = Charge.objects.select_related("cluster", "quota")
+    serializer_class = serializers.ChargeSerializer
+    filterset_class = filters.ChargeFilter
