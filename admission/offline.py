@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from admission.review import build_request
 from policies.engine.chain import admit
-from policies.engine.errors import DecodeError
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.metadata_policy import decode_metadata_policy
+from policies.engine.errors import DecodeError, invalid_message
+from policies.engine.limit_range import decode_limit_range, validate_limit_range
+from policies.engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
 from policies.engine.policy import PolicySet, decode_enforcement
 from policies.engine.request import Operation, Phase
-from policies.engine.resource_quota import decode_limited_resources, decode_resource_quota
+from policies.engine.resource_quota import (
+    decode_limited_resources,
+    decode_resource_quota,
+    validate_resource_quota,
+)
 from policies.engine.wire import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from policies.engine.decision import Decision, Step, Violation
+    from policies.engine.errors import FieldError
     from policies.engine.policy import LimitRange, MetadataPolicy, PolicyRef, ResourceQuota
     from policies.engine.request import AdmissionRequest
 
@@ -31,6 +36,11 @@ _DECODERS: Final[dict[str, Callable[[Mapping[str, Any]], Policy]]] = {
     "LimitRange": decode_limit_range,
     "MetadataPolicy": decode_metadata_policy,
     "ResourceQuota": decode_resource_quota,
+}
+_VALIDATORS: Final[dict[str, Callable[[Any], Sequence[FieldError]]]] = {
+    "LimitRange": validate_limit_range,
+    "MetadataPolicy": validate_metadata_policy,
+    "ResourceQuota": validate_resource_quota,
 }
 _GROUPS: Final = {
     "apps": ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"),
@@ -83,6 +93,16 @@ def _decode(manifest: object, path: str) -> Policy | None:
         return dataclasses.replace(policy, enforcement=decode_enforcement(annotations))
     except DecodeError as error:
         raise DecodeError(f"{path}.{error.field}", error.detail) from None
+
+
+def check_policies(manifests: Sequence[Any]) -> None:
+    """Refuse policies that Kubernetes would not store; raises ``DecodeError`` with all findings."""
+    for index, manifest in enumerate(manifests):
+        policy = _decode(manifest, f"policies[{index}]")
+        errors = _VALIDATORS[policy.ref.kind](policy) if policy is not None else ()
+        if policy is not None and errors:
+            message = invalid_message(policy.ref.kind, policy.name, errors)
+            raise DecodeError(f"policies[{index}].{errors[0].field}", message)
 
 
 def _of_kind(kind: str, policies: Iterable[Policy]) -> tuple[Any, ...]:
@@ -177,10 +197,10 @@ def read_case(
     case: Mapping[str, Any], limited_resources: object = None
 ) -> tuple[AdmissionRequest, PolicySet, Phase]:
     """Read request, policies and phase of a case; raises ``DecodeError`` with the field."""
-    raw, manifests = case.get("request"), case.get("policies") or []
+    raw, manifests = case.get("request"), case.get("policies")
     if not isinstance(raw, dict):
         raise DecodeError("request", "request: must be an object")
-    if not isinstance(manifests, list):
+    if not isinstance(manifests, list | None):
         raise DecodeError("policies", "policies: must be a list")
     phase = case.get("phase") or Phase.BOTH.value
     if phase not in tuple(Phase):
@@ -191,7 +211,8 @@ def read_case(
         raise DecodeError(f"request.{error.field}", error.detail) from None
     given = case.get("limitedResources")
     limited = limited_resources if given is None else given
-    return request, build_policy_set(manifests, limited, namespace=request.namespace), Phase(phase)
+    policies = build_policy_set(manifests or [], limited, namespace=request.namespace)
+    return request, policies, Phase(phase)
 
 
 def _error(name: object, error: DecodeError) -> dict[str, Any]:

@@ -173,6 +173,7 @@ def _policies(options: dict[str, Any], request: AdmissionRequest, limited: objec
     if options["cluster"]:
         return policy_set.load(options["cluster"], request.namespace)
     manifests = _read_policies(options["file"])
+    offline.check_policies(manifests)
     return offline.build_policy_set(manifests, limited, namespace=request.namespace)
 
 
@@ -196,8 +197,7 @@ def _table(shape: dict[str, Any], decision: Decision) -> str:
     if shape["used"]:
         lines += ["", "used after this request:"]
         lines += [f"  {q}: {_amounts(used)}" for q, used in shape["used"].items()]
-    if decision.object is not None:
-        lines += ["", "object:", render_documents([dict(decision.object)]).rstrip()]
+    lines += ["", "object:", render_documents([dict(decision.object or {})]).rstrip()]
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from policies.engine.chain.denial import details_of, message_of, status_of, unreadable
 from policies.engine.chain.findings import Findings, skipped
-from policies.engine.chain.mutation import Mutation, default_object, mutate
+from policies.engine.chain.mutation import default_object, mutate
 from policies.engine.chain.objects import admit_object, is_policy_object
 from policies.engine.chain.subjects import restate
 from policies.engine.chain.templates import check_template
@@ -19,6 +19,7 @@ from policies.engine.request import Operation, Phase
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from policies.engine.patch import PatchOperation
     from policies.engine.policy import PolicySet
     from policies.engine.request import AdmissionRequest
 
@@ -68,11 +69,12 @@ def _admit(
     request: AdmissionRequest, policy_set: PolicySet, phase: Phase, now: str | int | None
 ) -> Decision:
     obj = _readable(request)
-    findings, operations = Findings(), ()
+    findings = Findings()
+    operations: tuple[PatchOperation, ...] = ()
     if phase is Phase.BOTH:
         obj = default_object(request, obj)
     if phase is not Phase.VALIDATE:
-        mutation: Mutation = mutate(restate(request, obj), policy_set, obj)
+        mutation = mutate(restate(request, obj), policy_set, obj)
         obj, operations, findings = mutation.object, mutation.operations, mutation.findings
     validation = Validation(findings=Findings())
     if phase is not Phase.MUTATE:
