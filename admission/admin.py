@@ -11,9 +11,13 @@ from admission.models import AuditEvent
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    _ModelAdmin = admin.ModelAdmin[AuditEvent]
+else:
+    _ModelAdmin = admin.ModelAdmin
+
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(admin.ModelAdmin[AuditEvent]):
+class AuditEventAdmin(_ModelAdmin):
     """Decisions, newest first."""
 
     list_display = ["id", "created", "verdict", "cluster", "operation", "kind", "target", "user"]

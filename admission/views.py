@@ -18,6 +18,10 @@ from admission.narrative import sentence
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase, QueryDict
 
+    _DetailView = DetailView[AuditEvent]
+else:
+    _DetailView = DetailView
+
 PAGE_SIZE: Final = 50
 ID_LENGTH: Final = 16
 MAIN_FILTERS: Final = ("cluster", "namespace", "kind", "name", "verdict")
@@ -63,7 +67,7 @@ class DecisionListView(RecordMixin, TemplateView):
         )
 
 
-class DecisionDetailView(RecordMixin, DetailView[AuditEvent]):
+class DecisionDetailView(RecordMixin, _DetailView):
     """One decision: in a sentence, then all its numbers."""
 
     queryset = AuditEvent.objects.all()

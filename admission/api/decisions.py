@@ -66,7 +66,7 @@ class DecisionPagination(CursorPagination):
     max_page_size = 500
 
 
-class DecisionViewSet(ListModelMixin, RetrieveModelMixin[AuditEvent], GenericViewSet[AuditEvent]):
+class DecisionViewSet(ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEvent]):
     """Decisions on record, newest first."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
