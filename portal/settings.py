@@ -2,14 +2,78 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from csp.constants import NONE, SELF
+
+from portal.env import LOG_LEVELS, Reader, SettingsError, gather
+from portal.keys import derive_key, keep_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-SECRET_KEY = "starter-value-replaced-by-portal.env"  # noqa: S105
-DEBUG = False
-ALLOWED_HOSTS = ["127.0.0.1", "localhost", "testserver"]
+
+
+def _stop(error: SettingsError) -> SystemExit:
+    # Every process of the product reads this module first: whoever starts it with a wrong
+    # setting gets these lines and exit code 1, not a traceback.
+    return SystemExit(str(error))
+
+
+def _secret_key(reader: Reader, folder: Path) -> str:
+    given = reader.secret("GATEHOUSE_SECRET_KEY")
+    if given:
+        return given
+    try:
+        return keep_secret(folder / "secret-key")
+    except OSError as error:
+        hint = "set it, or let GATEHOUSE_VAR name a folder that can be written"
+        reader.complain("GATEHOUSE_SECRET_KEY", f"cannot be made ({error.strerror})", hint)
+        return "unused"
+
+
+try:
+    env = Reader(gather(os.environ, BASE_DIR / ".env"))
+except SettingsError as error:
+    raise _stop(error) from None
+env.text("GATEHOUSE_ENV_FILE")
+
+# Where things are
+GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
+GATEHOUSE_LISTEN_HOST = env.text("GATEHOUSE_LISTEN_HOST", "127.0.0.1")
+GATEHOUSE_LISTEN_PORT = env.port("GATEHOUSE_LISTEN_PORT", 8000)
+GATEHOUSE_WEB_WORKERS = env.integer("GATEHOUSE_WEB_WORKERS", 1, lowest=1, highest=64)
+GATEHOUSE_WEB_THREADS = env.integer("GATEHOUSE_WEB_THREADS", 8, lowest=1, highest=256)
+GATEHOUSE_EXTERNAL_URL = env.web_address(
+    "GATEHOUSE_EXTERNAL_URL", f"http://127.0.0.1:{GATEHOUSE_LISTEN_PORT}"
+)
+GATEHOUSE_BEHIND_PROXY = env.boolean("GATEHOUSE_BEHIND_PROXY", default=False)
+_external = urlsplit(GATEHOUSE_EXTERNAL_URL)
+# Nobody serves pages over plain HTTP unless the address was given so, as ``make run`` does.
+_is_plain = _external.scheme == "http" and bool(env.text("GATEHOUSE_EXTERNAL_URL"))
+
+# Secrets
+SECRET_KEY = _secret_key(env, GATEHOUSE_VAR)
+GATEHOUSE_KEY_PEPPER = env.secret("GATEHOUSE_KEY_PEPPER") or derive_key(
+    SECRET_KEY, "webhook credentials"
+)
+GATEHOUSE_METRICS_TOKEN = env.secret("GATEHOUSE_METRICS_TOKEN")
+GATEHOUSE_ADMIN_USER = env.text("GATEHOUSE_ADMIN_USER", "admin")
+GATEHOUSE_ADMIN_PASSWORD = env.secret("GATEHOUSE_ADMIN_PASSWORD")
+
+# Who may be asked for what
+DEBUG = env.boolean("GATEHOUSE_DEBUG", default=False)
+ALLOWED_HOSTS = sorted(
+    {_external.hostname or "127.0.0.1", "127.0.0.1", "localhost", "[::1]"}
+    | set(env.words("GATEHOUSE_ALLOWED_HOSTS"))
+)
+CSRF_TRUSTED_ORIGINS = [GATEHOUSE_EXTERNAL_URL]
+
 ROOT_URLCONF = "portal.urls"
+WSGI_APPLICATION = "portal.wsgi.application"
 INSTALLED_APPS = [
+    "portal",  # before the others, so that its templates win
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -21,17 +85,22 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "portal",
+    "csp",
     "policies",
     "admission",
 ]
 MIDDLEWARE = [
+    "portal.middleware.RequestIdMiddleware",
+    "portal.middleware.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 TEMPLATES = [
     {
@@ -47,18 +116,177 @@ TEMPLATES = [
         },
     }
 ]
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": BASE_DIR / "var" / "gatehouse.sqlite3",
-        "ATOMIC_REQUESTS": False,
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-        },
+
+# Database: SQLite under var/ by default, PostgreSQL by address
+_database = env.database(
+    "GATEHOUSE_DATABASE_URL",
+    f"sqlite:///{GATEHOUSE_VAR / 'gatehouse.sqlite3'}",
+    env.secret("GATEHOUSE_DATABASE_PASSWORD"),
+)
+_SQLITE: dict[str, Any] = {
+    "ENGINE": "django.db.backends.sqlite3",
+    "NAME": BASE_DIR / _database.name,
+    "OPTIONS": {
+        # Write locks are taken at the start: a reader that turns writer could not wait for one.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+    },
+}
+_POSTGRESQL: dict[str, Any] = {
+    "ENGINE": "django.db.backends.postgresql",
+    "NAME": _database.name,
+    "USER": _database.user,
+    "PASSWORD": _database.password,
+    "HOST": _database.host,
+    "PORT": _database.port,
+    "CONN_HEALTH_CHECKS": True,
+    "OPTIONS": {
+        "pool": {"min_size": 1, "max_size": GATEHOUSE_WEB_THREADS + 2, "timeout": 4},
+        "connect_timeout": 3,
+        "application_name": "gatehouse",
+        "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s",
+    },
+}
+DATABASES = {"default": _SQLITE if _database.engine == "sqlite3" else _POSTGRESQL}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Background work: files under var/ by default, Redis by address
+CELERY_BROKER_URL = env.broker(
+    "GATEHOUSE_BROKER_URL", "filesystem://", env.secret("GATEHOUSE_BROKER_PASSWORD")
+)
+GATEHOUSE_BROKER_FOLDER = GATEHOUSE_VAR / "broker"
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {
+        "data_folder_in": str(GATEHOUSE_BROKER_FOLDER / "queue"),
+        "data_folder_out": str(GATEHOUSE_BROKER_FOLDER / "queue"),
+        "control_folder": str(GATEHOUSE_BROKER_FOLDER / "control"),
+    }
+    if CELERY_BROKER_URL == "filesystem://"
+    else {"visibility_timeout": 600}
+)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_SOFT_TIME_LIMIT = 120
+CELERY_TASK_TIME_LIMIT = 150
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {
+    "forget expired sessions and tokens": {
+        "task": "portal.tasks.clear_expired",
+        "schedule": 3600.0,
+    },
+}
+
+# People: sessions for pages, tokens for programs
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+SESSION_COOKIE_AGE = 12 * 60 * 60
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
+    "PAGE_SIZE": 100,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Gatehouse",
+    "DESCRIPTION": "Policies, decisions and revisions of the admission portal.",
+    "VERSION": "v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+}
+
+# Browsers: only our own files, no inline script or style, HTTPS wherever pages are served
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
     }
 }
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-USE_TZ = True
+SECURE_SSL_REDIRECT = not _is_plain
+SECURE_HSTS_SECONDS = 0 if _is_plain else 365 * 24 * 60 * 60
+SECURE_HSTS_INCLUDE_SUBDOMAINS = not _is_plain
+SECURE_HSTS_PRELOAD = not _is_plain
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if GATEHOUSE_BEHIND_PROXY else None
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not _is_plain
+CSRF_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+# Reviews are bounded by the endpoint itself, which answers those that are too large.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 9 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
+
+# Files
 STATIC_URL = "static/"
-GATEHOUSE_EXTERNAL_URL = "http://127.0.0.1:8000"
+STATIC_ROOT = BASE_DIR / "static-root"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# Words and hours
+LANGUAGE_CODE = "en-gb"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# Logs: one line each on standard error, with the request's id
+GATEHOUSE_LOG_LEVEL = env.choice("GATEHOUSE_LOG_LEVEL", "INFO", LOG_LEVELS)
+GATEHOUSE_LOG_FORMAT = env.choice("GATEHOUSE_LOG_FORMAT", "text", ("text", "json"))
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request": {"()": "portal.logs.RequestFilter"}},
+    "formatters": {
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
+        "json": {"()": "portal.logs.JSONFormatter"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["request"],
+            "formatter": GATEHOUSE_LOG_FORMAT,
+        }
+    },
+    "root": {"handlers": ["stderr"], "level": GATEHOUSE_LOG_LEVEL},
+    "loggers": {"django": {"handlers": [], "level": GATEHOUSE_LOG_LEVEL}},
+}
+
+try:
+    env.finish()
+except SettingsError as error:
+    raise _stop(error) from None

@@ -1,0 +1,231 @@
+"""Typed readers of GATEHOUSE_* settings, with all mistakes told at once; no Django in here.
+
+A value comes from the environment, else from ``.env``, else from its default. A setting that may
+be secret is also read from the file that ``<NAME>_FILE`` points at (one trailing newline cut).
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX: Final = "GATEHOUSE_"
+TRUE: Final = frozenset({"1", "true", "yes", "on"})
+FALSE: Final = frozenset({"0", "false", "no", "off"})
+LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+# What Kubernetes sets in every pod beside a Service named "gatehouse".
+_SERVICE_LINK: Final = re.compile(r"GATEHOUSE_(SERVICE_(HOST|PORT\w*)|PORT_[0-9]+_\w+)")
+_LINE: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+_HIGHEST_PORT: Final = 65535
+
+
+class SettingsError(Exception):
+    """One or more settings cannot be used; ``problems`` has one line for each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(f"gatehouse: {problem}" for problem in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseURL:
+    """A database address, taken apart: ``engine`` is ``sqlite3`` or ``postgresql``."""
+
+    engine: str
+    name: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    host: str = ""
+    port: str = ""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads settings one by one and remembers what was asked for and what was wrong.
+
+    ``finish()`` raises SettingsError when a value was bad, or a name was set that nobody reads.
+    """
+
+    values: Mapping[str, str]
+    problems: list[str] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text as it stands, without the space around it."""
+        self.known.add(name)
+        return self.values.get(name, "").strip() or default
+
+    def secret(self, name: str, default: str = "") -> str:
+        """A text that may instead stand in the file named by ``<name>_FILE``."""
+        in_file = f"{name}_FILE"
+        path = self.text(in_file)
+        value = self.text(name)
+        if not path:
+            return value or default
+        if value:
+            self.complain(name, f"and {in_file} are both set", "keep one of them")
+        return self._read_file(in_file, path) or default
+
+    def boolean(self, name: str, *, default: bool) -> bool:
+        """``true`` or ``false``, also 1/0, yes/no, on/off."""
+        value = self.text(name).lower()
+        if value and value not in TRUE | FALSE:
+            self.complain(name, f"is {value!r}", "write true or false")
+        return value in TRUE if value in TRUE | FALSE else default
+
+    def integer(self, name: str, default: int, *, lowest: int, highest: int) -> int:
+        """A whole number within bounds."""
+        value = self.text(name)
+        if not value:
+            return default
+        if re.fullmatch(r"[0-9]{1,9}", value, re.ASCII) and lowest <= int(value) <= highest:
+            return int(value)
+        self.complain(name, f"is {value!r}", f"write a number from {lowest} to {highest}")
+        return default
+
+    def port(self, name: str, default: int) -> int:
+        """A TCP port."""
+        return self.integer(name, default, lowest=1, highest=_HIGHEST_PORT)
+
+    def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
+        """One of a few words, in any case."""
+        value = self.text(name)
+        by_fold = {choice.casefold(): choice for choice in choices}
+        if value and value.casefold() not in by_fold:
+            self.complain(name, f"is {value!r}", f"write one of {', '.join(choices)}")
+        return by_fold.get(value.casefold(), default)
+
+    def words(self, name: str) -> list[str]:
+        """A list separated by commas."""
+        return [word.strip() for word in self.text(name).split(",") if word.strip()]
+
+    def web_address(self, name: str, default: str) -> str:
+        """``http(s)://host[:port]``, without path and trailing slash."""
+        value = self.text(name, default).rstrip("/")
+        parts = _split(value)
+        if parts and parts.scheme in {"http", "https"} and parts.hostname and not parts.path:
+            return value
+        self.complain(name, f"is {value!r}", "write it as https://gatehouse.example.com")
+        return default
+
+    def database(self, name: str, default: str, password: str) -> DatabaseURL:
+        """``postgres://user@host:5432/name`` or ``sqlite:///path``."""
+        value = self.secret(name, default)
+        address = _database(value, password)
+        if address:
+            return address
+        hint = "write postgres://USER:PASSWORD@HOST:5432/NAME or sqlite:///PATH"
+        self.complain(name, f"is not a database address ({_without_password(value)!r})", hint)
+        return DatabaseURL("sqlite3", ":memory:")
+
+    def broker(self, name: str, default: str, password: str) -> str:
+        """``redis://host:6379/0``, ``rediss://…`` or ``filesystem://``."""
+        value = self.secret(name, default)
+        parts = _split(value)
+        if parts and parts.scheme in {"redis", "rediss"} and parts.hostname:
+            if password and not parts.password:
+                return value.replace("://", f"://:{quote(password, safe='')}@", 1)
+            return value
+        if value != "filesystem://":
+            hint = "write redis://HOST:6379/0 or filesystem://"
+            self.complain(name, f"is not a broker address ({_without_password(value)!r})", hint)
+        return "filesystem://"
+
+    def finish(self) -> None:
+        """Raise when anything was wrong, unknown names included."""
+        ours = {name for name in self.values if name.startswith(PREFIX)}
+        for name in sorted(ours - self.known):
+            if _is_service_link(name, self.values[name]):
+                continue
+            close = difflib.get_close_matches(name, sorted(self.known), n=1, cutoff=0.6)
+            hint = f"did you mean {close[0]}?" if close else "docs/reference/settings.md lists all"
+            self.complain(name, "is not a setting", hint)
+        if self.problems:
+            raise SettingsError(self.problems)
+
+    def complain(self, name: str, what: str, hint: str) -> None:
+        """Remember one problem and the way out of it."""
+        self.problems.append(f"{name} {what}: {hint}")
+
+    def _read_file(self, name: str, path: str) -> str:
+        try:
+            return Path(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not text"
+            self.complain(name, f"points at {path}: {reason}", "name a file that can be read")
+            return ""
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """The ``NAME=value`` lines of a file; quotes around a value and comment lines are dropped.
+
+    A missing file is empty. Raises SettingsError at a line of another shape.
+    """
+    if not path.is_file():
+        return {}
+    values: dict[str, str] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        match = _LINE.fullmatch(text)
+        if match is None:
+            raise SettingsError([f"{path.name}, line {number} is not NAME=value: mend the line"])
+        values[match[1]] = _unquoted(match[2].strip())
+    return values
+
+
+def gather(environment: Mapping[str, str], env_file: Path) -> dict[str, str]:
+    """The environment over ``.env``; GATEHOUSE_ENV_FILE names another file (or none, if empty)."""
+    named = environment.get("GATEHOUSE_ENV_FILE")
+    path = env_file if named is None else Path(named)
+    return {**read_env_file(path), **environment}
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    linked_port = name == "GATEHOUSE_PORT" and value.startswith(("tcp://", "udp://"))
+    return linked_port or _SERVICE_LINK.fullmatch(name) is not None
+
+
+def _unquoted(value: str) -> str:
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return value[1:-1] if quoted else value
+
+
+def _split(value: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # raises for a port that is no number
+    except ValueError:
+        return None
+    return parts
+
+
+def _database(value: str, password: str) -> DatabaseURL | None:
+    parts = _split(value)
+    if parts is None or parts.query or parts.fragment:
+        return None
+    name = unquote(parts.path.removeprefix("/"))
+    if parts.scheme == "sqlite" and name and not parts.netloc:
+        return DatabaseURL("sqlite3", name)
+    if parts.scheme not in {"postgres", "postgresql"} or not parts.hostname or not name:
+        return None
+    return DatabaseURL(
+        "postgresql",
+        name,
+        unquote(parts.username or ""),
+        unquote(parts.password or "") or password,
+        unquote(parts.hostname),
+        str(parts.port or ""),
+    )
+
+
+def _without_password(value: str) -> str:
+    return re.sub(r"//[^@/]*@", "//…@", value)

@@ -1,0 +1,15 @@
+"""What the portal does now and then; ten lines a task at most."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.core.management import call_command
+from django.utils import timezone
+from knox.models import get_token_model
+
+
+@shared_task
+def clear_expired() -> None:
+    """Forget sessions and tokens that nobody can use any more."""
+    call_command("clearsessions")
+    get_token_model().objects.filter(expiry__lt=timezone.now()).delete()

@@ -1,0 +1,89 @@
+"""How tests meet the product: plain HTTP, cheap passwords, a database in a temporary folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+# Neither a developer's own .env nor the product's own var/ takes part in a test, nor in a process
+# that a test starts.
+os.environ["GATEHOUSE_ENV_FILE"] = os.devnull
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from django.conf import settings  # noqa: PLC0415 - pytest-django reads them before this file
+
+    settings.GATEHOUSE_EXTERNAL_URL = "http://127.0.0.1:8000"
+    settings.SECURE_SSL_REDIRECT = False
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+    settings.ALLOWED_HOSTS = ["testserver", "127.0.0.1", "localhost"]
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None,
+) -> Iterator[None]:
+    """Put SQLite's test database into a file: threads of one test share it as processes would."""
+    from django.db import connections  # noqa: PLC0415 - settings must be configured first
+
+    config = connections["default"].settings_dict
+    if connections["default"].vendor != "sqlite":
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="gatehouse-test-") as folder:
+        config["TEST"]["NAME"] = str(Path(folder) / "test.sqlite3")
+        yield
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of recorded answers and vectors beside the checkout."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"there is no {folder}: recorded answers cannot be replayed")
+    return folder
+
+
+RECORDS = ("admission.migrations.0002_append_only", "policies.migrations.0002_append_only")
+
+
+@pytest.fixture
+def _emptied_records(transactional_db: None) -> Iterator[None]:
+    """Lift the triggers of the records, so that the database can be emptied after the test."""
+    from django.db import connection  # noqa: PLC0415 - settings must be configured first
+
+    for triggers in map(import_module, RECORDS):
+        triggers.drop(connection)
+        triggers.create(connection)
+    yield
+    for triggers in map(import_module, RECORDS):
+        triggers.drop(connection)
+
+
+@pytest.fixture(autouse=True)
+def _records_can_be_emptied(request: pytest.FixtureRequest) -> None:
+    """Do so for every test that commits for good."""
+    marker = request.node.get_closest_marker("django_db")
+    commits = marker is not None and marker.kwargs.get("transaction")
+    if commits or {"transactional_db", "live_server"} & set(request.fixturenames):
+        request.getfixturevalue("_emptied_records")
