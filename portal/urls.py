@@ -7,6 +7,7 @@ from django.urls import include, path
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("api/v1/", include("policies.api.urls")),
     path("", include("admission.api.urls")),
     path("", include("admission.urls")),
 ]

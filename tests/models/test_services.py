@@ -1,0 +1,284 @@
+"""Writes: on record, counted, guarded against stale copies, and undone exactly."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+
+from policies import policy_set, services
+from policies.models import (
+    Charge,
+    Cluster,
+    LimitRange,
+    Namespace,
+    PolicyRevision,
+    PriorityClass,
+    ResourceQuota,
+    WebhookCredential,
+)
+from policies.models.policy_revision import AppendOnlyError
+from policies.policy_set import Authentication
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+POD = {"type": "Pod", "max": {"cpu": "1"}}
+
+
+def history(kind: str = "LimitRange") -> list[tuple[int, str]]:
+    rows = PolicyRevision.objects.filter(kind=kind).order_by("id")
+    return list(rows.values_list("number", "action"))
+
+
+def test_a_write_is_on_record_and_counted() -> None:
+    stored = factories.limit_range(POD)
+    revision = PolicyRevision.objects.get(kind="LimitRange")
+    assert (revision.user, revision.reason, revision.action) == ("tester", "test", "create")
+    assert (revision.before, revision.after) == (None, stored.to_manifest())
+    assert str(revision) == "LimitRange prod/team/lr #1"
+    assert Cluster.objects.get().policy_revision == PolicyRevision.objects.count()
+
+
+def test_the_same_again_changes_nothing() -> None:
+    factories.limit_range(POD)
+    count = Cluster.objects.get().policy_revision
+    document = factories.manifest("LimitRange", {"limits": [POD]}, name="lr")
+    assert not factories.saved(document).changed
+    assert Cluster.objects.get().policy_revision == count
+
+
+def test_an_update_keeps_both_sides() -> None:
+    factories.limit_range(POD)
+    stored = factories.limit_range()
+    revision = PolicyRevision.objects.filter(kind="LimitRange").latest("id")
+    assert (revision.number, stored.revision) == (2, 2)
+    assert revision.before["spec"]["limits"] == [POD]
+    assert revision.after["spec"]["limits"] == []
+
+
+def test_a_stale_write_is_refused() -> None:
+    stored = factories.limit_range(POD)
+    factories.limit_range()
+    stored.draft_rows("rows", [])
+    with pytest.raises(services.StaleRevisionError) as caught:
+        services.save_policy(policy=stored, user="x", expected_revision=1)
+    assert (caught.value.expected, caught.value.found) == (1, 2)
+
+
+def test_a_refused_write_leaves_nothing() -> None:
+    with pytest.raises(ValidationError):
+        factories.limit_range({"type": "nope"})
+    assert history() == []
+    assert not LimitRange.objects.exists()
+
+
+def test_names_never_change() -> None:
+    stored = factories.limit_range(POD)
+    stored.name = "other"
+    with pytest.raises(ValidationError) as caught:
+        services.save_policy(policy=stored, user="x")
+    assert caught.value.error_dict["name"][0].code == "immutable"
+
+
+def test_a_deleted_policy_comes_back_exactly() -> None:
+    stored = factories.limit_range(POD, labels={"a": "b"})
+    before, uid = stored.to_manifest(), stored.uid
+    deleted = services.delete_policy(policy=stored, user="x")
+    assert deleted.revision is not None
+    restored = services.restore_revision(revision=deleted.revision, user="x").instance
+    assert (restored.to_manifest(), restored.uid, restored.revision) == (before, uid, 3)
+    assert history() == [(1, "create"), (2, "delete"), (3, "restore")]
+
+
+def test_an_old_state_comes_back() -> None:
+    factories.limit_range(POD)
+    factories.limit_range()
+    first = PolicyRevision.objects.get(kind="LimitRange", number=1)
+    saved = services.restore_revision(revision=first, user="x", reason="sorry")
+    assert saved.instance.to_manifest() == first.after
+    assert saved.revision is not None
+    assert saved.revision.reason == "sorry"
+
+
+def test_a_restored_quota_takes_up_its_charges() -> None:
+    quota = factories.resource_quota({"pods": "5"}, used={"pods": "3"})
+    deleted = services.delete_policy(policy=quota, user="x")
+    assert Charge.objects.get().quota is None
+    assert deleted.revision is not None
+    restored = services.restore_revision(revision=deleted.revision, user="x").instance
+    assert [str(row.used) for row in restored.rows.all()] == ["3"]
+
+
+@pytest.mark.parametrize("kind", ["Cluster", "Namespace"])
+def test_what_is_not_restored_says_so(kind: str) -> None:
+    factories.namespace()
+    with pytest.raises(ValidationError) as caught:
+        services.restore_revision(revision=PolicyRevision.objects.get(kind=kind), user="x")
+    assert caught.value.code == "not_restorable"
+
+
+def test_a_revision_of_a_gone_cluster_is_not_restored() -> None:
+    factories.limit_range(POD)
+    services.delete_cluster(cluster=factories.cluster(), user="x")
+    with pytest.raises(ValidationError) as caught:
+        services.restore_revision(
+            revision=PolicyRevision.objects.get(kind="LimitRange", number=1), user="x"
+        )
+    assert caught.value.code == "unknown_cluster"
+
+
+def test_deleting_a_cluster_records_each_object() -> None:
+    factories.limit_range(POD)
+    factories.resource_quota({"pods": "5"}, used={"pods": "3"})
+    factories.priority_class()
+    services.delete_cluster(cluster=factories.cluster(), user="x")
+    assert not Cluster.objects.exists()
+    deleted = PolicyRevision.objects.filter(action="delete").values_list("kind", flat=True)
+    assert set(deleted) == {"LimitRange", "ResourceQuota", "PriorityClass", "Namespace", "Cluster"}
+
+
+def test_limited_resources_are_replaced_recorded_and_restored() -> None:
+    entry = {
+        "resource": "pods",
+        "matchScopes": [{"scopeName": "PriorityClass", "operator": "Exists"}],
+    }
+    factories.limited_resources(entry, {"apiGroup": "apps", "resource": "deployments"})
+    factories.limited_resources(entry, {"apiGroup": "apps", "resource": "deployments"})
+    factories.limited_resources()
+    first, last = PolicyRevision.objects.filter(kind="ResourceQuotaConfiguration").order_by("id")
+    assert last.before["limitedResources"][0] == entry
+    services.restore_revision(revision=first, user="x")
+    rows = factories.cluster().limited_resources.all()
+    assert [str(row) for row in rows] == ["pods", "deployments.apps"]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([{"apiGroup": "apps"}], id="no resource"),
+        pytest.param([{"resource": 5}], id="wrong type"),
+    ],
+)
+def test_bad_limited_resources_are_refused(entries: list[dict[str, object]]) -> None:
+    with pytest.raises(ValidationError):
+        factories.limited_resources(*entries)
+
+
+def test_limited_resources_come_as_a_manifest() -> None:
+    document = {"kind": "ResourceQuotaConfiguration", "limitedResources": [{"resource": "pods"}]}
+    assert factories.saved(document).changed
+    assert not factories.saved(document).changed
+
+
+def test_namespace_keeps_metadata_and_phase() -> None:
+    document = {
+        "kind": "Namespace",
+        "metadata": {"name": "n", "labels": {"a": "b"}},
+        "status": {"phase": "Terminating"},
+    }
+    stored = factories.apply(document)
+    assert str(stored) == "prod/n"
+    assert stored.to_manifest() == {"apiVersion": "v1", **document}
+
+
+def test_cluster_comes_back_from_its_manifest() -> None:
+    cluster = Cluster(name="c", description="d", external_id="e")
+    services.save_cluster(cluster=cluster, user="x")
+    cluster.description = "changed"
+    services.save_cluster(cluster=cluster, user="x", expected_revision=1)
+    assert Cluster.objects.get().description == "changed"
+    assert Cluster().read_manifest(cluster.to_manifest()).description == "changed"
+
+
+def test_priority_class_is_saved_once() -> None:
+    factories.priority_class()
+    factories.priority_class()
+    assert PriorityClass.objects.count() == 1
+    assert history("PriorityClass") == [(1, "create")]
+
+
+def test_lints_come_with_the_write() -> None:
+    selector = {
+        "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["x"]}]
+    }
+    document = factories.manifest(
+        "ResourceQuota", {"hard": {"pods": "1"}, "scopeSelector": selector}
+    )
+    assert [lint.code for lint in factories.saved(document).lints] == ["UnknownPriorityClass"]
+
+
+def test_revisions_are_append_only_in_django() -> None:
+    factories.cluster()
+    revision = PolicyRevision.objects.of(cluster="prod", kind="Cluster", name="prod").get()
+    for attempt in (
+        revision.save,
+        revision.delete,
+        PolicyRevision.objects.all().delete,
+        lambda: PolicyRevision.objects.update(user="me"),
+    ):
+        with pytest.raises(AppendOnlyError):
+            attempt()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE policies_policyrevision SET reason = 'x'",
+        "DELETE FROM policies_policyrevision",
+    ],
+)
+def test_revisions_are_append_only_in_the_database(statement: str) -> None:
+    factories.cluster()
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        connection.cursor().execute(statement)
+
+
+def test_credentials_know_their_cluster() -> None:
+    secret, other = factories.webhook_secret(), factories.webhook_secret("other")
+    assert policy_set.authenticate("prod", secret) is Authentication.OK
+    assert policy_set.authenticate("prod", other) is Authentication.OTHER_CLUSTER
+    assert policy_set.authenticate("prod", "guess") is Authentication.UNKNOWN
+    assert secret not in str(list(WebhookCredential.objects.values()))
+
+
+def test_credentials_rotate_with_overlap() -> None:
+    old, new = factories.webhook_secret(), factories.webhook_secret()
+    credential = WebhookCredential.objects.order_by("id").first()
+    assert policy_set.authenticate("prod", old) is policy_set.authenticate("prod", new)
+    assert credential is not None
+    services.revoke_webhook_credential(credential=credential, user="x")
+    services.revoke_webhook_credential(credential=credential, user="x")
+    assert policy_set.authenticate("prod", old) is Authentication.UNKNOWN
+    assert policy_set.authenticate("prod", new) is Authentication.OK
+    assert [action for _, action in history("WebhookCredential")] == ["issue", "issue", "revoke"]
+
+
+def test_credentials_expire() -> None:
+    later = timezone.now() + timedelta(days=1)
+    secret = factories.webhook_secret(expires=later)
+    assert policy_set.authenticate("prod", secret) is Authentication.OK
+    WebhookCredential.objects.update(
+        created=later - timedelta(days=5), expires=later - timedelta(days=2)
+    )
+    assert policy_set.authenticate("prod", secret) is Authentication.UNKNOWN
+
+
+def test_credentials_are_not_issued_for_the_past() -> None:
+    with pytest.raises(ValidationError):
+        factories.webhook_secret(expires=timezone.now())
+
+
+def test_digests_depend_on_the_pepper(settings: object) -> None:
+    plain = WebhookCredential.digest_of("s")
+    settings.GATEHOUSE_KEY_PEPPER = "pepper"  # type: ignore[attr-defined]  # a fixture without types
+    assert WebhookCredential.digest_of("s") != plain
+
+
+def test_deleting_a_namespace_deletes_its_policies() -> None:
+    factories.limit_range(POD)
+    services.delete_namespace(namespace=Namespace.objects.get(), user="x")
+    assert not LimitRange.objects.exists()
+    assert not ResourceQuota.objects.exists()
