@@ -44,16 +44,16 @@ def default_pod(pod: Mapping[str, Any], record: Record | None = None) -> dict[st
     spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
     fresh = dict(spec)
     for group in _CONTAINER_LISTS:
-        if spec.get(group):
+        if spec.get(group) is not None:
             fresh[group] = _default_containers(spec, group, record)
-    if spec.get("overhead"):
+    if spec.get("overhead") is not None:
         fresh["overhead"] = _rounded(spec["overhead"], ("spec", "overhead"), "PodSpec", record)
-    if spec.get("resources"):
+    if spec.get("resources") is not None:
         fresh["resources"] = _default_pod_level(pod, record)
     result = dict(pod)
     if any(fresh[key] is not spec[key] for key in fresh):
         result["spec"] = fresh
-    if pod.get("status"):
+    if pod.get("status") is not None:
         result["status"] = _default_status(pod, record)
     return result
 
@@ -77,7 +77,7 @@ def default_claim(claim: Mapping[str, Any], record: Record | None = None) -> dic
     if status:
         result["status"] = dict(status)
     for key in ("capacity", "allocatedResources"):
-        if status.get(key):
+        if status.get(key) is not None:
             rounded = _rounded(status[key], ("status", key), f"{_CLAIM}Status", record)
             result["status"][key] = rounded
     return result
@@ -93,8 +93,8 @@ def _default_containers(spec: Mapping[str, Any], group: str, record: Record) -> 
     read_objects(spec, group, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
     fresh = entries
     for position, entry in enumerate(entries):
-        resources = entry and entry.get("resources")
-        if not resources:
+        resources = None if entry is None else entry.get("resources")
+        if resources is None:
             continue
         at = ("spec", group, position, "resources")
         defaulted = _default_resources(resources, at, record)
@@ -220,12 +220,12 @@ def _default_status(pod: Mapping[str, Any], record: Record) -> dict[str, Any]:
 
 def _round_status(entry: Mapping[str, Any], at: Tokens, record: Record) -> dict[str, Any]:
     fresh = dict(entry)
-    if entry.get("resources"):
+    if entry.get("resources") is not None:
         at_resources = (*at, "resources")
         fresh["resources"] = _round_sides(
             entry["resources"], at_resources, "ResourceRequirements", record
         )
-    if entry.get("allocatedResources"):
+    if entry.get("allocatedResources") is not None:
         at_allocated = (*at, "allocatedResources")
         fresh["allocatedResources"] = _rounded(
             entry["allocatedResources"], at_allocated, "ContainerStatus", record

@@ -149,8 +149,6 @@ def _override(
 
 def _with_status(spec: PodSpec, pod: Mapping[str, Any]) -> PodSpec:
     """Blend in what running containers report, where a resize is under way."""
-    if not pod.get("status"):
-        return spec
     status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
     reported = _read_statuses(status)
     if not reported:
