@@ -5,7 +5,6 @@ Source: ``plugin/pkg/admission/limitranger/admission.go``, with the comparisons 
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
@@ -61,7 +60,7 @@ class Finding(NamedTuple):
 
     side: str
     text: str
-    numbers: Mapping[str, str] = MappingProxyType({})
+    numbers: Mapping[str, str] = {}
 
 
 class _Constraint(NamedTuple):

@@ -7,7 +7,6 @@ DecodeError, worded as Go words it; anything unknown is passed over.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from policies.engine.quantity import Quantity, QuantityError
@@ -38,7 +37,7 @@ __all__ = [
 ]
 
 _REQUIREMENTS = "ResourceRequirements"
-_NOTHING: Mapping[str, Quantity] = MappingProxyType({})
+_NOTHING: Mapping[str, Quantity] = {}
 
 
 @dataclass(frozen=True, slots=True)
