@@ -1,0 +1,62 @@
+"""Give a cluster's policies out as manifests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import CommandError
+
+from policies.management.console import USAGE, Console, find_cluster
+from policies.management.exporting import KINDS, export_cluster, export_limited_resources
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+_HELP = """\
+Write policies as YAML that kubectl, and any other reader, understands alike.
+
+  manage.py export_manifests --cluster prod                       everything, to standard output
+  manage.py export_manifests --cluster prod -n web -o web.yaml    one namespace, to a file
+  manage.py export_manifests --cluster prod --kind ResourceQuota | kubectl apply -f -
+  manage.py export_manifests --cluster prod --admission-configuration -o admission.yaml
+
+The order is fixed, nothing that only servers write is in it, and importing it changes nothing.
+limitedResources is no object but a file of the API server: it has an option of its own.
+Exit code 0: done; 2: wrong usage.
+"""
+
+
+class Command(Console):
+    """``manage.py export_manifests``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        add = parser.add_argument
+        add("--cluster", required=True, help="the cluster whose policies are wanted")
+        add("-n", "--namespace", action="append", default=[], help="only this one (repeatable)")
+        add("--kind", action="append", choices=KINDS, help="only this one (repeatable)")
+        add(
+            "--admission-configuration",
+            action="store_true",
+            help="limitedResources instead, as the file that an API server reads",
+        )
+        add("-o", "--output", default="-", metavar="FILE", help="default: standard output")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Read and write out."""
+        cluster = find_cluster(options["cluster"])
+        if options["admission_configuration"]:
+            text = export_limited_resources(cluster)
+        else:
+            kinds = options["kind"] or KINDS
+            text = export_cluster(cluster, kinds=kinds, namespaces=options["namespace"])
+        if options["output"] == "-":
+            self.stdout.write(text, ending="")
+            return
+        try:
+            Path(options["output"]).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}", returncode=USAGE) from error

@@ -1,0 +1,81 @@
+"""Take policies over from manifests: all of a run, or nothing."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Any
+
+from policies.management.console import Console, find_cluster, refused
+from policies.management.importing import Author, import_bundle
+from policies.manifests.bundle import DEFAULT_NAMESPACE, read_bundle
+from policies.manifests.problems import ManifestError
+from policies.manifests.sources import read_sources
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from policies.management.importing import Report
+
+_HELP = """\
+Take over policies from YAML or JSON: LimitRange, MetadataPolicy, ResourceQuota, PriorityClass,
+Namespace, lists of them, and the quota plugin's limitedResources (AdmissionConfiguration).
+
+  manage.py import_manifests policies/ --cluster prod --dry-run     show what would change
+  manage.py import_manifests policies/ --cluster prod --reason "ticket 4711"
+  kubectl get limitrange,quota -A -o yaml | manage.py import_manifests - --cluster prod
+
+A run is all or nothing: one error, and nothing is written. The same run again changes nothing.
+Objects that no file names stay as they are. Other kinds in the files are left out and named.
+Exit code 0: done; 1: errors in the files; 2: wrong usage.
+"""
+
+
+class Command(Console):
+    """``manage.py import_manifests``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        add = parser.add_argument
+        add("paths", nargs="+", metavar="FILE|DIR|-", help="files, folders, - for standard input")
+        add("--cluster", required=True, help="the cluster whose policies these are")
+        add(
+            "-n",
+            "--namespace",
+            default=DEFAULT_NAMESPACE,
+            help="of objects that name none (default: %(default)s)",
+        )
+        add("--dry-run", action="store_true", help="write nothing, show the changes as a diff")
+        add("--reason", default="", help="why, for the record")
+        add("--user", default="", help="who, for the record (default: the system's user)")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Read, write, tell."""
+        cluster = find_cluster(options["cluster"])
+        user = options["user"] or f"{getpass.getuser()} (command line)"
+        try:
+            bundle = read_bundle(read_sources(options["paths"]), namespace=options["namespace"])
+            report = import_bundle(
+                bundle,
+                cluster=cluster,
+                author=Author(user=user, reason=options["reason"]),
+                dry_run=options["dry_run"],
+            )
+        except ManifestError as error:
+            raise refused(error) from error
+        for title in bundle.others:
+            self.stderr.write(f"left out, no policy: {title}")
+        self._tell(report, dry_run=options["dry_run"])
+
+    def _tell(self, report: Report, *, dry_run: bool) -> None:
+        verbs = [change.verb for change in report.changes]
+        for change in report.changes:
+            if dry_run and change.diff:
+                self.stdout.write(change.diff, ending="")
+            elif not dry_run:
+                self.stdout.write(f"{change.title}: {change.verb}")
+        for hint in report.hints:
+            self.stderr.write(f"hint: {hint}")
+        counts = ", ".join(f"{verbs.count(v)} {v}" for v in ("created", "changed", "unchanged"))
+        self.stdout.write(f"{counts}{' (dry run: nothing was written)' if dry_run else ''}")

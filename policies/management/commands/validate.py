@@ -1,0 +1,67 @@
+"""Say what is wrong with manifests; nothing is stored, no database is needed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from policies.management.console import FINDINGS, Console
+from policies.manifests.bundle import Bundle, read_bundle
+from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.sources import read_sources
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+_HELP = """\
+Check manifests as an API server and an import would: every error with file, line, column, and
+what to write instead.
+
+  manage.py validate policies/
+  manage.py validate quota.yaml -o json | jq '.problems[].line'
+  kubectl get limitrange -o yaml | manage.py validate -
+
+Exit code 0: all is well; 1: errors; 2: wrong usage.
+"""
+
+
+class Command(Console):
+    """``manage.py validate``."""
+
+    help = _HELP
+    requires_system_checks: ClassVar[list[str]] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        add = parser.add_argument
+        add("paths", nargs="+", metavar="FILE|DIR|-", help="files, folders, - for standard input")
+        add("-o", "--output", choices=["text", "json"], default="text")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Check and tell."""
+        bundle, problems = Bundle(), list[Problem]()
+        try:
+            bundle = read_bundle(read_sources(options["paths"]))
+        except ManifestError as error:
+            problems = error.problems
+        tell = self._tell_json if options["output"] == "json" else self._tell_text
+        tell(bundle, problems)
+        if problems:
+            sys.exit(FINDINGS)
+
+    def _tell_text(self, bundle: Bundle, problems: list[Problem]) -> None:
+        for problem in problems:
+            self.stdout.write(str(problem))
+        if not problems:
+            others = f", {len(bundle.others)} of other kinds left out" if bundle.others else ""
+            self.stdout.write(f"{len(bundle.objects)} objects, all valid{others}")
+
+    def _tell_json(self, bundle: Bundle, problems: list[Problem]) -> None:
+        found = {
+            "valid": not problems,
+            "problems": [problem.to_json() for problem in problems],
+            "objects": [wanted.item.title for wanted in bundle.objects],
+            "others": list(bundle.others),
+        }
+        self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))

@@ -1,0 +1,143 @@
+"""Write everything a bundle asks for, or nothing; what changed is shown as manifests.
+
+Reading files is ``policies.manifests``; each single write is ``policies.services``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from policies import services
+from policies.manifests.canonical import admission_configuration, render_manifests
+from policies.manifests.emitter import render_documents
+from policies.manifests.problems import ManifestError
+from policies.models import LimitedResource
+from policies.validators import errors_by_path
+
+if TYPE_CHECKING:
+    from policies.lints import Lint
+    from policies.manifests.bundle import Bundle, Wanted
+    from policies.manifests.objects import Item
+    from policies.manifests.problems import Problem
+    from policies.models import Cluster
+
+_CONFIGURATION = "limitedResources"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object before and after, as canonical YAML; ``before`` is empty for a new one."""
+
+    title: str
+    before: str
+    after: str
+
+    @property
+    def verb(self) -> str:
+        """What was done."""
+        if self.before == self.after:
+            return "unchanged"
+        return "changed" if self.before else "created"
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        lines = difflib.unified_diff(
+            self.before.splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
+            f"stored/{self.title}" if self.before else "/dev/null",
+            f"new/{self.title}",
+        )
+        return "".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who writes, and why."""
+
+    user: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an import did, or, of a dry run, would do; ``hints`` are the lints that remain."""
+
+    changes: tuple[Change, ...]
+    hints: tuple[str, ...]
+
+
+def import_bundle(
+    bundle: Bundle, *, cluster: Cluster, author: Author, dry_run: bool = False
+) -> Report:
+    """Write all objects in one transaction, which a dry run takes back.
+
+    Raises ManifestError with what the models refuse of any object; then nothing is written.
+    """
+    problems: list[Problem] = []
+    changes: list[Change] = []
+    with transaction.atomic():
+        for wanted in bundle.objects:
+            try:
+                changes.append(_apply(wanted, cluster, author))
+            except ValidationError as error:
+                problems += _problems(wanted.item, error)
+        if bundle.configuration is not None:
+            changes.append(_configure(bundle, cluster, author))
+        if problems:
+            raise ManifestError(problems)
+        hints = _hints(bundle, cluster)
+        transaction.set_rollback(dry_run)
+    return Report(changes=tuple(changes), hints=hints)
+
+
+def _apply(wanted: Wanted, cluster: Cluster, author: Author) -> Change:
+    kind, namespace, name = wanted.key
+    stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
+    before = render_manifests([stored.to_manifest()]) if stored else ""
+    saved = services.apply_manifest(
+        cluster=cluster, manifest=wanted.manifest, user=author.user, reason=author.reason
+    )
+    title = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+    return Change(title, before, render_manifests([saved.instance.to_manifest()]))
+
+
+def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> Change:
+    before = _configuration_text(cluster)
+    services.set_limited_resources(
+        cluster=cluster,
+        entries=list(bundle.limited_resources or ()),
+        user=author.user,
+        reason=author.reason,
+    )
+    return Change(_CONFIGURATION, before, _configuration_text(cluster))
+
+
+def _configuration_text(cluster: Cluster) -> str:
+    rows = LimitedResource.objects.filter(cluster=cluster)
+    return render_documents([admission_configuration([row.to_manifest() for row in rows])])
+
+
+def _problems(item: Item, error: ValidationError) -> list[Problem]:
+    return [
+        item.problem(path, entry["message"])
+        for path, entries in errors_by_path(error).items()
+        for entry in entries
+    ]
+
+
+def _hints(bundle: Bundle, cluster: Cluster) -> tuple[str, ...]:
+    """Look at each touched namespace once all of it is written."""
+    namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
+    found = (lint for name in namespaces for lint in services.lint(cluster, name))
+    return tuple(_hint(lint) for lint in found)
+
+
+def _hint(lint: Lint) -> str:
+    place = f"{lint.policy.kind} {lint.policy.namespace}/{lint.policy.name}"
+    return ": ".join(part for part in (place, lint.field, lint.message) if part)
