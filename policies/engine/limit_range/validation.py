@@ -71,15 +71,18 @@ def _type_errors(name: str, seen: set[str], path: FieldPath) -> list[FieldError]
 
 def _item_errors(item: LimitRangeItem, path: FieldPath) -> Iterator[FieldError]:
     """Check the names in each map, what the type demands and forbids, then every resource."""
-    lists = {"max": item.max, "min": item.min, "maxLimitRequestRatio": item.max_limit_request_ratio}
-    defaults = {"default": item.default, "defaultRequest": item.default_request}
-    if item.type == POD:
-        for key in (key for key, resources in defaults.items() if resources):
+    is_pod = item.type == POD
+    lists = {
+        "max": item.max,
+        "min": item.min,
+        "default": {} if is_pod else item.default,
+        "defaultRequest": {} if is_pod else item.default_request,
+        "maxLimitRequestRatio": item.max_limit_request_ratio,
+    }
+    for key, resources in lists.items():
+        if is_pod and _has_forbidden(item, key):
             detail = "may not be specified when `type` is 'Pod'"
             yield FieldError(ErrorType.FORBIDDEN, str(path.child(key)), "", detail)
-        defaults = {"default": {}, "defaultRequest": {}}
-    lists |= defaults
-    for key, resources in lists.items():
         for name in sorted(resources):
             yield from _name_errors(item.type, name, path.child(key).key(name))
     if item.type == CLAIM and not {"storage"} & {*item.min, *item.max}:
@@ -89,6 +92,12 @@ def _item_errors(item: LimitRangeItem, path: FieldPath) -> Iterator[FieldError]:
         yield from _order_errors(name, values, path)
         yield from _ratio_errors(name, values, path)
         yield from _overcommit_errors(name, values, path)
+
+
+def _has_forbidden(item: LimitRangeItem, key: str) -> bool:
+    """Whether an item of type Pod has defaults, which are for containers only."""
+    forbidden = {"default": item.default, "defaultRequest": item.default_request}
+    return bool(forbidden.get(key))
 
 
 def _name_errors(kind: str, name: str, path: FieldPath) -> list[FieldError]:
