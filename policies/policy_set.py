@@ -16,10 +16,10 @@ from policies.engine.policy import LimitRange as EngineLimitRange
 from policies.engine.policy import MetadataPolicy as EngineMetadataPolicy
 from policies.engine.resource_quota import decode_resource_quota
 from policies.engine.selector import ScopeSelectorRequirement
+from policies.models import Cluster, PolicyObject, WebhookCredential
 from policies.models import LimitedResource as StoredLimitedResource
 from policies.models import LimitRange as StoredLimitRange
 from policies.models import MetadataPolicy as StoredMetadataPolicy
-from policies.models import PolicyObject, WebhookCredential
 from policies.models import ResourceQuota as StoredQuota
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ def authenticate(cluster: str, secret: str) -> Authentication:
         return Authentication.UNKNOWN
     own = hmac.compare_digest(found.cluster.name.encode(), cluster.encode(errors="replace"))
     return Authentication.OK if own else Authentication.OTHER_CLUSTER
+
+
+def has_cluster(name: str) -> bool:
+    """Say whether a cluster of this name is known; ``load`` takes any name."""
+    return Cluster.objects.filter(name=name).exists()
 
 
 def load(cluster: str, namespace: str) -> PolicySet:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 
 from admission import offline
 from tests.builders import container, limit_range, pod, resource_quota
@@ -132,8 +133,25 @@ def test_policies_come_from_the_database(write: Any, monkeypatch: pytest.MonkeyP
         return offline.build_policy_set([LIMITS], namespace=namespace)
 
     monkeypatch.setattr("policies.policy_set.load", load)
+    monkeypatch.setattr("policies.policy_set.has_cluster", "demo".__eq__)
     run_denied("--cluster", "demo", write("pod.yaml", BIG))
     assert asked == [("demo", "ns")]
+
+
+@pytest.mark.django_db
+def test_unknown_cluster_is_not_taken_for_an_empty_one(write: Any) -> None:
+    with pytest.raises(CommandError, match="there is no cluster nowhere here") as caught:
+        run("--cluster", "nowhere", write("pod.yaml", pod()))
+    assert caught.value.returncode == 2
+
+
+def test_database_that_cannot_be_read_is_said(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_name: str) -> bool:
+        raise OperationalError("no such table")
+
+    monkeypatch.setattr("policies.policy_set.has_cluster", fail)
+    with pytest.raises(CommandError, match="run manage"):
+        run("--cluster", "demo", write("pod.yaml", pod()))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from admission import offline
 from policies import policy_set
@@ -85,6 +86,9 @@ class Command(BaseCommand):
             decision = _judge(options, limited)
         except (ManifestError, DecodeError, OSError, EOFError, LookupError) as error:
             raise CommandError(str(error), returncode=UNUSABLE) from error
+        except DatabaseError as error:
+            text = f"the database cannot be read ({error}); run manage.py migrate first"
+            raise CommandError(text, returncode=UNUSABLE) from error
         self.stdout.write(_render(decision, options["output"]))
         if not decision.allowed:
             sys.exit(DENIED)
@@ -171,6 +175,8 @@ def _request(options: dict[str, Any]) -> AdmissionRequest:
 
 def _policies(options: dict[str, Any], request: AdmissionRequest, limited: object) -> PolicySet:
     if options["cluster"]:
+        if not policy_set.has_cluster(options["cluster"]):
+            raise LookupError(f"there is no cluster {options['cluster']} here")
         return policy_set.load(options["cluster"], request.namespace)
     manifests = _read_policies(options["file"])
     offline.check_policies(manifests)
