@@ -1,0 +1,82 @@
+"""Issue, list and revoke the credentials with which a cluster asks."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from policies import services
+from policies.management.console import USAGE, Console, find_cluster
+from policies.models import Cluster, WebhookCredential
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+_HELP = """\
+Issue, list and revoke the credentials with which a cluster's API server asks.
+
+  manage.py webhook_credential prod                        list them
+  manage.py webhook_credential prod --issue "2026, first"  issue one; its secret is shown this once
+  manage.py webhook_credential prod --revoke 3             revoke number 3
+  manage.py webhook_credential prod --create --issue first make the cluster, too
+
+Several may be valid at once: issue the next, change the webhook's URL, revoke the old one.
+"""
+
+
+class Command(Console):
+    """``manage.py webhook_credential``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        add = parser.add_argument
+        add("cluster", help="the cluster's name")
+        add("--create", action="store_true", help="make the cluster if it is not there")
+        add("--issue", metavar="LABEL", default="", help="issue a credential")
+        add("--days", type=int, default=0, help="let it expire after so many days")
+        add("--revoke", metavar="NUMBER", type=int, help="revoke a credential")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Do one of the three."""
+        user = f"{getpass.getuser()} (command line)"
+        cluster = _cluster(options["cluster"], user=user, create=options["create"])
+        if options["issue"]:
+            expires = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
+            _, secret = services.issue_webhook_credential(
+                cluster=cluster, label=options["issue"], user=user, expires=expires
+            )
+            self.stdout.write(secret)
+        elif options["revoke"]:
+            services.revoke_webhook_credential(
+                credential=_credential(cluster, options["revoke"]), user=user
+            )
+            self.stdout.write(f"revoked: {options['revoke']}")
+        else:
+            for credential in WebhookCredential.objects.filter(cluster=cluster):
+                self.stdout.write(_line(credential))
+
+
+def _cluster(name: str, *, user: str, create: bool) -> Cluster:
+    if create and not Cluster.objects.filter(name=name).exists():
+        services.save_cluster(cluster=Cluster(name=name), user=user)
+    return find_cluster(name)
+
+
+def _credential(cluster: Cluster, number: int) -> WebhookCredential:
+    found = WebhookCredential.objects.filter(cluster=cluster, pk=number).first()
+    if found is None:
+        raise CommandError(f"cluster {cluster.name} has no credential {number}", returncode=USAGE)
+    return found
+
+
+def _line(credential: WebhookCredential) -> str:
+    state = "revoked" if credential.revoked else "valid"
+    if credential.expires is not None and credential.expires <= timezone.now():
+        state = "expired"
+    return f"{credential.pk}\t{state}\t{credential.created:%Y-%m-%d}\t{credential.label}"

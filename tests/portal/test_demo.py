@@ -1,0 +1,105 @@
+"""The demo clusters, the first admin and the credentials that ``make run`` begins with."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+
+from policies import policy_set, services
+from policies.models import Cluster, LimitRange, WebhookCredential
+from policies.policy_set import Authentication
+from portal.accounts import ensure_first_admin
+from portal.demo import CLUSTER, demo_credential, seed_demo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_django import SettingsWrapper
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def folder(settings: SettingsWrapper, tmp_path: Path) -> Path:
+    settings.GATEHOUSE_VAR = tmp_path
+    return tmp_path
+
+
+def run(*words: str) -> str:
+    output = StringIO()
+    call_command(*words, stdout=output)
+    return output.getvalue().strip()
+
+
+def test_demo_is_made_once_and_then_left_alone() -> None:
+    assert sorted(seed_demo()) == ["demo", "demo-priority"]
+    limits = LimitRange.objects.get(name="limits")
+    services.delete_policy(policy=limits, user="ada")
+    assert run("demo") == "nothing to do: demo is there"
+    assert not LimitRange.objects.filter(name="limits").exists()
+
+
+def test_demo_has_the_policies_of_both_stories() -> None:
+    seed_demo()
+    one = policy_set.load("demo", "kube-system")
+    two = policy_set.load("demo-priority", "covered")
+    assert [str(s) for e in one.limited_resources for s in e.match_scopes] == [
+        "PriorityClass In [cluster-services]"
+    ]
+    assert [str(s) for e in two.limited_resources for s in e.match_scopes] == [
+        "PriorityClass Exists []"
+    ]
+    assert [q.name for q in (*one.resource_quotas, *two.resource_quotas)] == [
+        "pods-cluster-services",
+        "pods-with-priority",
+    ]
+
+
+def test_demo_credential_is_kept_privately_and_replaced_when_revoked(folder: Path) -> None:
+    seed_demo()
+    first = demo_credential()
+    assert run("demo", "--credential") == first
+    assert (folder / "demo-credential").stat().st_mode & 0o777 == 0o600
+    services.revoke_webhook_credential(credential=WebhookCredential.objects.get(), user="ada")
+    second = demo_credential()
+    assert second != first
+    assert policy_set.authenticate(CLUSTER, second) == Authentication.OK
+
+
+def test_first_admin_gets_a_password_once() -> None:
+    password = ensure_first_admin()
+    user = get_user_model().objects.get()
+    assert (user.username, user.check_password(password or "")) == ("admin", True)
+    assert ensure_first_admin() is None
+
+
+def test_first_admin_of_the_settings_keeps_its_password(settings: SettingsWrapper) -> None:
+    settings.GATEHOUSE_ADMIN_USER, settings.GATEHOUSE_ADMIN_PASSWORD = "ada", "long-enough-to-keep"
+    assert "password" not in run("bootstrap", "--verbosity", "0")
+    assert get_user_model().objects.get(username="ada").check_password("long-enough-to-keep")
+
+
+def test_bootstrap_prints_what_it_generated() -> None:
+    assert run("bootstrap", "--verbosity", "0").startswith("admin: admin\npassword: ")
+
+
+def test_credential_is_issued_listed_and_revoked() -> None:
+    secret = run("webhook_credential", "prod", "--create", "--issue", "first", "--days", "7")
+    assert policy_set.authenticate("prod", secret) == Authentication.OK
+    number = WebhookCredential.objects.get().pk
+    assert run("webhook_credential", "prod").split("\t")[1] == "valid"
+    assert run("webhook_credential", "prod", "--revoke", str(number)) == f"revoked: {number}"
+    assert run("webhook_credential", "prod").split("\t")[1] == "revoked"
+    assert policy_set.authenticate("prod", secret) == Authentication.UNKNOWN
+
+
+def test_credential_of_another_cluster_cannot_be_revoked_here() -> None:
+    run("webhook_credential", "prod", "--create", "--issue", "first")
+    run("webhook_credential", "test", "--create")
+    with pytest.raises(CommandError, match="has no credential"):
+        run("webhook_credential", "test", "--revoke", str(WebhookCredential.objects.get().pk))
+    assert Cluster.objects.count() == 2
