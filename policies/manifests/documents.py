@@ -34,6 +34,9 @@ Place = tuple[int, int]
 LARGEST_FILE = 8 * 1024 * 1024
 DEEPEST_NESTING = 200
 _STANDARD_TAG = "tag:yaml.org,2002:"
+_KNOWN_TAGS = frozenset(
+    _STANDARD_TAG + name for name in ("str", "int", "float", "bool", "null", "map", "seq")
+)
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
 
@@ -116,7 +119,7 @@ class _Builder:
         if event.anchor is not None:
             self.refuse(event, f"an anchor (&{event.anchor})", "write the value out")
         tag = str(event.tag or "")
-        if tag and not tag.startswith(_STANDARD_TAG):
+        if tag and tag not in _KNOWN_TAGS:
             self.refuse(event, f"a tag ({tag})", "leave it out, quote strings")
 
     def scalar(self, event: Any) -> object:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from policies.engine.metadata_policy import API_VERSION as POLICY_VERSION
+from policies.engine.wire import json_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +103,7 @@ def find_objects(documents: Iterable[Document]) -> Found:
 
 def _sort(item: Item, found: Found) -> list[Item]:
     """Put one item where it belongs; the members of a list are returned."""
-    if not isinstance(item.value, dict) or not isinstance(item.value.get("kind"), str):
+    if json_type(item.value) != "object" or json_type(item.value.get("kind")) != "string":
         found.problems.append(_kindless(item))
     elif item.kind in API_VERSIONS:
         found.problems += _version_problems(item, (API_VERSIONS[item.kind],))

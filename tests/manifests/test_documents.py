@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from policies.engine.wire import RawNumber
 
+from policies.engine.wire import RawNumber
 from policies.manifests.documents import parse_documents
 from policies.manifests.problems import ManifestError
 
@@ -91,7 +91,7 @@ def test_places_of_fields_and_of_missing_ones() -> None:
     (document,) = parse_documents(text, "f.yaml")
     assert document.place_of("spec.limits[0].max[cpu]") == (4, 7)
     assert document.place_of("spec.limits[0].min[cpu]") == (3, 5)
-    assert document.place_of("metadata.name") == (0, 0)
+    assert document.place_of("metadata.name") == (1, 1)
 
 
 def test_documents_are_separated_and_empty_ones_left_out() -> None:
@@ -101,3 +101,10 @@ def test_documents_are_separated_and_empty_ones_left_out() -> None:
 
 def test_file_beyond_the_size_cap_is_refused() -> None:
     assert "larger than 8 MiB" in problems_of("#" * (8 * 1024 * 1024 + 1))[0][2]
+
+
+@pytest.mark.parametrize(
+    "text", ["a: \x01\n", "a: [1\n", "a: 'x\n"], ids=["control", "open list", "open quote"]
+)
+def test_text_that_is_no_yaml_is_refused(text: str) -> None:
+    assert problems_of(text)

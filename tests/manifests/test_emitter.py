@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policies.engine.wire import RawNumber
 from ruamel.yaml import YAML
 
+from policies.engine.wire import RawNumber
 from policies.manifests.documents import parse_documents
 from policies.manifests.emitter import render_documents
 
@@ -37,9 +37,9 @@ def test_tricky_string_survives_a_yaml_1_1_reader(text: str) -> None:
 
 
 def test_nested_lists_and_maps_have_their_usual_shape() -> None:
-    value = {"spec": {"limits": [{"max": {"cpu": "500m"}, "type": "Pod"}], "empty": {}, "n": [[]]}}
+    value = {"spec": {"limits": [{"max": {"cpu": "500m"}, "type": "Pod"}], "empty": {}, "m": [[]]}}
     assert render_documents([value]) == (
-        'spec:\n  limits:\n  - max:\n      cpu: "500m"\n    type: Pod\n  empty: {}\n  n:\n  - []\n'
+        'spec:\n  limits:\n  - max:\n      cpu: "500m"\n    type: Pod\n  empty: {}\n  m:\n  - []\n'
     )
 
 
