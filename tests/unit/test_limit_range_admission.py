@@ -9,6 +9,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from policies.engine.chain import admit
 from policies.engine.decision import Outcome, Reason, Violation
 from policies.engine.errors import DecodeError, bracketed
 from policies.engine.limit_range import (
@@ -20,8 +21,8 @@ from policies.engine.limit_range import (
 )
 from policies.engine.limit_range.ratio import six_decimals
 from policies.engine.pod import default_pod
-from policies.engine.policy import Enforcement, LimitRange
-from policies.engine.request import Operation
+from policies.engine.policy import Enforcement, LimitRange, PolicySet
+from policies.engine.request import Operation, Phase
 from tests.builders import claim, container, limit_range, pod, request
 
 Manifest = dict[str, Any]
@@ -449,3 +450,18 @@ def test_the_ratio_is_exact(req: str, lim: str, ratio: str, shown: str | None) -
 )
 def test_six_decimals(numerator: int, denominator: int, text: str) -> None:
     assert six_decimals(numerator, denominator) == text
+
+
+# ---- pods that no server defaulted
+
+
+@pytest.mark.parametrize("phase", [Phase.MUTATE, Phase.BOTH])
+def test_a_raw_pod_is_defaulted_by_a_patch_that_fits_it(phase: Phase) -> None:
+    raw = pod(container("c", limits={"cpu": "1"}), {"name": "d"})
+    decision = admit(request(raw), PolicySet(limit_ranges=(ranged(SEED),)), phase=phase)
+    patched = jsonpatch.apply_patch(raw, [op.to_json() for op in decision.patch])
+    assert patched == decision.object
+    assert patched["spec"]["containers"][0]["resources"] == {
+        "limits": {"cpu": "1", "memory": "500Mi"},
+        "requests": {"cpu": "1", "memory": "250Mi"},
+    }

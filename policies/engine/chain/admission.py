@@ -71,8 +71,6 @@ def _admit(
     obj = _readable(request)
     findings = Findings()
     operations: tuple[PatchOperation, ...] = ()
-    if phase is Phase.BOTH:
-        obj = default_object(request, obj)
     if phase is not Phase.VALIDATE:
         mutation = mutate(restate(request, obj), policy_set, obj)
         obj, operations, findings = mutation.object, mutation.operations, mutation.findings

@@ -12,11 +12,12 @@ from policies.engine import metadata_policy
 from policies.engine.chain.findings import Findings, skipped
 from policies.engine.chain.subjects import is_claim, is_pod, is_resize, restate
 from policies.engine.limit_range import default_pod_resources
+from policies.engine.patch import PatchBuilder
 from policies.engine.pod import default_claim, default_pod
 from policies.engine.request import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from policies.engine.patch import PatchOperation
     from policies.engine.policy import LimitRange, PolicySet
@@ -32,16 +33,29 @@ class Mutation:
     findings: Findings
 
 
-def default_object(request: AdmissionRequest, obj: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Default an object as decoding and storing it do; raises ``DecodeError``."""
+def default_object(
+    request: AdmissionRequest,
+    obj: Mapping[str, Any],
+    record: Callable[[tuple[str | int, ...], Any], None] | None = None,
+) -> Mapping[str, Any]:
+    """Default an object as decoding and storing it do; raises ``DecodeError``.
+
+    ``record`` is told each change of meaning, for a patch.
+    """
     if is_pod(request):
-        return default_pod(obj)
-    return default_claim(obj) if is_claim(request) else obj
+        return default_pod(obj, record)
+    return default_claim(obj, record) if is_claim(request) else obj
 
 
 def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Mutation:
-    """Run the pass on ``obj``; rejects of metadata policies are its only violations."""
+    """Run the pass on ``obj``; rejects of metadata policies are its only violations.
+
+    An API server sends defaulted objects. One that somebody else sends is defaulted first, and the
+    patch says so: else it would not fit the object, and limits would not become requests.
+    """
     received = metadata_policy.Snapshot.of(obj)
+    decoding = PatchBuilder(obj)
+    obj = default_object(request, obj, decoding.record)
     defaulted, operations, findings = _default_resources(request, policy_set.limit_ranges, obj)
     qos = metadata_policy.annotate_qos(request, defaulted, default_object(request, defaulted))
     findings += Findings(steps=(qos.step,))
@@ -53,7 +67,7 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
         warnings=result.warnings,
         steps=result.steps,
     )
-    written = (*operations, *qos.operations, *result.operations)
+    written = (*decoding.operations, *operations, *qos.operations, *result.operations)
     return Mutation(object=result.object, operations=() if refused else written, findings=findings)
 
 
