@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from policies.engine import resource_quota
+from policies.engine.errors import DecodeError
 from policies.engine.quantity import ZERO, Quantity
 from policies.engine.request import Operation
 from policies.engine.resource_list import add, mask, max_of, parse, stored, subtract, to_json
@@ -84,6 +85,8 @@ def net_of_own_charge(
     if not held:
         return policies
     before = _usage_of_old_object(policies, request, now=now)
+    if before is None:
+        return policies
     quotas = tuple(
         _net(quota, held.get(quota.name, {}), before.get(quota.name, {}))
         for quota in policies.resource_quotas
@@ -104,18 +107,36 @@ def _held(policies: PolicySet, resource: str, uid: str) -> dict[str, dict[str, Q
 
 def _usage_of_old_object(
     policies: PolicySet, request: AdmissionRequest, *, now: str | None
-) -> dict[str, ResourceList]:
-    """What each matching quota counted for the object before an update, by the engine's rules."""
+) -> dict[str, ResourceList] | None:
+    """What each matching quota counted for the object before an update, by the engine's rules.
+
+    None where that cannot be told: then nothing is taken off, which may refuse a replay, but
+    never admits too much.
+    """
     if request.operation is not Operation.UPDATE or request.old_object is None:
         return {}
-    as_create = replace(
-        request,
-        operation=Operation.CREATE,
-        sub_resource="",
-        object=request.old_object,
-        old_object=None,
-    )
-    roomy = [
+    try:
+        result = resource_quota.evaluate(_as_new(request), _roomy(policies), (), now=now)
+    except DecodeError:
+        return None
+    if result.violations:
+        return None
+    return {charge.quota.name: charge.amounts for charge in result.charges}
+
+
+def _as_new(request: AdmissionRequest) -> AdmissionRequest:
+    """Ask for the old object as if it were new: an update without a resource version is that."""
+    old = dict(request.old_object or {})
+    metadata = old.get("metadata")
+    if isinstance(metadata, dict):
+        old["metadata"] = {k: v for k, v in metadata.items() if k != "resourceVersion"}
+    counted = "resize" if str(request.resource) == "pods" else request.sub_resource
+    return replace(request, sub_resource=counted, object=request.old_object, old_object=old)
+
+
+def _roomy(policies: PolicySet) -> list[QuotaValue]:
+    """The same quotas, which nothing exceeds."""
+    return [
         replace(
             quota,
             hard=dict.fromkeys(quota.hard, _UNBOUNDED),
@@ -123,8 +144,6 @@ def _usage_of_old_object(
         )
         for quota in policies.resource_quotas
     ]
-    result = resource_quota.evaluate(as_create, roomy, (), now=now)
-    return {charge.quota.name: charge.amounts for charge in result.charges}
 
 
 def _net(quota: QuotaValue, held: ResourceList, before: ResourceList) -> QuotaValue:
@@ -161,13 +180,36 @@ def charge(
     for quota in quotas.prefetch_related("rows").order_by("id"):
         row = _charge_of(quota, resource, uid)
         row.object_name = request.display_name[:253]
-        held = parse(row.amounts) if row.state in OPEN_STATES and row.pk else {}
-        wanted = _new_amounts(held, decided[quota.name])
+        entry = decided[quota.name]
+        if row.pk is None:
+            held, wanted = _take_from_opening_balance(quota, entry), stored(entry.amounts)
+        else:
+            held = parse(row.amounts) if row.state in OPEN_STATES else {}
+            wanted = _new_amounts(held, entry)
         row.amounts, row.state = to_json(wanted), _reserved(row)
         row.save()
         _move_used(quota, held, wanted)
         written.append(row)
     return written
+
+
+def _take_from_opening_balance(quota: ResourceQuota, decided: DecidedCharge) -> ResourceList:
+    """Move what an object used before the ledger first saw it out of the opening balance.
+
+    Returns what was moved. Of an object that no balance covers, all it uses is newly counted.
+    """
+    before = {
+        name: amount - decided.delta.get(name, ZERO) for name, amount in decided.amounts.items()
+    }
+    before = {name: amount for name, amount in before.items() if amount.sign > 0}
+    row = _charge_of(quota, OPENING_RESOURCE, OPENING_UID)
+    if not before or row.pk is None:
+        return {}
+    balance = parse(row.amounts)
+    moved = {name: _least(balance.get(name, ZERO), amount) for name, amount in before.items()}
+    row.amounts = to_json(stored(subtract(balance, mask(moved, balance))))
+    row.save()
+    return moved
 
 
 def _reserved(row: Charge) -> str:

@@ -1,0 +1,231 @@
+"""The ledger: what an object costs is charged once, and given back when it is gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from policies import policy_set, services, usage
+from policies.engine import resource_quota
+from policies.engine.quantity import Quantity
+from policies.engine.request import AdmissionRequest, Operation
+from policies.models import Charge, ResourceQuota, ResourceQuotaRow
+from tests import builders, factories
+
+pytestmark = pytest.mark.django_db
+NOW = "2026-01-01T00:00:00Z"
+
+
+def pod(cpu: str = "1", *, uid: str = "u1", **spec: Any) -> dict[str, Any]:
+    container = builders.container(requests={"cpu": cpu})
+    made = builders.pod(container, uid=uid, resourceVersion="1", namespace="team")
+    made["spec"].update(spec)
+    return made
+
+
+def create(cpu: str = "1", *, uid: str = "u1", **spec: Any) -> AdmissionRequest:
+    return builders.request(pod(cpu, uid=uid, **spec), namespace="team", uid="round-trip")
+
+
+def resize(old: str, new: str, *, uid: str = "u1") -> AdmissionRequest:
+    return builders.request(
+        pod(new, uid=uid),
+        namespace="team",
+        operation=Operation.UPDATE,
+        old_object=pod(old, uid=uid),
+        sub_resource="resize",
+    )
+
+
+def admit(request: AdmissionRequest) -> bool:
+    """Decide and charge as admission does; True when allowed."""
+    with transaction.atomic():
+        usage.lock_quotas("prod", "team")
+        policies = policy_set.load("prod", "team")
+        net = usage.net_of_own_charge(policies, request, now=NOW)
+        result = resource_quota.evaluate(
+            request, net.resource_quotas, net.limited_resources, now=NOW
+        )
+        if result.violations:
+            return False
+        usage.charge("prod", request=request, charges=result.charges)
+        return True
+
+
+def used(name: str = "rq") -> dict[str, str]:
+    rows = ResourceQuotaRow.objects.filter(quota__name=name)
+    return {row.resource: str(row.used) for row in rows}
+
+
+@pytest.fixture(autouse=True)
+def _ledger_is_even() -> Any:
+    yield
+    assert usage.recount("prod") == []
+
+
+def test_a_create_is_charged() -> None:
+    factories.resource_quota({"pods": "2", "requests.cpu": "3"})
+    assert admit(create("1500m"))
+    assert used() == {"pods": "1", "requests.cpu": "1500m"}
+    charge = Charge.objects.get()
+    assert (charge.resource, charge.object_uid, charge.state) == ("pods", "u1", "reserved")
+    assert str(charge) == "pods p: reserved"
+
+
+def test_a_replay_is_charged_once_even_at_the_limit() -> None:
+    factories.resource_quota({"pods": "1"})
+    assert [admit(create()) for _ in range(3)] == [True, True, True]
+    assert not admit(create(uid="u2"))
+    assert used() == {"pods": "1"}
+
+
+def test_an_object_without_uid_goes_by_the_request() -> None:
+    factories.cluster()
+    assert usage.object_key(builders.request(None, uid="r")) == ("pods", "r")
+    assert usage.object_key(builders.request(builders.pod(), uid="r")) == ("pods", "r")
+
+
+def test_growth_is_charged_once() -> None:
+    factories.resource_quota({"requests.cpu": "3"})
+    assert admit(create("1"))
+    assert admit(resize("1", "3"))
+    assert admit(resize("1", "3")), "a replay"
+    assert used() == {"requests.cpu": "3"}
+    assert not admit(resize("3", "4"))
+
+
+def test_an_update_never_lowers_what_is_used() -> None:
+    factories.resource_quota({"requests.cpu": "3"})
+    admit(create("3"))
+    assert admit(resize("3", "1"))
+    assert used() == {"requests.cpu": "3"}
+    assert admit(resize("1", "3")), "it still holds three"
+
+
+def test_growth_of_an_object_of_the_opening_balance() -> None:
+    factories.resource_quota({"requests.cpu": "3"}, used={"requests.cpu": "1"})
+    assert [admit(resize("1", "2")), admit(resize("1", "2"))] == [True, True]
+    assert used() == {"requests.cpu": "2"}
+    usage.release("prod", resource="pods", uid="u1")
+    assert used() == {"requests.cpu": "0"}
+
+
+def test_growth_of_an_object_that_nobody_counted() -> None:
+    factories.resource_quota({"requests.cpu": "3"})
+    assert [admit(resize("1", "2")), admit(resize("1", "2"))] == [True, True]
+    assert used() == {"requests.cpu": "2"}
+
+
+def test_an_update_into_a_quota_is_charged_whole_and_once() -> None:
+    factories.resource_quota({"pods": "1"}, scopes=["Terminating"])
+    assert admit(create())
+    assert used() == {"pods": "0"}
+    entering = builders.request(
+        pod(activeDeadlineSeconds=5),
+        namespace="team",
+        operation=Operation.UPDATE,
+        old_object=pod(),
+    )
+    assert [admit(entering), admit(entering)] == [True, True]
+    assert used() == {"pods": "1"}
+
+
+def test_an_old_object_that_cannot_be_read_takes_nothing_off() -> None:
+    factories.resource_quota({"requests.cpu": "3"})
+    admit(create("1"))
+    broken = resize("1", "2")
+    assert broken.old_object is not None
+    broken.old_object["spec"]["containers"] = "?"  # type: ignore[index]  # a dict, really
+    policies = policy_set.load("prod", "team")
+    assert usage.net_of_own_charge(policies, broken, now=NOW) is policies
+
+
+def test_an_old_object_that_a_quota_would_refuse_takes_nothing_off() -> None:
+    factories.resource_quota({"limits.cpu": "3", "pods": "1"})
+    policies = policy_set.load("prod", "team")
+    usage.set_opening_balance(ResourceQuota.objects.get(), {"pods": Quantity.from_int(1)})
+    Charge.objects.update(resource="pods", object_uid="u1")
+    request = resize("1", "2")
+    assert usage.net_of_own_charge(policies, request, now=NOW) is policies
+    assert admit(resize("1", "1")) in {True, False}
+
+
+def test_several_quotas_are_charged_each() -> None:
+    factories.resource_quota({"pods": "5"}, name="a")
+    factories.resource_quota({"pods": "5", "requests.cpu": "5"}, name="b")
+    admit(create("2"))
+    assert (used("a"), used("b")) == ({"pods": "1"}, {"pods": "1", "requests.cpu": "2"})
+
+
+def test_release_gives_back_and_only_once() -> None:
+    factories.resource_quota({"pods": "1"})
+    admit(create())
+    assert usage.release("prod", resource="pods", uid="u1") == 1
+    assert usage.release("prod", resource="pods", uid="u1") == 0
+    assert used() == {"pods": "0"}
+    assert Charge.objects.get().amounts == {"pods": "1"}
+
+
+def test_a_released_object_can_be_charged_again() -> None:
+    factories.resource_quota({"pods": "1"})
+    admit(create())
+    usage.release("prod", resource="pods", uid="u1")
+    assert admit(create())
+    assert (used(), Charge.objects.get().state) == ({"pods": "1"}, "reserved")
+
+
+def test_confirm_keeps_or_corrects_the_amounts() -> None:
+    quota = factories.resource_quota({"pods": "5", "requests.cpu": "5"})
+    admit(create("3"))
+    assert usage.confirm("prod", resource="pods", uid="u1") == 1
+    seen = {quota.uid: {"pods": Quantity.parse("1"), "requests.cpu": Quantity.parse("1")}}
+    usage.confirm("prod", resource="pods", uid="u1", amounts=seen)
+    assert used() == {"pods": "1", "requests.cpu": "1"}
+    admit(resize("1", "2"))
+    assert Charge.objects.get().state == "confirmed"
+
+
+def test_charges_of_a_deleted_quota_are_released_all_the_same() -> None:
+    quota = factories.resource_quota({"pods": "5"})
+    admit(create())
+    deleted = services.delete_policy(policy=quota, user="x").revision
+    assert usage.release("prod", resource="pods", uid="u1") == 1
+    assert deleted is not None
+    services.restore_revision(revision=deleted, user="x")
+    assert used() == {"pods": "0"}
+
+
+def test_opening_balance_counts_and_is_read_once() -> None:
+    factories.resource_quota({"pods": "5"}, used={"pods": "3"})
+    factories.resource_quota({"pods": "6"}, used={"pods": "1"})
+    assert used() == {"pods": "3"}
+
+
+def test_a_changed_limit_keeps_what_is_used() -> None:
+    factories.resource_quota({"pods": "5", "requests.cpu": "5"})
+    admit(create("2"))
+    factories.resource_quota({"pods": "1", "limits.nvidia.com/gpu": "1"})
+    assert used() == {"pods": "1", "limits.nvidia.com/gpu": "None"}
+    factories.resource_quota({"requests.cpu": "1", "pods": "1"})
+    assert used() == {"pods": "1", "requests.cpu": "2"}
+
+
+def test_untracked_names_are_never_charged() -> None:
+    factories.resource_quota({"pods": "5", "limits.nvidia.com/gpu": "1"})
+    assert admit(create())
+    assert used() == {"pods": "1", "limits.nvidia.com/gpu": "None"}
+
+
+def test_nothing_decided_writes_nothing() -> None:
+    factories.cluster()
+    assert usage.charge("prod", request=create(), charges=()) == []
+
+
+def test_recount_reports_and_repairs() -> None:
+    factories.resource_quota({"pods": "5"}, used={"pods": "3"})
+    ResourceQuotaRow.objects.update(used="4")
+    [found] = usage.recount("prod", repair=True)
+    assert (found.quota, found.resource, found.used, found.charged) == ("rq", "pods", "4", "3")
+    assert used() == {"pods": "3"}
