@@ -29,7 +29,7 @@ class Console(BaseCommand):
 
 def find_cluster(name: str) -> Cluster:
     """Find a cluster; raises CommandError that names those there are."""
-    cluster = Cluster.objects.filter(name=name).first()
+    cluster: Cluster | None = Cluster.objects.filter(name=name).first()
     if cluster is None:
         known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none yet"
         raise CommandError(f'no cluster "{name}"; known: {known}', returncode=USAGE)

@@ -176,7 +176,9 @@ def _name(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, RawNumber):
         return f"the number {value}"
-    return {dict: "a map", list: "a list"}.get(type(value), "text")
+    if isinstance(value, dict):
+        return "a map"
+    return "a list" if isinstance(value, list) else "text"
 
 
 def _instead(value: Any, shape: Shape) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from policies.management.console import FINDINGS, Console
 from policies.manifests.bundle import Bundle, read_bundle
@@ -30,7 +30,7 @@ class Command(Console):
     """``manage.py validate``."""
 
     help = _HELP
-    requires_system_checks: ClassVar[list[str]] = []
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare what can be said."""
