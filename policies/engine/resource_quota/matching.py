@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.decision import Reason, Violation
+from policies.engine.pod import read_pod
 from policies.engine.policy import Enforcement
 from policies.engine.resource_quota.evaluators import PODS, evaluator_of
 from policies.engine.resource_quota.scopes import (
@@ -23,6 +24,7 @@ from policies.engine.resource_quota.usage import missing_names, must_specify_tex
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from policies.engine.pod import PodSpec
     from policies.engine.policy import ResourceQuota
     from policies.engine.request import GroupVersionResource
     from policies.engine.resource_quota.scopes import ScopeTest
@@ -37,10 +39,13 @@ _FIELDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """An object that quotas are asked about, and its state before an update."""
+    """An object that quotas are asked about, and its state before an update.
+
+    ``spec`` is that of a pod, read once for all quotas; None for other kinds.
+    """
 
     resource: GroupVersionResource
-    obj: Mapping[str, Any]
+    spec: PodSpec | None
     test: ScopeTest | None
     old_test: ScopeTest | None
     has_old: bool
@@ -55,7 +60,7 @@ class Subject:
         """Prepare the questions about an object."""
         return cls(
             resource=resource,
-            obj=obj,
+            spec=read_pod(obj) if str(resource) == PODS else None,
             test=scope_test(resource, obj),
             old_test=None if old is None else scope_test(resource, old),
             has_old=old is not None,
@@ -141,9 +146,9 @@ def _must_specify(
     quota: ResourceQuota, subject: Subject, names: tuple[str, ...]
 ) -> tuple[Violation, ...]:
     """Refuse pods whose containers keep quiet about what is bounded: one finding a name."""
-    if str(subject.resource) != PODS:
+    if subject.spec is None:
         return ()
-    missing = missing_names(subject.obj, names)
+    missing = missing_names(subject.spec, names)
     if not missing:
         return ()
     message = f"failed quota: {quota.name}: {must_specify_text(missing)}"

@@ -8,7 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.names import is_extended_resource, is_hugepage
-from policies.engine.pod import has_pod_level_resources, is_terminal, quota_totals, read_pod
+from policies.engine.pod import (
+    PodSpec,
+    has_pod_level_resources,
+    is_terminal,
+    quota_totals,
+    read_pod,
+)
 from policies.engine.quantity import Quantity
 from policies.engine.resource_list import add, max_of
 from policies.engine.resource_quota.evaluators import (
@@ -116,13 +122,15 @@ def _is_past_grace(pod: Mapping[str, Any], now: str | int | None) -> bool:
     return moment > deletion + grace * MICRO
 
 
-def missing_names(pod: Mapping[str, Any], names: Collection[str]) -> dict[str, list[Container]]:
+def missing_names(
+    pod: Mapping[str, Any] | PodSpec, names: Collection[str]
+) -> dict[str, list[Container]]:
     """Find containers that do not state what the names bound, by name in byte order.
 
     Containers come before init containers; zero counts as stated, and nobody has to state anything
     where the pod itself does. Raises DecodeError.
     """
-    spec = read_pod(pod)
+    spec = pod if isinstance(pod, PodSpec) else read_pod(pod)
     required = sorted(MUST_SPECIFY.intersection(names))
     if not required or has_pod_level_resources(spec):
         return {}
