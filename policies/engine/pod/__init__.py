@@ -50,7 +50,7 @@ __all__ = [
     "validate_resources",
 ]
 
-_TERMINAL = frozenset({"Succeeded", "Failed"})
+_TERMINAL = ("Succeeded", "Failed")  # compared, not hashed: a phase may be any JSON
 
 
 def is_terminal(pod: Mapping[str, Any]) -> bool:
