@@ -274,3 +274,21 @@ def test_enforcement_is_read_from_the_annotation() -> None:
     }
     answer = offline.answer_case(case(policies=[lax], now="2026-01-01T00:00:00Z"))
     assert answer["allowed"] is True
+
+
+def test_object_without_namespace_goes_where_the_policies_are(write: Any) -> None:
+    homeless = {**BIG, "metadata": {"name": "p"}}
+    run_denied("-f", write("p.yaml", LIMITS), write("pod.yaml", homeless))
+    run("-f", write("p.yaml", LIMITS), write("pod.yaml", homeless), "-n", "elsewhere")
+
+
+def test_policies_of_several_namespaces_name_none() -> None:
+    other = {**LIMITS, "metadata": {"name": "l", "namespace": "other"}}
+    assert offline.only_namespace([LIMITS, {"kind": "Pod"}]) == "ns"
+    assert offline.only_namespace([LIMITS, other]) == "default"
+    assert offline.only_namespace([]) == "default"
+
+
+def test_kinds_outside_namespaces_get_none() -> None:
+    assert offline.request_for({"kind": "ClusterRole"}).namespace == ""
+    assert offline.request_for({"kind": "Pod"}).namespace == "default"

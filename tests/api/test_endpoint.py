@@ -89,8 +89,9 @@ def test_a_quota_is_charged_once_for_one_object(
     assert [ask(review(made)).json()["response"]["allowed"] for _ in range(3)] == [True] * 3
     assert used() == "1"
     refused = ask(review(new_pod("other"))).json()["response"]
-    assert "exceeded quota: pods, requested: pods=1, used: pods=1, limited: pods=1" in (
-        refused["status"]["message"]
+    assert (
+        "exceeded quota: pods, requested: pods=1, used: pods=1, limited: pods=1"
+        in (refused["status"]["message"])
     )
 
 

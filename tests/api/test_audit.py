@@ -1,0 +1,225 @@
+"""The record: complete, redacted, never changed, enough to judge again."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from admission import audit, redaction
+from admission.models import AppendOnlyError, AuditEvent, Verdict
+from admission.review import build_request
+from policies import policy_set
+from policies.engine import chain
+from policies.engine.request import Phase
+from policies.engine.wire import RawNumber, loads
+from tests.builders import container
+from tests.reviews import SEED_LIMITS, new_pod, quota, review
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+pytestmark = pytest.mark.django_db
+BIG = container(requests={"cpu": "100m", "memory": "250Mi"}, limits={"cpu": "2", "memory": "500Mi"})
+
+
+@pytest.fixture
+def event(ask: Callable[..., Any], apply: Callable[..., None]) -> AuditEvent:
+    """A denial on record."""
+    apply(SEED_LIMITS, quota())
+    ask(review(new_pod("web", BIG)), **{"User-Agent": "kube-apiserver-admission"})
+    return AuditEvent.objects.get()
+
+
+def test_a_denial_is_recorded_in_full(event: AuditEvent) -> None:
+    assert (event.verdict, event.code, event.reason) == (Verdict.DENIED, 403, "Forbidden")
+    assert (event.cluster, event.namespace, event.kind, event.name) == ("demo", "ns", "Pod", "web")
+    assert (event.operation, event.user, event.groups) == (
+        "CREATE",
+        "alice",
+        ["system:authenticated"],
+    )
+    assert {v["reason"] for v in event.violations} == {
+        "MaxConstraint",
+        "MaxLimitRequestRatioConstraint",
+    }
+    assert {(p["kind"], p["name"], p["revision"]) for p in event.policies} == {
+        ("LimitRange", "limits", 1),
+        ("ResourceQuota", "pods", 1),
+    }
+    assert event.client == "127.0.0.1 kube-apiserver-admission"
+    assert event.trace
+    assert event.duration_us > 0
+    assert event.message.startswith('pods "web" is forbidden: ')
+
+
+def test_ids_sort_by_time() -> None:
+    first = [audit.new_decision_id() for _ in range(200)]
+    assert {len(i) for i in first} == {16}
+    assert len(set(first)) == 200
+    assert audit._encoded(1, 2**32 - 1) < audit._encoded(2, 0)
+
+
+def test_the_queryset_answers_questions(event: AuditEvent) -> None:
+    asked = AuditEvent.objects
+    assert asked.denied().for_cluster("demo").for_namespace("ns").get() == event
+    assert not asked.allowed().exists()
+    assert asked.for_reason("MaxConstraint").exists()
+    assert not asked.for_reason("Max").exists()
+    assert asked.for_policy("limits").exists()
+    assert asked.for_policy("LimitRange/ns/limits").exists()
+    assert not asked.for_policy("limit").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda event: event.save(),
+        lambda event: event.delete(),
+        lambda _: AuditEvent.objects.update(user="x"),
+        lambda _: AuditEvent.objects.all().delete(),
+        lambda event: AuditEvent.objects.bulk_update([event], ["user"]),
+        lambda event: AuditEvent.objects.bulk_create([event]),
+    ],
+    ids=["save", "delete", "update", "delete-all", "bulk_update", "bulk_create"],
+)
+def test_django_does_not_change_the_record(event: AuditEvent, change: Callable[..., Any]) -> None:
+    with pytest.raises(AppendOnlyError):
+        change(event)
+
+
+@pytest.fixture
+def _triggers(db: None) -> None:
+    """As migrations leave them, also behind a test that lifted them."""
+    triggers = import_module("admission.migrations.0002_append_only")
+    triggers.drop(connection)
+    triggers.create(connection)
+
+
+@pytest.mark.usefixtures("_triggers")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE admission_auditevent SET verdict = 'allowed'",
+        "DELETE FROM admission_auditevent",
+        "INSERT OR REPLACE INTO admission_auditevent SELECT * FROM admission_auditevent",
+        "TRUNCATE admission_auditevent",
+    ],
+    ids=["update", "delete", "replace", "truncate"],
+)
+def test_the_database_does_not_change_the_record(event: AuditEvent, statement: str) -> None:
+    known = "TRUNCATE" if connection.vendor == "sqlite" else "OR REPLACE"
+    if known in statement:
+        pytest.skip(f"{connection.vendor} has no such statement")
+    with (
+        pytest.raises(DatabaseError, match="append-only"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement)
+
+
+def test_secrets_stay_out_of_the_record(ask: Callable[..., Any]) -> None:
+    made = new_pod("p", container())
+    made["spec"]["containers"][0]["env"] = [{"name": "A", "value": "hunter2"}]
+    made["spec"]["containers"][0]["args"] = ["--password=hunter2"]
+    made["spec"]["volumes"] = [{"name": "v", "secret": {"secretName": "hunter2"}}]
+    made["metadata"]["managedFields"] = [{"manager": "hunter2"}]
+    made["metadata"]["annotations"] = {
+        "kubectl.kubernetes.io/last-applied-configuration": '{"env":"hunter2"}',
+        "long": "hunter2" * 200,
+    }
+    ask(review(made, options={"x": "hunter2"}))
+    row = AuditEvent.objects.values().get()
+    assert "hunter2" not in json.dumps(row, default=str)
+
+
+def test_data_of_other_kinds_stays_out(ask: Callable[..., Any]) -> None:
+    obj = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "aHVudGVyMg=="}}
+    kind = {"group": "", "version": "v1", "kind": "Secret"}
+    ask(review(obj, kind=kind, resource={**kind, "resource": "secrets"}))
+    assert AuditEvent.objects.get().request["object"] == {
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+    }
+
+
+OBJECTS = {
+    "denied": new_pod("p", BIG),
+    "allowed": new_pod("p", container(requests={"cpu": "125m"}, limits={"cpu": "500m"})),
+    "many": new_pod("p", BIG, container("d", limits={"memory": "2Gi"})),
+    "priority": new_pod("p", container(), priorityClassName="high"),
+    "numbers": new_pod("p", container(requests={"cpu": 1}, limits={"cpu": 1})),
+    "long-annotation": {
+        **new_pod(),
+        "metadata": {"name": "p", "annotations": {"a": "x" * 300_000}, "uid": "u"},
+    },
+    "wrong-type": {"metadata": {"name": "p"}, "spec": {"containers": "none"}},
+}
+
+
+@pytest.mark.parametrize("phase", ["mutate", "validate"])
+@pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS)
+def test_what_is_on_record_is_judged_the_same_again(
+    ask: Callable[..., Any], apply: Callable[..., None], obj: dict[str, Any], phase: str
+) -> None:
+    apply(SEED_LIMITS, quota(hard={"requests.cpu": "1", "limits.memory": "1Gi"}))
+    policies = policy_set.load("demo", "ns")
+    ask(review(obj), phase=phase)
+    event = AuditEvent.objects.get()
+    again = chain.admit(
+        build_request(redaction.restore(event.request)), policies, phase=Phase(phase), now=None
+    )
+    assert (again.allowed, again.code) == (event.allowed, event.code)
+    assert [v.reason for v in again.violations] == [v["reason"] for v in event.violations]
+    assert again.message == redaction.unescape(event.message)
+
+
+JUDGED = '{"a":"␛\\u0000\\ud800","b":[1,1.50,1e3,-0,{"$c":null,"d":true}],"$number":"x","e":{}}'
+
+
+def test_storing_loses_nothing() -> None:
+    value = loads(JUDGED)
+    stored = json.loads(json.dumps(redaction.storable(value)))
+    assert "\x00" not in json.dumps(stored, ensure_ascii=False)
+    assert "\\u0000" not in json.dumps(stored)
+    assert redaction.restore(stored) == value
+    assert isinstance(redaction.restore(stored)["b"][1], RawNumber)
+
+
+def test_depth_and_length_are_bounded() -> None:
+    deep: Any = "x"
+    for _ in range(200):
+        deep = [deep]
+    assert len(json.dumps(redaction.storable(deep))) < 200
+    assert redaction.storable("x" * 100_000) == {"$bytes": 100_000}
+    assert redaction.restore({"$bytes": 3}) == "xxx"
+
+
+def test_pages_of_the_record_meet_without_gap(ask: Callable[..., Any]) -> None:
+    for _ in range(7):
+        ask(review())
+    ids = list(AuditEvent.objects.newest_first().values_list("id", flat=True))
+    first = AuditEvent.objects.page(size=3)
+    second = AuditEvent.objects.page(before=first.older, size=3)
+    last = AuditEvent.objects.page(before=second.older, size=3)
+    pages = (first, second, last)
+    assert [event.id for page in pages for event in page.events] == ids
+    assert (first.newer, last.older) == ("", "")
+    back = AuditEvent.objects.page(after=last.newer, size=3)
+    assert back.events == second.events
+    assert AuditEvent.objects.page(after=back.newer, size=3).newer == ""
+    assert AuditEvent.objects.page(after=ids[0], size=3).events == ()
+
+
+def test_the_admin_reads_only(admin_client: Client, event: AuditEvent) -> None:
+    address = "/admin/admission/auditevent/"
+    assert admin_client.get(address).status_code == 200
+    assert admin_client.get(f"{address}{event.pk}/change/").status_code == 200
+    assert admin_client.get(f"{address}add/").status_code == 403
+    assert admin_client.post(f"{address}{event.pk}/delete/", {"post": "yes"}).status_code == 403
