@@ -49,12 +49,37 @@ _GROUPS: Final = {
     "resource.k8s.io": ("ResourceClaim", "ResourceClaimTemplate"),
     "networking.k8s.io": ("Ingress", "NetworkPolicy"),
 }
+_CLUSTER_SCOPED: Final = frozenset(
+    {
+        "APIService",
+        "CertificateSigningRequest",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CSIDriver",
+        "CSINode",
+        "CustomResourceDefinition",
+        "DeviceClass",
+        "IngressClass",
+        "MutatingWebhookConfiguration",
+        "Node",
+        "PersistentVolume",
+        "PriorityClass",
+        "ResourceSlice",
+        "RuntimeClass",
+        "StorageClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+        "VolumeAttachment",
+        "VolumeAttributesClass",
+    }
+)
 _GROUP_OF: Final = {kind: group for group, kinds in _GROUPS.items() for kind in kinds}
 
 
 def is_policy(manifest: Mapping[str, Any]) -> bool:
     """Whether a manifest is one of the three kinds that decide."""
-    return manifest.get("kind") in _DECODERS
+    return manifest.get("kind") in tuple(_DECODERS)
 
 
 def build_policy_set(
@@ -95,6 +120,14 @@ def _decode(manifest: object, path: str) -> Policy | None:
         raise DecodeError(f"{path}.{error.field}", error.detail) from None
 
 
+def only_namespace(manifests: Iterable[Any]) -> str:
+    """Name the namespace that all policies share; ``default`` if they do not."""
+    metadata = [m.get("metadata") for m in manifests if isinstance(m, dict) and is_policy(m)]
+    found = {m.get("namespace") for m in metadata if isinstance(m, dict)}
+    name = found.pop() if len(found) == 1 else None
+    return name if name and isinstance(name, str) else "default"
+
+
 def check_policies(manifests: Sequence[Any]) -> None:
     """Refuse policies that Kubernetes would not store; raises ``DecodeError`` with all findings."""
     for index, manifest in enumerate(manifests):
@@ -125,22 +158,26 @@ def request_for(
     return complete_request({"object": obj, "operation": operation.value, "namespace": namespace})
 
 
-def complete_request(raw: Mapping[str, Any]) -> AdmissionRequest:
+def complete_request(
+    raw: Mapping[str, Any], *, default_namespace: str = "default"
+) -> AdmissionRequest:
     """Read a request whose kind, resource, namespace and operation the object may have to tell.
 
-    Raises ``DecodeError``.
+    Kinds known to live outside namespaces get none. Raises ``DecodeError``.
     """
     known = raw.get("object")
     obj: Mapping[str, Any] = known if isinstance(known, dict) else {}
     found = obj.get("metadata")
     metadata: Mapping[str, Any] = found if isinstance(found, dict) else {}
     kind = raw.get("kind") or _kind_of(obj)
+    if isinstance(kind, dict) and kind.get("kind") in tuple(_CLUSTER_SCOPED):
+        default_namespace = ""
     filled = {
         **raw,
         "kind": kind,
         "resource": raw.get("resource") or _resource_of(kind),
         "operation": raw.get("operation") or Operation.CREATE.value,
-        "namespace": raw.get("namespace") or metadata.get("namespace") or "default",
+        "namespace": raw.get("namespace") or metadata.get("namespace") or default_namespace,
         "name": raw.get("name") or metadata.get("name"),
     }
     return build_request(filled)

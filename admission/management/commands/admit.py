@@ -62,7 +62,7 @@ class Command(BaseCommand):
         add("object", nargs="?", help="the manifest to judge, - for standard input")
         add("-f", "--file", action="append", default=[], metavar="PATH", help="policies")
         add("--cluster", help="take policies and limitedResources of this cluster")
-        add("-n", "--namespace", default="", help="where the object goes, unless it says so")
+        add("-n", "--namespace", default="", help="where the object goes (default: as it says)")
         add("--old", help="the stored object: judge an update instead of a create")
         add(
             "--operation", choices=[o.value for o in Operation], help="CREATE, or UPDATE with --old"
@@ -158,29 +158,35 @@ def _find_limited(document: Any) -> object:
 def _judge(options: dict[str, Any], limited: object) -> Decision:
     if not options["object"]:
         raise CommandError("give an object to judge, or --cases", returncode=UNUSABLE)
-    request = _request(options)
-    policies = _policies(options, request, limited)
+    manifests = _read_policies(options["file"])
+    offline.check_policies(manifests)
+    request = _request(options, offline.only_namespace(manifests))
+    policies = _policies(options, request, manifests, limited)
     return admit(request, policies, phase=Phase(options["phase"]))
 
 
-def _request(options: dict[str, Any]) -> AdmissionRequest:
+def _request(options: dict[str, Any], default_namespace: str) -> AdmissionRequest:
     documents = _read(options["object"])
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise DecodeError("object", f"{options['object']}: give exactly one object to judge")
-    old = _read(options["old"])[0] if options["old"] else None
-    operation = options["operation"] or ("UPDATE" if old else "CREATE")
-    raw = {"object": documents[0], "oldObject": old, "operation": operation}
-    return offline.complete_request({**raw, "namespace": options["namespace"]})
+    old = next(iter(_read(options["old"])), None) if options["old"] else None
+    raw = {
+        "object": documents[0],
+        "oldObject": old,
+        "operation": options["operation"] or ("UPDATE" if old else "CREATE"),
+        "namespace": options["namespace"],
+    }
+    return offline.complete_request(raw, default_namespace=default_namespace)
 
 
-def _policies(options: dict[str, Any], request: AdmissionRequest, limited: object) -> PolicySet:
-    if options["cluster"]:
-        if not policy_set.has_cluster(options["cluster"]):
-            raise LookupError(f"there is no cluster {options['cluster']} here")
-        return policy_set.load(options["cluster"], request.namespace)
-    manifests = _read_policies(options["file"])
-    offline.check_policies(manifests)
-    return offline.build_policy_set(manifests, limited, namespace=request.namespace)
+def _policies(
+    options: dict[str, Any], request: AdmissionRequest, manifests: list[Any], limited: object
+) -> PolicySet:
+    if not options["cluster"]:
+        return offline.build_policy_set(manifests, limited, namespace=request.namespace)
+    if not policy_set.has_cluster(options["cluster"]):
+        raise LookupError(f"there is no cluster {options['cluster']} here")
+    return policy_set.load(options["cluster"], request.namespace)
 
 
 def _render(decision: Decision, output: str) -> str:

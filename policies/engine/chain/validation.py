@@ -90,7 +90,7 @@ def _check_metadata(request: AdmissionRequest, policy_set: PolicySet) -> Finding
     strict = tuple(policy for policy in policy_set.metadata_policies if policy.strict)
     why = metadata_policy.reason_not_applicable(request)
     if why or not strict or request.object is None:
-        return skipped("MetadataPolicy", why or "no MetadataPolicy is strict: none is asked twice")
+        return skipped("MetadataPolicyRecheck", why or "no MetadataPolicy is strict")
     result = metadata_policy.recheck(request, strict, request.object)
     return Findings(
         violations=result.violations,
