@@ -56,7 +56,16 @@ def test_engine_knows_no_float(path: Path) -> None:
 @pytest.mark.parametrize("path", ENGINE, ids=name_of)
 def test_engine_imports_only_itself_and_plain_parts_of_the_library(path: Path) -> None:
     allowed = {"policies", "__future__", "typing", "dataclasses", "collections", "enum", "re"}
-    allowed |= {"functools", "itertools", "json", "math", "operator", "fractions", "bisect"}
+    allowed |= {
+        "functools",
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "fractions",
+        "bisect",
+        "datetime",
+    }
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported = {
         (alias.name if isinstance(node, ast.Import) else node.module or "").split(".")[0]
@@ -65,3 +74,10 @@ def test_engine_imports_only_itself_and_plain_parts_of_the_library(path: Path) -
         for alias in node.names
     }
     assert imported <= allowed
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=name_of)
+def test_engine_reads_no_clock(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    asked = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+    assert {"now", "utcnow", "today"} & set(asked) == set()
