@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
@@ -9,6 +10,7 @@ import jsonpatch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from policies.engine.errors import DecodeError
 from policies.engine.limit_range import (
     check,
     decode_limit_range,
@@ -17,8 +19,15 @@ from policies.engine.limit_range import (
     encode_limit_range,
     validate_limit_range,
 )
-from policies.engine.pod import default_pod, validate_resources
-from tests.builders import limit_range, pod, request
+from policies.engine.pod import (
+    default_claim,
+    default_pod,
+    qos_class,
+    quota_totals,
+    validate_resources,
+)
+from policies.engine.wire import RawNumber
+from tests.builders import claim, container, limit_range, pod, request
 
 AMOUNTS = st.sampled_from(
     ["0", "1m", "100m", "250m", "0.5", "1", "1500m", "2", "100u", "1e3", "64Mi", "1Gi", "1.5Gi"]
@@ -53,6 +62,74 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
 
 def as_json(operations: list[Any]) -> list[dict[str, Any]]:
     return [operation.to_json() for operation in operations]
+
+
+ATOMS = st.sampled_from([None, True, "", "x", "1", RawNumber("1"), RawNumber("-1e999")])
+JUNK = st.recursive(
+    ATOMS,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["cpu", "name", "limits", "resources"]), inner, max_size=2
+        )
+    ),
+    max_leaves=4,
+)
+
+
+@st.composite
+def spoilt(draw: st.DrawFn, whole: Any) -> Any:
+    """The object with junk somewhere in it."""
+    if not isinstance(whole, dict | list) or not whole or draw(st.booleans()):
+        return draw(JUNK)
+    keys = list(whole) if isinstance(whole, dict) else range(len(whole))
+    key = draw(st.sampled_from(keys))
+    changed = whole.copy()
+    changed[key] = draw(spoilt(whole[key]))
+    return changed
+
+
+RUNNING = {
+    "containerStatuses": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}],
+    "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
+}
+FULL = pod(container("c", limits={"cpu": "1"}), annotations={"a": "b"}) | {"status": RUNNING}
+FULL["spec"] |= {"resources": {"limits": {"cpu": "2"}}, "overhead": {"cpu": "1m"}}
+FULL["spec"]["initContainers"] = [container("i", requests={"memory": "1Gi"})]
+RANGE = {"type": "Pod", "max": {"cpu": "1"}}, {"type": "Container", "default": {"cpu": "1"}}
+
+
+@given(spoilt(FULL))
+def test_a_spoilt_pod_is_read_or_refused(manifest: Any) -> None:
+    assume(isinstance(manifest, dict))
+    ranges = [decode_limit_range(limit_range(*RANGE))]
+    for use in (
+        default_pod,
+        lambda m: default_pod_resources(m, ranges),
+        lambda m: check(request(m), ranges),
+        quota_totals,
+        qos_class,
+        validate_resources,
+    ):
+        with contextlib.suppress(DecodeError):
+            use(manifest)
+
+
+@given(spoilt(limit_range(*RANGE)))
+def test_a_spoilt_range_is_read_or_refused(manifest: Any) -> None:
+    assume(isinstance(manifest, dict))
+    with contextlib.suppress(DecodeError):
+        validate_limit_range(decode_limit_range(manifest))
+
+
+@given(spoilt(claim() | {"status": {"capacity": {"storage": "1Gi"}}}))
+def test_a_spoilt_claim_is_read_or_refused(manifest: Any) -> None:
+    assume(isinstance(manifest, dict))
+    asked = request(manifest, resource="persistentvolumeclaims")
+    ranges = [decode_limit_range(limit_range({"type": "PersistentVolumeClaim"}))]
+    for use in (default_claim, lambda _: check(asked, ranges)):
+        with contextlib.suppress(DecodeError):
+            use(manifest)
 
 
 @given(pods())
