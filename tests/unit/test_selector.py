@@ -45,7 +45,7 @@ def test_string_form_refuses_a_bad_key() -> None:
 @pytest.mark.parametrize(
     ("operator", "values", "text"),
     [
-        ("in", [], "values: Invalid value: []: for 'in', 'notin' operators, values set can't"),
+        ("in", [], "values: Invalid value: null: for 'in', 'notin' operators, values set can't"),
         ("!", ["a"], "values set must be empty for exists and does not exist"),
         ("gt", [], "for 'Gt', 'Lt' operators, exactly one value is required"),
         ("=", ["a", "b"], "exact-match compatibility requires one single value"),
