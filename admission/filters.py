@@ -33,9 +33,8 @@ class AuditEventFilter(django_filters.FilterSet):
     policy = django_filters.CharFilter(label="Policy", method="with_policy")
     dry_run = django_filters.TypedChoiceFilter(
         label="Dry run",
-        choices=DRY_RUN_CHOICES,
+        choices=[("", "Any"), *DRY_RUN_CHOICES],
         coerce=lambda text: text == "true",
-        empty_label="Any",
     )
     request_uid = django_filters.CharFilter(label="Request UID")
     since = django_filters.DateTimeFilter(
