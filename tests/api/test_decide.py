@@ -122,6 +122,7 @@ def test_an_update_charges_the_difference(
 ) -> None:
     apply(quota(hard={"requests.cpu": "2"}))
     old = new_pod("p", container(requests={"cpu": "1"}))
+    old["metadata"]["resourceVersion"] = "1"
     new = {**old, "spec": {"containers": [container(requests={"cpu": "1500m"})]}}
     ask(review(old))
     change = review(new, operation="UPDATE", oldObject=old, subResource="resize")
