@@ -48,7 +48,14 @@ def post(client: Client, address: str, **headers: str) -> Any:
     ],
 )
 def test_the_matrix(  # noqa: PLR0913 - a matrix has sides
-    client: Client, secret: str, other_secret: str, phase: str, named: str, given: str, status: int
+    *,
+    client: Client,
+    secret: str,
+    other_secret: str,
+    phase: str,
+    named: str,
+    given: str,
+    status: int,
 ) -> None:
     token = {"own": secret, "other": other_secret}.get(given, given)
     headers = {"Authorization": f"Bearer {token}"} if token else {}

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.django_db
     ids=["database", "defect"],
 )
 def test_without_a_record_there_is_no_answer_and_no_charge(  # noqa: PLR0913 - fixtures
+    *,
     ask: Callable[..., Any],
     apply: Callable[..., None],
     used: Callable[[], str],

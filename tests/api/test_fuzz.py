@@ -147,9 +147,9 @@ def _mutated_types(body: Any, dice: random.Random) -> bytes:
     for _ in range(dice.choice((1, 1, 1, 2, 4))):
         holder, key = dice.choice(_places(body) or [({}, "")])
         choice = dice.random()
-        if choice < 0.7:  # noqa: PLR2004 - a share
+        if choice < 0.7:
             holder[key] = copy.deepcopy(dice.choice(ODD))
-        elif choice < 0.85 and isinstance(holder, dict):  # noqa: PLR2004 - a share
+        elif choice < 0.85 and isinstance(holder, dict):
             holder[dice.choice(["", "\x00", "cpu", "-x", "$number"])] = holder.pop(key)
         elif isinstance(holder, dict):
             holder.pop(key)
@@ -167,7 +167,7 @@ def _mutated_bytes(body: Any, dice: random.Random) -> bytes:
             data[place : place + 1] = bytes([dice.randrange(256)])
         elif choice == 1:
             del data[place : place + dice.choice((1, 5, 100))]
-        elif choice == 2:  # noqa: PLR2004 - one of four
+        elif choice == 2:
             data[place:place] = dice.choice((b"\x00", b"\xff", b'"', b"{", b"[" * 3000, b"e9"))
         else:
             data[place:place] = data[place : place + dice.choice((3, 30))]
