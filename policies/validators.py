@@ -11,9 +11,12 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
 from policies.engine.errors import DecodeError, ErrorType, FieldError, FieldPath
 from policies.engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
+from policies.engine.resource_quota import decode_limited_resources, validate_limited_resources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from policies.engine.policy import LimitedResource
 
 DNS_LABEL: Final = r"\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
@@ -140,3 +143,23 @@ def priority_class_errors(
             FieldError(ErrorType.NOT_SUPPORTED, "preemptionPolicy", preemption_policy, detail)
         )
     return errors
+
+
+def read_limited_resources(entries: Sequence[Any]) -> tuple[LimitedResource, ...]:
+    """Read and check a list of ``limitedResources`` entries; raises ``ValidationError``."""
+    try:
+        decoded = decode_limited_resources(entries)
+        errors = list(validate_limited_resources(decoded))
+    except DecodeError as error:
+        errors = [decode_error_as_field_error(error)]
+    if errors:
+        raise as_validation_error(
+            PlacedError(
+                error.message,
+                code=error.type.cause,
+                path=error.field,
+                place=("limited_resources", None, ""),
+            )
+            for error in errors
+        )
+    return decoded

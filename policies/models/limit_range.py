@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 from django.db.models import Q
 
+from policies.engine.errors import ErrorType, FieldError
 from policies.engine.limit_range import decode_limit_range, validate_limit_range
 from policies.fields import QuantityField, QuantityValue
 from policies.models.recorded import PolicyObject
@@ -19,7 +20,6 @@ from policies.models.recorded import PolicyObject
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.engine.errors import FieldError
     from policies.models.recorded import Place
 
 MAPS = {
@@ -66,7 +66,16 @@ class LimitRange(PolicyObject):
 
     def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
         """What the engine says."""
-        return validate_limit_range(decode_limit_range(manifest))
+        errors = list(validate_limit_range(decode_limit_range(manifest)))
+        types: dict[int, set[str]] = {}
+        for row in self.rows_of("rows"):
+            types.setdefault(row.position, set()).add(row.type)
+        for item, position in enumerate(sorted(types)):
+            if len(types[position]) > 1:
+                detail = "the rows of one item must have one type"
+                place = f"spec.limits[{item}].type"
+                errors.append(FieldError(ErrorType.INVALID, place, sorted(types[position]), detail))
+        return errors
 
     def locate(self, error: FieldError) -> Place:
         """Where the error belongs: ``spec.limits[i].max[cpu]`` is row (i, cpu), field ``max``."""

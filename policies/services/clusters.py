@@ -9,11 +9,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from policies.engine.errors import DecodeError, ErrorType, FieldError
-from policies.engine.resource_quota import (
-    decode_limited_resources,
-    validate_limited_resources,
-)
 from policies.models import (
     Charge,
     Cluster,
@@ -38,7 +33,7 @@ from policies.services.writing import (
     record,
     stored_version,
 )
-from policies.validators import PlacedError, as_validation_error
+from policies.validators import read_limited_resources
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -191,14 +186,6 @@ def _configuration(rows: Any) -> dict[str, Any]:
 
 
 def _read_entries(cluster: Cluster, entries: Sequence[Any]) -> list[LimitedResource]:
-    try:
-        decoded = decode_limited_resources(entries)
-        errors = list(validate_limited_resources(decoded))
-    except DecodeError as error:
-        decoded = ()
-        errors = [FieldError(ErrorType.INVALID, error.field, None, error.detail)]
-    if errors:
-        raise as_validation_error(_placed(error) for error in errors)
     return [
         LimitedResource(
             cluster=cluster,
@@ -208,17 +195,8 @@ def _read_entries(cluster: Cluster, entries: Sequence[Any]) -> list[LimitedResou
             match_contains=list(entry.match_contains),
             match_scopes=[dict(scope) for scope in entries[position].get("matchScopes") or []],
         )
-        for position, entry in enumerate(decoded)
+        for position, entry in enumerate(read_limited_resources(entries))
     ]
-
-
-def _placed(error: FieldError) -> PlacedError:
-    return PlacedError(
-        error.message,
-        code=error.type.cause,
-        path=error.field,
-        place=("limited_resources", None, ""),
-    )
 
 
 def issue_webhook_credential(

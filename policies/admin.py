@@ -1,0 +1,317 @@
+"""The back office over policies: every write goes through ``services``, history is only read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+
+from policies import forms, services, usage
+from policies.models import (
+    Charge,
+    Cluster,
+    LimitRange,
+    LimitRangeRow,
+    MetadataPolicy,
+    MetadataPolicyRule,
+    Namespace,
+    PolicyRevision,
+    PriorityClass,
+    ResourceQuota,
+    ResourceQuotaRow,
+    ScopeSelectorRow,
+    WebhookCredential,
+)
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
+    _ModelAdmin = admin.ModelAdmin[Any]
+    _Inline = admin.TabularInline[Any, Any]
+else:
+    _ModelAdmin = admin.ModelAdmin
+    _Inline = admin.TabularInline
+
+
+class _Rows(_Inline):
+    formset = forms.RowFormSet
+    extra = 1
+
+
+class LimitRangeRows(_Rows):
+    """Rows of a limit range."""
+
+    model = LimitRangeRow
+
+
+class MetadataPolicyRules(_Rows):
+    """Rules of a metadata policy."""
+
+    model = MetadataPolicyRule
+
+
+class ResourceQuotaRows(_Rows):
+    """Rows of a quota; what is used is the ledger's."""
+
+    model = ResourceQuotaRow
+    readonly_fields = ["used"]
+
+
+class ScopeSelectorRows(_Rows):
+    """Scope selector of a quota."""
+
+    model = ScopeSelectorRow
+
+
+class _Recorded(_ModelAdmin):
+    """Saves and deletes through ``services``; names never change once saved."""
+
+    fixed: ClassVar[list[str]] = ["name"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        """What history goes by is fixed."""
+        return [*super().get_readonly_fields(request, obj), *(self.fixed if obj else [])]
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, _change: Any) -> None:
+        """Write through a service, and show its hints."""
+        saved = self.write(request, obj, form)
+        for lint in saved.lints:
+            messages.warning(request, f"{lint.policy.name}: {lint.message} ({lint.code})")
+
+    def write(self, request: HttpRequest, obj: Any, form: Any) -> services.Saved:
+        """Have it written."""
+        raise NotImplementedError
+
+    def remove(self, request: HttpRequest, obj: Any) -> None:
+        """Have it deleted."""
+        raise NotImplementedError
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: Any) -> None:
+        """Rows were saved together with their object."""
+
+    def construct_change_message(
+        self, _request: HttpRequest, _form: Any, _formsets: Any, add: Any = None
+    ) -> Any:
+        """The revision says what changed."""
+        return [{"added": {}}] if add else [{"changed": {}}]
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Delete through a service."""
+        self.remove(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Delete each through a service."""
+        for obj in queryset:
+            self.remove(request, obj)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Protected relations are the services' business: they delete those first."""
+        found, counts, missing, _protected = super().get_deleted_objects(objs, request)
+        return found, counts, missing, []
+
+
+class _PolicyAdmin(_Recorded):
+    form = forms.PolicyForm
+    fixed: ClassVar[list[str]] = ["namespace", "name"]
+    list_display = ["name", "namespace", "enforcement", "revision", "updated"]
+    list_filter = ["enforcement", "namespace__cluster"]
+    search_fields = ["name", "namespace__name"]
+
+    def write(self, request: HttpRequest, obj: Any, form: Any) -> services.Saved:
+        """Save the policy with the rows that its form drafted."""
+        return services.save_policy(
+            policy=obj,
+            user=request.user.get_username(),
+            reason=form.cleaned_data["reason"],
+            expected_revision=form.cleaned_data["expected_revision"],
+        )
+
+    def remove(self, request: HttpRequest, obj: Any) -> None:
+        """Delete the policy."""
+        services.delete_policy(policy=obj, user=request.user.get_username())
+
+
+@admin.register(LimitRange)
+class LimitRangeAdmin(_PolicyAdmin):
+    """Limit ranges."""
+
+    inlines = [LimitRangeRows]
+
+
+@admin.register(MetadataPolicy)
+class MetadataPolicyAdmin(_PolicyAdmin):
+    """Metadata policies."""
+
+    inlines = [MetadataPolicyRules]
+
+
+@admin.register(ResourceQuota)
+class ResourceQuotaAdmin(_PolicyAdmin):
+    """Quotas."""
+
+    inlines = [ResourceQuotaRows, ScopeSelectorRows]
+
+
+@admin.register(Cluster)
+class ClusterAdmin(_Recorded):
+    """Clusters with their limitedResources."""
+
+    form = forms.ClusterForm
+    list_display = ["name", "description", "policy_revision", "updated"]
+    search_fields = ["name"]
+
+    def write(self, request: HttpRequest, obj: Any, form: Any) -> services.Saved:
+        """Save the cluster, then what needs a covering quota."""
+        user = request.user.get_username()
+        saved = services.save_cluster(cluster=obj, user=user)
+        services.set_limited_resources(
+            cluster=obj, entries=form.cleaned_data["limited_resources"], user=user
+        )
+        return saved
+
+    def remove(self, request: HttpRequest, obj: Any) -> None:
+        """Delete the cluster and all it has."""
+        services.delete_cluster(cluster=obj, user=request.user.get_username())
+
+
+@admin.register(Namespace)
+class NamespaceAdmin(_Recorded):
+    """Namespaces."""
+
+    fixed: ClassVar[list[str]] = ["cluster", "name"]
+    list_display = ["name", "cluster", "phase", "updated"]
+    list_filter = ["cluster", "phase"]
+    search_fields = ["name"]
+
+    def write(self, request: HttpRequest, obj: Any, _form: Any) -> services.Saved:
+        """Save the namespace."""
+        return services.save_namespace(namespace=obj, user=request.user.get_username())
+
+    def remove(self, request: HttpRequest, obj: Any) -> None:
+        """Delete the namespace and its policies."""
+        services.delete_namespace(namespace=obj, user=request.user.get_username())
+
+
+@admin.register(PriorityClass)
+class PriorityClassAdmin(_Recorded):
+    """Priority classes."""
+
+    fixed: ClassVar[list[str]] = ["cluster", "name"]
+    list_display = ["name", "cluster", "value", "global_default", "updated"]
+    list_filter = ["cluster"]
+    search_fields = ["name"]
+
+    def write(self, request: HttpRequest, obj: Any, _form: Any) -> services.Saved:
+        """Save the class."""
+        user = request.user.get_username()
+        return services.save_priority_class(priority_class=obj, user=user)
+
+    def remove(self, request: HttpRequest, obj: Any) -> None:
+        """Delete the class."""
+        services.delete_priority_class(priority_class=obj, user=request.user.get_username())
+
+
+class _ReadOnly(_ModelAdmin):
+    """To look at, never to change."""
+
+    def has_add_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
+        """Only the product writes here."""
+        return False
+
+    def has_change_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
+        """Nothing here is changed by hand."""
+        return False
+
+    def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
+        """Nothing here is deleted by hand."""
+        return False
+
+
+class _MayAct:
+    """Actions are for those who may change the policies that they touch."""
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Whether this user may run the page's actions."""
+        user = request.user
+        return user.has_perm("policies.change_resourcequota")
+
+
+@admin.register(PolicyRevision)
+class PolicyRevisionAdmin(_MayAct, _ReadOnly):
+    """History, and the way back."""
+
+    list_display = ["created", "cluster", "namespace", "kind", "name", "number", "action"]
+    list_filter = ["kind", "action", "cluster"]
+    search_fields = ["name", "namespace", "user"]
+    actions = ["restore"]
+
+    @admin.action(description="Restore the selected revisions", permissions=["act"])
+    def restore(self, request: HttpRequest, queryset: QuerySet[PolicyRevision]) -> None:
+        """Bring each back, oldest first."""
+        for revision in queryset.order_by("id"):
+            try:
+                services.restore_revision(revision=revision, user=request.user.get_username())
+            except ValidationError as error:
+                messages.error(request, f"{revision}: {'; '.join(error.messages)}")
+            else:
+                messages.success(request, f"{revision} was restored.")
+
+
+@admin.register(Charge)
+class ChargeAdmin(_MayAct, _ReadOnly):
+    """The quota ledger."""
+
+    list_display = ["resource", "object_name", "namespace", "quota", "amounts", "state"]
+    list_filter = ["state", "cluster"]
+    search_fields = ["object_name", "=object_uid", "namespace"]
+    list_select_related = ["quota", "cluster"]
+    actions = ["release"]
+
+    @admin.action(description="Release: the object is gone", permissions=["act"])
+    def release(self, request: HttpRequest, queryset: QuerySet[Charge]) -> None:
+        """Give back what the selected objects used, in all their quotas."""
+        objects = {(row.cluster.name, row.resource, row.object_uid) for row in queryset}
+        count = sum(
+            usage.release(cluster, resource=resource, uid=uid)
+            for cluster, resource, uid in sorted(objects)
+        )
+        messages.success(request, f"{count} charges were released.")
+
+
+@admin.register(WebhookCredential)
+class WebhookCredentialAdmin(_MayAct, _ModelAdmin):
+    """Credentials: issued here, shown once, revoked by action."""
+
+    form = forms.CredentialForm
+    list_display = ["label", "cluster", "created", "expires", "revoked"]
+    list_filter = ["cluster"]
+    actions = ["revoke"]
+
+    def has_change_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
+        """A credential is issued and revoked, never changed."""
+        return False
+
+    def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
+        """Revoked ones stay, to tell when they ended."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Any, _form: Any, _change: Any) -> None:
+        """Issue it and show the secret."""
+        issued, secret = services.issue_webhook_credential(
+            user=request.user.get_username(),
+            cluster=obj.cluster,
+            label=obj.label,
+            expires=obj.expires,
+        )
+        obj.pk = issued.pk
+        messages.warning(request, f"The secret, shown only now: {secret}")
+
+    @admin.action(description="Revoke the selected credentials", permissions=["act"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[WebhookCredential]) -> None:
+        """Make them useless from now on."""
+        for credential in queryset:
+            services.revoke_webhook_credential(
+                credential=credential, user=request.user.get_username()
+            )
