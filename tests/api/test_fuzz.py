@@ -1,6 +1,6 @@
 """Mutated reviews, bytes and types: no 5xx, none hangs, each readable uid echoed.
 
-``GATEHOUSE_FUZZ`` sets how many; a failing seed is in the message and fails alone again.
+``FUZZ_REVIEWS`` sets how many; a failing seed is in the message and fails alone again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db
-COUNT = int(os.environ.get("GATEHOUSE_FUZZ", "3000"))
+COUNT = int(os.environ.get("FUZZ_REVIEWS", "3000"))
 STRETCHES = 8
 SLOWEST = 5.0  # seconds
 ODD: list[Any] = [
