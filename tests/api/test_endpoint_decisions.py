@@ -43,11 +43,13 @@ def reader(client: Client, django_user_model: type[User]) -> Client:
     return client
 
 
-@pytest.mark.parametrize(
-    "address", [LIST, f"{LIST}0123456789abcdef/", "/api/schema/", "/api/docs/"]
-)
+@pytest.mark.parametrize("address", [LIST, f"{LIST}0123456789abcdef/", "/api/schema/"])
 def test_strangers_read_nothing(client: Client, address: str) -> None:
     assert client.get(address).status_code == 401
+
+
+def test_strangers_are_sent_to_sign_in_before_the_swagger_page(client: Client) -> None:
+    assert client.get("/api/docs/")["Location"] == "/accounts/login/?next=/api/docs/"
 
 
 def test_the_list_is_newest_first_and_short(reader: Client, record: list[str]) -> None:
