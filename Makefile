@@ -1,0 +1,46 @@
+# make help shows what there is. PYTHON=python3.12 picks another Python, PORT=9000 another port.
+PYTHON ?= python3
+PORT ?=
+PY := .venv/bin/python
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev run test test-postgres check format oracle clean python
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+python:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "gatehouse: there is no $(PYTHON); install Python 3.11 or later, or run: make PYTHON=/path/to/python $(MAKECMDGOALS)" >&2; exit 1; }
+
+setup: python ## make .venv with what the product needs
+	@$(PYTHON) -m portal.install main
+
+setup-dev: python ## make .venv with what the tests need, too
+	@$(PYTHON) -m portal.install dev
+
+run: setup ## start the portal with demo policies on 127.0.0.1:8000
+	@$(PY) -m portal.run $(if $(PORT),--port $(PORT))
+
+test: setup-dev ## run everything that needs no extra server
+	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench" --cov --cov-report=term:skip-covered
+
+test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
+	@$(PY) -m pytest -n 0 -m "servers" tests/servers
+	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench" tests/admission tests/api tests/models tests/policies_api tests/portal
+
+check: setup-dev ## run the linters, the walls and the type checker
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	.venv/bin/lint-imports
+	$(PY) -m mypy
+	.venv/bin/deptry .
+	.venv/bin/djade --check $$(git ls-files 'templates/*.html')
+	GATEHOUSE_SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(60))') $(PY) manage.py check --deploy --fail-level WARNING
+	$(PY) manage.py makemigrations --check --dry-run
+	$(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
+
+format: setup-dev ## format the code
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+clean: ## remove .venv; data under var/ is kept
+	rm -rf .venv
