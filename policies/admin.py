@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
+from django.shortcuts import redirect
 
 from policies import forms, services, usage
 from policies.models import (
@@ -127,6 +128,14 @@ class _PolicyAdmin(_Recorded):
             reason=form.cleaned_data["reason"],
             expected_revision=form.cleaned_data["expected_revision"],
         )
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Send whoever came second back to what is stored now."""
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except services.StaleRevisionError as error:
+            messages.error(request, str(error))
+            return redirect(request.path)
 
     def remove(self, request: HttpRequest, obj: Any) -> None:
         """Delete the policy."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 from django.db import models
 
 from policies.engine.quantity import Quantity, QuantityError
@@ -40,15 +41,14 @@ class QuantityValue:
 
 def parse_quantity(value: object) -> QuantityValue:
     """Read what a form, a manifest or a program gives; raises ``ValidationError``."""
-    if isinstance(value, QuantityValue):
-        return value
-    text = str(value)
+    known = value if isinstance(value, QuantityValue) else QuantityValue(str(value))
     try:
-        if text:
-            Quantity.parse_json(text)
+        is_infinite = known.quantity.is_infinite
     except QuantityError as error:
         raise ValidationError(error.detail, code="invalid_quantity") from error
-    return QuantityValue(text)
+    if is_infinite:
+        raise ValidationError("is beyond any real amount", code="invalid_quantity")
+    return known
 
 
 if TYPE_CHECKING:
@@ -81,6 +81,12 @@ class QuantityField(_Field):
     def run_validators(self, value: Any) -> None:
         """Validators look at the text."""
         super().run_validators(None if value is None else str(value))
+
+    def formfield(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask people for a digit, though Kubernetes reads ``.`` and ``Ki`` as zero."""
+        field: Any = super().formfield(*args, **kwargs)
+        field.validators.append(RegexValidator(r"[0-9]", "must contain a digit"))
+        return field
 
     def get_prep_value(self, value: Any) -> str | None:
         """Store the text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
 from knox.auth import TokenAuthentication
@@ -103,7 +104,8 @@ class _RecordedView(_PolicyView):
     def create(self, request: Request) -> Response:
         """Make a new object; one of the same name is refused."""
         data = self.sent(request)
-        saved = self.save(self.make(data), data, expected=0)
+        with transaction.atomic():
+            saved = self.save(self.make(data), data, expected=0)
         return self.show(saved.instance, status.HTTP_201_CREATED, lints=saved.lints)
 
     def update(self, request: Request, **_names: Any) -> Response:

@@ -88,6 +88,14 @@ class LimitRange(PolicyObject):
             column = "resource"
         return ("rows", self._row_index(position, resource), column)
 
+    def path_of(self, row: LimitRangeRow, row_set: str, _index: int, column: str, /) -> str:
+        """Where a cell stands in the manifest."""
+        names = {field: name for name, field in MAPS.items()}
+        item = sorted({row.position for row in self.rows_of(row_set)}).index(row.position)
+        if column not in names:
+            return f"spec.limits[{item}].{column}"
+        return f"spec.limits[{item}].{names[column]}[{row.resource}]"
+
     def _position(self, item: int) -> int:
         positions = sorted({row.position for row in self.rows_of("rows")})
         return positions[item] if item < len(positions) else item

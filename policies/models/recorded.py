@@ -213,25 +213,28 @@ class PolicyObject(Recorded):
             finding
             for row_set, rows in self._drafts.items()
             for index, row in enumerate(rows)
-            for finding in _row_findings(row, row_set, index)
+            for finding in self._row_findings(row, row_set, index)
         ]
         if findings:
             raise as_validation_error(findings)
 
+    def path_of(self, _row: Any, row_set: str, index: int, column: str, /) -> str:
+        """Where a cell stands in the manifest."""
+        return f"{row_set}[{index}].{column}"
 
-def _row_findings(row: models.Model, row_set: str, index: int) -> list[PlacedError]:
-    parents = [f.name for f in row._meta.fields if f.remote_field]  # noqa: SLF001 - Django's own API
-    try:
-        row.clean_fields(exclude=parents)
-    except ValidationError as error:
-        return [
-            PlacedError(
-                single.messages[0],
-                code=str(single.code),
-                path=f"{row_set}[{index}].{column}",
-                place=(row_set, index, column),
-            )
-            for column, singles in error.error_dict.items()
-            for single in singles
-        ]
-    return []
+    def _row_findings(self, row: models.Model, row_set: str, index: int) -> list[PlacedError]:
+        parents = [f.name for f in row._meta.fields if f.remote_field]  # noqa: SLF001 - Django's own API
+        try:
+            row.clean_fields(exclude=parents)
+        except ValidationError as error:
+            return [
+                PlacedError(
+                    single.messages[0],
+                    code=str(single.code),
+                    path=self.path_of(row, row_set, index, column),
+                    place=(row_set, index, column),
+                )
+                for column, singles in error.error_dict.items()
+                for single in singles
+            ]
+        return []

@@ -105,6 +105,12 @@ class ResourceQuota(PolicyObject):
             return ("", None, "scopes")
         return super().locate(error)
 
+    def path_of(self, row: Any, row_set: str, index: int, column: str, /) -> str:
+        """Where a cell stands in the manifest."""
+        if row_set == "rows":
+            return f"spec.hard[{row.resource}]"
+        return super().path_of(row, row_set, index, column)
+
 
 class ResourceQuotaRow(models.Model):
     """One resource of a quota: its limit, and how much of it is used.

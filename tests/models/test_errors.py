@@ -193,3 +193,39 @@ def test_quantity_field_speaks_text() -> None:
     assert (str(row.max), row.max.quantity.canonical()) == ("1.50", "1500m")
     assert (field.value_to_string(row), field.value_to_string(LimitRangeRow())) == ("1.50", "")
     assert field.clean(QuantityValue("2"), row) == QuantityValue("2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "path"),
+    [
+        pytest.param(
+            "LimitRange",
+            {"limits": [{"type": "Pod", "max": {"cpu": "1e99"}}]},
+            "spec.limits[0].max[cpu]",
+            id="range",
+        ),
+        pytest.param("ResourceQuota", {"hard": {"pods": "1e99"}}, "spec.hard[pods]", id="quota"),
+        pytest.param(
+            "LimitRange",
+            {"limits": [{"type": "a/" + "b" * 400}]},
+            "spec.limits[0].type",
+            id="long type",
+        ),
+    ],
+)
+def test_cells_are_named_by_their_path(kind: str, spec: dict[str, Any], path: str) -> None:
+    assert path in errors_by_path(errors_of(factories.manifest(kind, spec)))
+
+
+def test_a_cell_of_a_rule_is_named() -> None:
+    spec = {"scopeSelector": {"matchExpressions": [{"scopeName": "x" * 64, "operator": "In"}]}}
+    found = errors_by_path(errors_of(factories.manifest("ResourceQuota", spec)))
+    assert "scope_rows[0].scope_name" in found
+
+
+def test_people_are_asked_for_a_digit() -> None:
+    form_field = LimitRangeRow._meta.get_field("max").formfield()
+    assert form_field is not None
+    with pytest.raises(ValidationError):
+        form_field.clean("Ki")
+    assert form_field.clean("1Ki") == "1Ki"

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from rest_framework.test import APIClient
 
-from policies.models import LimitRange, PolicyRevision
+from policies.models import LimitRange, Namespace, PolicyRevision
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -63,6 +63,11 @@ def test_errors_come_by_path() -> None:
     body = limits({"type": "Pod", "max": {"cpu": "1"}, "min": {"cpu": "2"}})
     errors = send("post", "limitranges/", body, code=400)["errors"]
     assert list(errors) == ["spec.limits[0].min[cpu]"]
+
+
+def test_a_refused_policy_makes_no_namespace() -> None:
+    send("post", "limitranges/", limits({"type": "nope"}), code=400)
+    assert not Namespace.objects.exists()
 
 
 def test_unreadable_json_is_refused() -> None:
