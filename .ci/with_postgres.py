@@ -56,10 +56,9 @@ def postgres() -> Iterator[str]:
         control = [str(commands / "pg_ctl"), "-D", str(data), "-s", "-w"]
         options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=60"
         initdb = [str(commands / "initdb"), "-D", str(data), "-U", "gatehouse", "--auth=trust"]
-        run = {"check": True, "stdout": subprocess.DEVNULL}
-        subprocess.run(as_server_user(initdb), **run)  # type: ignore[call-overload]  # noqa: S603  our own words
+        subprocess.run(as_server_user(initdb), check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own words
         start = [*control, "-o", options, "-l", str(folder / "log"), "start"]
-        subprocess.run(as_server_user(start), **run)  # type: ignore[call-overload]  # noqa: S603  our own words
+        subprocess.run(as_server_user(start), check=True)  # noqa: S603  our own words
         try:
             yield f"postgres://gatehouse@127.0.0.1:{port}/postgres"
         finally:
