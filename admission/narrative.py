@@ -21,6 +21,15 @@ def sentence(event: AuditEvent) -> str:
     return f"{told} (a dry run: nothing was charged)." if event.dry_run else f"{told}."
 
 
+def summary(event: AuditEvent) -> str:
+    """The outcome in a few words, for a line of the list."""
+    if not event.allowed:
+        return _why(event)
+    if event.patch:
+        return f"{_counted(len(event.patch), 'change')} to the object"
+    return _counted(len(event.warnings), "warning") if event.warnings else ""
+
+
 def _who(event: AuditEvent) -> str:
     user = event.user or "Somebody"
     if not event.operation:

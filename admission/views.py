@@ -13,7 +13,7 @@ from django.views.generic import DetailView, TemplateView
 
 from admission.filters import AuditEventFilter
 from admission.models import AuditEvent, Verdict
-from admission.narrative import sentence
+from admission.narrative import sentence, summary
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase, QueryDict
@@ -45,7 +45,7 @@ class DecisionListView(RecordMixin, TemplateView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of events, the cursors around it, the filter form and the counts."""
         query = self.request.GET
-        search = AuditEventFilter(query, queryset=AuditEvent.objects.all())
+        search = AuditEventFilter(query, queryset=AuditEvent.objects.defer("request", "trace"))
         valid = search.is_valid()
         found = search.qs if valid else AuditEvent.objects.none()
         page = found.page(
@@ -54,7 +54,7 @@ class DecisionListView(RecordMixin, TemplateView):
         fields = list(search.form)
         return super().get_context_data(
             **kwargs,
-            page=page,
+            rows=[{"event": event, "summary": summary(event)} for event in page.events],
             form=search.form,
             main_fields=[f for f in fields if f.name in MAIN_FILTERS],
             more_fields=[f for f in fields if f.name not in MAIN_FILTERS],

@@ -25,7 +25,11 @@ _schema = SpectacularAPIView.as_view(
     permission_classes=[IsAuthenticated],
 )
 # A page for people: a stranger is sent to sign in, not answered 401.
-_docs = login_required(SpectacularSwaggerSplitView.as_view(permission_classes=[AllowAny]))
+_docs = login_required(
+    SpectacularSwaggerSplitView.as_view(
+        permission_classes=[AllowAny], template_name="admission/api_docs.html"
+    )
+)
 
 urlpatterns = [
     path("admission/<str:cluster>/mutate", _mutate, name="mutate"),
