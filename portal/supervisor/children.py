@@ -1,0 +1,84 @@
+"""The processes of one portal: started together, watched, stopped together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PATIENCE: Final = 12.0  # seconds between asking a process to stop and making it
+_STEP: Final = 0.1
+
+
+def commands() -> Mapping[str, list[str]]:
+    """What is started: the commands of the container image, with this machine's addresses."""
+    var = Path(settings.GATEHOUSE_VAR)
+    celery = [sys.executable, "-m", "celery", "--app", "portal.celery", "--quiet"]
+    level = ["--loglevel", "warning"]
+    return {
+        "web": [
+            str(Path(sys.executable).with_name("granian")),
+            *("--interface", "wsgi", "--no-ws", "--log-level", "warning"),
+            *("--host", settings.GATEHOUSE_LISTEN_HOST),
+            *("--port", str(settings.GATEHOUSE_LISTEN_PORT)),
+            *("--workers", str(settings.GATEHOUSE_WEB_WORKERS)),
+            *("--blocking-threads", str(settings.GATEHOUSE_WEB_THREADS)),
+            "portal.wsgi:application",
+        ],
+        # One task at a time, in the process itself: the embedded form of a worker.
+        "worker": [*celery, "worker", *level, "--pool", "solo", "--without-mingle"],
+        "beat": [*celery, "beat", *level, "--schedule", str(var / "beat-schedule"), "--pidfile="],
+    }
+
+
+@dataclass(slots=True)
+class Children:
+    """The running processes by name."""
+
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, environment: Mapping[str, str]) -> None:
+        """Start all; each leads a process group, so that Ctrl-C reaches only the supervisor."""
+        for name, words in commands().items():
+            self.running[name] = subprocess.Popen(  # noqa: S603  our own words
+                words, env=dict(environment), cwd=settings.BASE_DIR, start_new_session=True
+            )
+
+    def ended(self) -> str:
+        """The first process that stopped by itself, in words; empty while all run."""
+        for name, process in self.running.items():
+            code = process.poll()
+            if code is not None:
+                return f"{name} stopped with exit code {code}"
+        return ""
+
+    def stop(self) -> None:
+        """Ask all to stop, wait, then make those that did not; none is left behind."""
+        self._signal(signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE
+        while self._alive() and time.monotonic() < deadline:
+            time.sleep(_STEP)
+        self._signal(signal.SIGKILL)
+        for process in self.running.values():
+            process.wait()
+
+    def _alive(self) -> bool:
+        return any(process.poll() is None for process in self.running.values())
+
+    def _signal(self, number: int) -> None:
+        """Signal whole groups: a group may outlive its leader."""
+        for process in self.running.values():
+            try:
+                os.killpg(process.pid, number)
+            except ProcessLookupError:
+                continue

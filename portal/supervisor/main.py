@@ -1,0 +1,189 @@
+"""The one process of ``make run``: prepares, starts, tells, waits for Ctrl-C, stops."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shlex
+import signal
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Final
+
+import django
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from portal.supervisor.children import Children
+
+READY_WITHIN: Final = 60.0  # seconds
+_STEP: Final = 0.1
+POD: Final = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "namespace": "demo", "uid": "4f7f5a3e-6d0c-4c0e-9a43-0d3f6a2b1c5d"},
+    "spec": {
+        "containers": [
+            {
+                "name": "web",
+                "image": "nginx",
+                "resources": {
+                    "requests": {"cpu": "100m", "memory": "300Mi"},
+                    "limits": {"cpu": "2", "memory": "500Mi"},
+                },
+            }
+        ]
+    },
+}
+
+
+class Interrupted(Exception):  # noqa: N818  not an error: somebody asked to stop
+    """Somebody pressed Ctrl-C or sent SIGTERM."""
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run until told to stop; returns the exit code."""
+    options = _read_words(words)
+    _choose_port(options.port)
+    django.setup()
+    # Whatever reads settings is imported once they are known to be good.
+    from portal.supervisor.preparation import StartError  # noqa: PLC0415
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        return _run()
+    except StartError as error:
+        sys.stderr.write(f"gatehouse: {error}\n")
+        return 1
+    except Interrupted:
+        _say("stopped")
+        return 0
+
+
+def _read_words(words: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m portal.run",
+        description="Start web, worker and beat with demo policies; Ctrl-C stops them all.",
+    )
+    parser.add_argument("--port", help="listen there (default: GATEHOUSE_LISTEN_PORT or 8000)")
+    return parser.parse_args(words)
+
+
+def _choose_port(port: str | None) -> None:
+    """Say the port and the address it makes where nothing else says them."""
+    from portal.env import SettingsError, gather  # noqa: PLC0415  plain Python, as early as this
+    from portal.places import ROOT  # noqa: PLC0415
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+    if port:
+        os.environ["GATEHOUSE_LISTEN_PORT"] = port
+    try:
+        values = gather(os.environ, ROOT / ".env")
+    except SettingsError as error:
+        raise SystemExit(str(error)) from None
+    if not values.get("GATEHOUSE_EXTERNAL_URL"):
+        chosen = values.get("GATEHOUSE_LISTEN_PORT") or "8000"
+        os.environ["GATEHOUSE_EXTERNAL_URL"] = f"http://127.0.0.1:{chosen}"
+
+
+def _run() -> int:
+    from portal.supervisor.children import Children  # noqa: PLC0415  needs settings
+    from portal.supervisor.preparation import (  # noqa: PLC0415  needs settings
+        check_port,
+        hold_folder,
+        prepare_data,
+    )
+
+    with contextlib.closing(hold_folder()):
+        check_port()
+        password, secret = prepare_data()
+        children = Children()
+        try:
+            children.start(os.environ)
+            _wait_until_ready(children)
+            _tell(password, secret)
+            return _watch(children)
+        finally:
+            # A second Ctrl-C must not leave half of them behind.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            children.stop()
+
+
+def _wait_until_ready(children: Children) -> None:
+    from portal.supervisor.preparation import StartError  # noqa: PLC0415  needs settings
+
+    deadline = time.monotonic() + READY_WITHIN
+    while not _is_ready():
+        ended = children.ended()
+        if ended:
+            raise StartError(f"{ended}; its last words stand above")
+        if time.monotonic() > deadline:
+            raise StartError(f"the portal was not ready within {READY_WITHIN:.0f} s")
+        time.sleep(_STEP)
+
+
+def _is_ready() -> bool:
+    host, port = settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT
+    address = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}/readyz"  # noqa: S104  compared only
+    try:
+        with urllib.request.urlopen(address, timeout=2) as answer:
+            return bool(answer.status == 200)  # noqa: PLR2004  the status of a ready portal
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _watch(children: Children) -> int:
+    while True:
+        ended = children.ended()
+        if ended:
+            sys.stderr.write(f"gatehouse: {ended}; stopping the others\n")
+            return 1
+        time.sleep(_STEP)
+
+
+def _tell(password: str | None, secret: str) -> None:
+    address = settings.GATEHOUSE_EXTERNAL_URL
+    _say(f"ready at {address} (Ctrl-C stops it)")
+    if password:
+        _say(f"sign in as {settings.GATEHOUSE_ADMIN_USER} with password {password} (shown once)")
+    _say("ask for a pod, as an API server does:")
+    sys.stdout.write(f"\n{_curl(address, secret)}\n\n")
+    sys.stdout.flush()
+
+
+def _curl(address: str, secret: str) -> str:
+    request = {
+        "uid": "9be4a4f1-8a4b-4f0e-8a7f-1f8f6a0f7d11",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "namespace": "demo",
+        "name": "web",
+        "operation": "CREATE",
+        "userInfo": {"username": "you"},
+        "object": POD,
+    }
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": request,
+    }
+    words = ["curl", "-sS", f"{address}/admission/demo/validate"]
+    words += ["-H", f"Authorization: Bearer {secret}", "-H", "Content-Type: application/json"]
+    return shlex.join([*words, "-d", json.dumps(review, separators=(",", ":"))])
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"gatehouse: {text}\n")
+    sys.stdout.flush()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise Interrupted

@@ -1,0 +1,106 @@
+"""What must hold before the start: one portal for each folder, a free port, current data."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import socket
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+
+from portal.accounts import ensure_first_admin
+from portal.demo import demo_credential, seed_demo
+
+if TYPE_CHECKING:
+    from typing import IO
+
+PACKAGES: Final = ("django", "djangorestframework", "drf-spectacular-sidecar", "whitenoise")
+
+
+class StartError(Exception):
+    """Why nothing was started and what to do, in one line."""
+
+
+def hold_folder() -> IO[str]:
+    """Hold the data folder as long as the returned file is open; raises StartError."""
+    folder = Path(settings.GATEHOUSE_VAR)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Opened without truncating: the holder's number must stay readable to those who come too late.
+    file = (folder / "run.lock").open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read().strip() or "unknown"
+        file.close()
+        raise StartError(
+            f"a portal runs on {folder} already (process {holder}): "
+            f"stop it with Ctrl-C there or kill {holder}"
+        ) from None
+    file.seek(0)
+    file.truncate()
+    file.write(str(os.getpid()))
+    file.flush()
+    return file
+
+
+def check_port() -> None:
+    """Raise StartError when somebody listens where the web server should."""
+    host, port = settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise StartError(
+                f"port {port} of {host} cannot be used ({error.strerror}); "
+                f"run: make run PORT={min(port + 1, 65535)}"
+            ) from error
+
+
+def prepare_data() -> tuple[str | None, str]:
+    """Bring database and files up to date; returns a new admin's password and the demo secret."""
+    for folder in ("queue", "control"):
+        (Path(settings.GATEHOUSE_BROKER_FOLDER) / folder).mkdir(parents=True, exist_ok=True)
+    call_command("migrate", interactive=False, verbosity=0)
+    password = ensure_first_admin()
+    seed_demo()
+    _collect_static()
+    return password, demo_credential()
+
+
+def _collect_static() -> None:
+    """Collect the static files again only when they or their packages changed."""
+    mark = Path(settings.STATIC_ROOT) / "gatehouse.stamp"
+    wanted = _fingerprint()
+    if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
+        return
+    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+    mark.write_text(wanted, encoding="utf-8")
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for package in PACKAGES:
+        digest.update(f"{package} {version(package)}\n".encode())
+    for path in sorted(_own_files()):
+        digest.update(f"{path} {path.stat().st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def _own_files() -> list[Path]:
+    """Static files of this project, not those of installed packages."""
+    base = Path(settings.BASE_DIR)
+    found = (
+        Path(storage.path(path))
+        for finder in get_finders()
+        for path, storage in finder.list([])
+        if Path(storage.location).is_relative_to(base)
+    )
+    return [path for path in found if ".venv" not in path.parts]
