@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from django.contrib import admin
 
@@ -25,7 +25,7 @@ class AuditEventAdmin(_ModelAdmin):
     search_fields = ["=id", "=request_uid", "^name"]
     search_help_text = "Decision id, request UID, or the beginning of a name."
     show_full_result_count = False
-    actions: ClassVar[list[str]] = []
+    actions = []
 
     def has_add_permission(self, _request: HttpRequest) -> bool:
         """Only ``audit.record`` writes."""

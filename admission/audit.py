@@ -128,8 +128,8 @@ def _verdict(decision: Decision) -> Verdict:
 
 
 def _policies(decision: Decision, asked: Iterable[PolicyRef]) -> dict[str, Any]:
-    mentioned = (s.policy for s in (*decision.trace, *decision.violations, *decision.observed))
-    refs = dict.fromkeys((*asked, *(ref for ref in mentioned if ref)))
+    found: list[Step | Violation] = [*decision.trace, *decision.violations, *decision.observed]
+    refs = dict.fromkeys((*asked, *(entry.policy for entry in found if entry.policy)))
     return {
         "policies": [_policy(ref) for ref in refs],
         "policy_names": _words(f"{r.kind}/{r.namespace}/{r.name}" for r in refs),

@@ -162,8 +162,11 @@ def _circumstances(
 
 
 def _refs(policies: PolicySet) -> tuple[PolicyRef, ...]:
-    asked = (*policies.limit_ranges, *policies.metadata_policies, *policies.resource_quotas)
-    return tuple(policy.ref for policy in asked)
+    return (
+        *(policy.ref for policy in policies.limit_ranges),
+        *(policy.ref for policy in policies.metadata_policies),
+        *(policy.ref for policy in policies.resource_quotas),
+    )
 
 
 def _now() -> str:

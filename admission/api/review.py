@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
@@ -18,7 +18,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 from admission import metrics
-from admission.api.authentication import ClusterCaller, IsCluster, WebhookAuthentication
+from admission.api.authentication import IsCluster, WebhookAuthentication
 from admission.api.body import read_body
 from admission.decide import DEFAULT_BUDGET, Call, OverBudgetError, Recorded, decide, refuse
 from admission.models import Verdict
@@ -33,6 +33,8 @@ from policies.engine.request import Phase
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
+
+    from admission.api.authentication import ClusterCaller
 
 logger = logging.getLogger(__name__)
 _TIMEOUT: Final = re.compile(r"([0-9]{1,4})s")
@@ -81,7 +83,7 @@ class AdmissionReviewView(APIView):
 
     def post(self, request: Request, cluster: str, key: str = "") -> HttpResponse:  # noqa: ARG002 - DRF's signature
         """Answer one review."""
-        caller: ClusterCaller = request.user
+        caller = cast("ClusterCaller", request.user)
         call = Call(
             cluster=caller.cluster,
             phase=self.phase,
@@ -107,7 +109,9 @@ class AdmissionReviewView(APIView):
             return error.uid, refuse(error.decision, uid=error.uid, call=call), False
         return asked.uid, decide(asked, call=call), asked.dry_run
 
-    def handle_exception(self, exc: Exception) -> HttpResponse:
+    def handle_exception(  # type: ignore[override]  # a plain response, never negotiated
+        self, exc: Exception
+    ) -> HttpResponse:
         """Answer what is no review, and our own failures, without telling their insides."""
         status = _status(exc)
         if status >= 500:  # noqa: PLR2004 - HTTP's own border

@@ -41,4 +41,5 @@ class TokenView(LoginView):  # type: ignore[misc]  # knox has no types
         serializer = AuthTokenSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         request.user = serializer.validated_data["user"]
-        return super().post(request, format)
+        response: Response = super().post(request, format)
+        return response
