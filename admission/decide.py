@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless told otherwise
 SHORTEST_WAIT: Final = 0.05
+SQLITE_TIMEOUT: Final = 5.0  # what Python's sqlite3 waits unless told otherwise
 LONGEST_NAME: Final = 317  # characters: a resource with its group
 LONGEST_UID: Final = 128
 
@@ -85,14 +86,30 @@ def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
     unfit = _unfit(request)
     with _all_or_nothing(call):
         if unfit:
-            return _record(unfit, request=request, call=call, policies=PolicySet())
-        if charged:
-            usage.lock_quotas(call.cluster, request.namespace)
-        policies = policy_set.load(call.cluster, request.namespace)
+            return _record(unfit, request=request, call=call, asked=(PolicySet(), 0))
+        policies, revision = _snapshot(request, call=call, locked=charged)
         decision = _judge(request, policies=policies, call=call)
         if charged and decision.allowed:
             usage.charge(call.cluster, request=request, charges=decision.charges)
-        return _record(decision, request=request, call=call, policies=policies)
+        return _record(decision, request=request, call=call, asked=(policies, revision))
+
+
+def _snapshot(request: AdmissionRequest, *, call: Call, locked: bool) -> tuple[PolicySet, int]:
+    """Read the policies, and the revision of their cluster that all of them belong to.
+
+    Several queries see several moments: lock and read again if somebody wrote in between, so that
+    no quota is charged that was made after the locks were taken.
+    """
+    revision = policy_set.revision(call.cluster)
+    while True:
+        if locked:
+            usage.lock_quotas(call.cluster, request.namespace)
+        policies = policy_set.load(call.cluster, request.namespace)
+        revision_after = policy_set.revision(call.cluster)
+        if revision_after == revision:
+            return policies, revision
+        revision = revision_after
+        call.check()
 
 
 def _judge(request: AdmissionRequest, *, policies: PolicySet, call: Call) -> Decision:
@@ -139,25 +156,27 @@ def refuse(decision: Decision, *, uid: str, call: Call) -> Recorded:
 
 
 def _record(
-    decision: Decision, *, request: AdmissionRequest, call: Call, policies: PolicySet
+    decision: Decision, *, request: AdmissionRequest, call: Call, asked: tuple[PolicySet, int]
 ) -> Recorded:
     decision_id = audit.new_decision_id()
-    circumstances = _circumstances(call, policies=_refs(policies))
+    circumstances = _circumstances(call, asked=asked)
     audit.record(decision, decision_id=decision_id, request=request, circumstances=circumstances)
     call.check()
     return Recorded(id=decision_id, decision=decision)
 
 
 def _circumstances(
-    call: Call, *, request_uid: str = "", policies: tuple[PolicyRef, ...] = ()
+    call: Call, *, request_uid: str = "", asked: tuple[PolicySet, int] | None = None
 ) -> audit.Circumstances:
+    policies, revision = asked or (PolicySet(), 0)
     return audit.Circumstances(
         cluster=call.cluster,
         phase=call.phase,
         client=call.client,
         started=call.started,
         request_uid=request_uid,
-        policies=policies,
+        policy_revision=revision,
+        policies=_refs(policies),
     )
 
 
@@ -177,19 +196,33 @@ def _now() -> str:
 def _all_or_nothing(call: Call) -> Iterator[None]:
     """One transaction that waits for locks no longer than the caller waits for us."""
     call.check()
-    _bound_waiting(call.remaining)
-    with transaction.atomic():
+    with _bounded_wait(call.remaining), transaction.atomic():
         if connection.vendor == "postgresql":
             _bound_statements(call.remaining)
         call.check()
         yield
 
 
-def _bound_waiting(seconds: float) -> None:
-    """On SQLite the transaction begins with the write lock: bound the wait for it."""
-    if connection.vendor == "sqlite" and not connection.in_atomic_block:
-        with connection.cursor() as cursor:
-            cursor.execute(f"PRAGMA busy_timeout = {_milliseconds(seconds)}")
+@contextmanager
+def _bounded_wait(seconds: float) -> Iterator[None]:
+    """On SQLite the transaction begins with the write lock: bound the wait for it.
+
+    The connection serves others of its thread afterwards: they wait as the settings say.
+    """
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        yield
+        return
+    usual = connection.settings_dict["OPTIONS"].get("timeout", SQLITE_TIMEOUT)
+    _wait_for_lock(seconds)
+    try:
+        yield
+    finally:
+        _wait_for_lock(usual)
+
+
+def _wait_for_lock(seconds: float) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {_milliseconds(seconds)}")
 
 
 def _bound_statements(seconds: float) -> None:

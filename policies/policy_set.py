@@ -61,6 +61,12 @@ def has_cluster(name: str) -> bool:
     return Cluster.objects.filter(name=name).exists()
 
 
+def revision(cluster: str) -> int:
+    """Give the number of the cluster's last policy write; 0 for an unknown one."""
+    numbers = Cluster.objects.filter(name=cluster).values_list("policy_revision", flat=True)
+    return numbers.first() or 0
+
+
 def load(cluster: str, namespace: str) -> PolicySet:
     """Read all that decides about one namespace; eight queries, whatever is stored.
 

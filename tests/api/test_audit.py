@@ -180,6 +180,26 @@ def test_what_is_on_record_is_judged_the_same_again(
     assert again.message == redaction.unescape(event.message)
 
 
+@pytest.mark.parametrize(
+    ("obj", "kept"),
+    [
+        ({"spec": "secret"}, {"spec": ""}),
+        ({"spec": ["secret"]}, {"spec": []}),
+        ({"spec": {"containers": {"a": "secret"}}}, {"spec": {"containers": {}}}),
+        ({"spec": {"containers": ["secret"]}}, {"spec": {"containers": [""]}}),
+        ({"spec": 5, "data": 1}, {"spec": 5}),
+        ({"metadata": {"annotations": "secret"}}, {"metadata": {"annotations": ""}}),
+        ({"metadata": {"annotations": {"a": ["s"]}}}, {"metadata": {"annotations": {"a": []}}}),
+        (
+            {"metadata": {"annotations": {"$n": "v"}}},
+            {"metadata": {"annotations": {"␛0024n": "v"}}},
+        ),
+    ],
+)
+def test_what_has_the_wrong_type_keeps_its_type_only(obj: Any, kept: Any) -> None:
+    assert redaction.redacted_object(obj, kind="Pod") == kept
+
+
 JUDGED = '{"a":"␛\\u0000\\ud800","b":[1,1.50,1e3,-0,{"$c":null,"d":true}],"$number":"x","e":{}}'
 
 

@@ -59,6 +59,37 @@ def test_a_failed_lookup_is_no_free_pass(
     assert AuditEvent.objects.count() == 0
 
 
+def test_a_credential_that_cannot_be_checked_is_our_failure(
+    ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: Any) -> None:
+        raise OperationalError("connection lost")
+
+    monkeypatch.setattr("policies.policy_set.authenticate", fail)
+    assert ask(review()).status_code == 503
+
+
+def test_policies_are_read_again_when_written_meanwhile(
+    ask: Callable[..., Any], apply: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = decide_module.policy_set.load
+    loaded = []
+
+    def write_meanwhile(cluster: str, namespace: str) -> Any:
+        found = load(cluster, namespace)
+        loaded.append(found)
+        if len(loaded) == 1:
+            apply(quota(hard={"pods": "0"}))
+        return found
+
+    monkeypatch.setattr(decide_module.policy_set, "load", write_meanwhile)
+    assert ask(review(new_pod())).json()["response"]["allowed"] is False
+    event = AuditEvent.objects.get()
+    assert not loaded[0].resource_quotas
+    assert loaded[-1].resource_quotas
+    assert event.policy_revision == decide_module.policy_set.revision("demo") > 0
+
+
 @pytest.mark.parametrize(
     ("timeout", "seconds"),
     [
@@ -116,6 +147,9 @@ def test_a_locked_database_is_unavailable_in_time(ask: Callable[..., Any]) -> No
         holder.rollback()
         holder.close()
     assert ask(review()).status_code == 200
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout")
+        assert cursor.fetchone() == (20_000,)
 
 
 def test_an_update_charges_the_difference(
