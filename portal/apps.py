@@ -1,5 +1,9 @@
 """How Django knows this app."""
 
+from __future__ import annotations
+
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -7,3 +11,7 @@ class PortalConfig(AppConfig):
     """The portal app."""
 
     name = "portal"
+
+    def ready(self) -> None:
+        """Let the checks be known."""
+        import_module("portal.checks")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from csp.constants import NONE, SELF
 
@@ -120,7 +120,7 @@ TEMPLATES = [
 # Database: SQLite under var/ by default, PostgreSQL by address
 _database = env.database(
     "GATEHOUSE_DATABASE_URL",
-    f"sqlite:///{GATEHOUSE_VAR / 'gatehouse.sqlite3'}",
+    f"sqlite:///{quote(str(GATEHOUSE_VAR / 'gatehouse.sqlite3'))}",
     env.secret("GATEHOUSE_DATABASE_PASSWORD"),
 )
 _SQLITE: dict[str, Any] = {
