@@ -119,6 +119,7 @@ class AdmissionReviewView(APIView):
             logger.error("an admission review was not answered", exc_info=exc)
         else:
             metrics.REFUSED.labels(status=status).inc()
+            logger.warning("an admission call was refused with %s", status)
         response = _json(status, _status_object(status))
         if status == 401:  # noqa: PLR2004 - HTTP's own number
             response["WWW-Authenticate"] = self.get_authenticate_header(self.request)
@@ -160,6 +161,8 @@ def _status_object(status: int) -> bytes:
 def _json(status: int, body: bytes) -> HttpResponse:
     response = HttpResponse(body, status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"
+    # Django would log the path of an error, and with it the credential that may be in the path.
+    response._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001 - its own mark
     return response
 
 

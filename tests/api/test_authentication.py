@@ -73,6 +73,18 @@ def test_a_401_asks_for_a_bearer_token_and_tells_nothing(client: Client, secret:
     assert json.loads(known.content)["reason"] == "Unauthorized"
 
 
+@pytest.mark.parametrize("cluster_named", ["demo", "other"])
+def test_a_credential_in_the_path_is_never_logged(
+    client: Client, secret: str, caplog: pytest.LogCaptureFixture, cluster_named: str
+) -> None:
+    address = f"/admission/{cluster_named}/{secret}/validate"
+    client.post(address, b"{}", content_type="application/json")
+    client.post(address.replace(secret, f"{secret}x"), b"{}", content_type="application/json")
+    client.get(address)
+    assert "an admission call was refused with 401" in caplog.text
+    assert secret not in caplog.text
+
+
 class _Untouchable:
     """A body that must not be read."""
 
