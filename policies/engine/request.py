@@ -20,7 +20,7 @@ class Operation(StrEnum):
 
 
 class Phase(StrEnum):
-    """Which admission pass is asked for; ``BOTH`` validates what mutation made, as a server would."""
+    """Which admission pass is asked for; ``BOTH`` validates what mutation made, like a server."""
 
     MUTATE = "mutate"
     VALIDATE = "validate"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import get_commands
+
 from policies.engine.decision import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
