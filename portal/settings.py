@@ -44,7 +44,9 @@ GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
 GATEHOUSE_LISTEN_HOST = env.text("GATEHOUSE_LISTEN_HOST", "127.0.0.1")
 GATEHOUSE_LISTEN_PORT = env.port("GATEHOUSE_LISTEN_PORT", 8000)
 GATEHOUSE_WEB_WORKERS = env.integer("GATEHOUSE_WEB_WORKERS", 1, lowest=1, highest=64)
-GATEHOUSE_WEB_THREADS = env.integer("GATEHOUSE_WEB_THREADS", 8, lowest=1, highest=256)
+GATEHOUSE_WEB_THREADS = env.integer(
+    "GATEHOUSE_WEB_THREADS", min(8, 2 * (os.cpu_count() or 1) + 1), lowest=1, highest=256
+)
 GATEHOUSE_EXTERNAL_URL = env.web_address(
     "GATEHOUSE_EXTERNAL_URL", f"http://127.0.0.1:{GATEHOUSE_LISTEN_PORT}"
 )

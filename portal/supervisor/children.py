@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 PATIENCE: Final = 12.0  # seconds between asking a process to stop and making it
 _STEP: Final = 0.1
+_PR_SET_PDEATHSIG: Final = 1
 
 
 def commands() -> Mapping[str, list[str]]:
@@ -41,17 +44,45 @@ def commands() -> Mapping[str, list[str]]:
     }
 
 
+def environment() -> dict[str, str]:
+    """What the processes find around them.
+
+    Several web processes count into files, so that ``/metrics`` can add them up.
+    """
+    found = dict(os.environ)
+    if settings.GATEHOUSE_WEB_WORKERS > 1:
+        folder = Path(settings.GATEHOUSE_VAR) / "metrics"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700, parents=True)
+        found["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+    return found
+
+
+def _die_with_parent() -> Callable[[], object] | None:
+    """Have Linux end a child whose supervisor was killed outright and could not do it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 @dataclass(slots=True)
 class Children:
     """The running processes by name."""
 
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, environment: Mapping[str, str]) -> None:
+    def start(self, commands: Mapping[str, list[str]]) -> None:
         """Start all; each leads a process group, so that Ctrl-C reaches only the supervisor."""
-        for name, words in commands().items():
+        around = environment()
+        for name, words in commands.items():
             self.running[name] = subprocess.Popen(  # noqa: S603  our own words
-                words, env=dict(environment), cwd=settings.BASE_DIR, start_new_session=True
+                words,
+                env=around,
+                cwd=settings.BASE_DIR,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=_die_with_parent(),  # noqa: PLW1509  no thread runs yet
             )
 
     def ended(self) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from portal.supervisor.children import Children
 
 READY_WITHIN: Final = 60.0  # seconds
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STEP: Final = 0.1
 POD: Final = {
     "apiVersion": "v1",
@@ -55,8 +56,8 @@ def main(words: list[str] | None = None) -> int:
     # Whatever reads settings is imported once they are known to be good.
     from portal.supervisor.preparation import StartError  # noqa: PLC0415
 
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
+    for number in SIGNALS:
+        signal.signal(number, _interrupt)
     try:
         return _run()
     except StartError as error:
@@ -88,13 +89,13 @@ def _choose_port(port: str | None) -> None:
         values = gather(os.environ, ROOT / ".env")
     except SettingsError as error:
         raise SystemExit(str(error)) from None
-    if not values.get("GATEHOUSE_EXTERNAL_URL"):
-        chosen = values.get("GATEHOUSE_LISTEN_PORT") or "8000"
+    chosen = values.get("GATEHOUSE_LISTEN_PORT") or "8000"
+    if chosen.isdecimal() and not values.get("GATEHOUSE_EXTERNAL_URL"):
         os.environ["GATEHOUSE_EXTERNAL_URL"] = f"http://127.0.0.1:{chosen}"
 
 
 def _run() -> int:
-    from portal.supervisor.children import Children  # noqa: PLC0415  needs settings
+    from portal.supervisor.children import Children, commands  # noqa: PLC0415  needs settings
     from portal.supervisor.preparation import (  # noqa: PLC0415  needs settings
         check_port,
         hold_folder,
@@ -104,16 +105,19 @@ def _run() -> int:
     with contextlib.closing(hold_folder()):
         check_port()
         password, secret = prepare_data()
+        if password:
+            # Told before anything else can go wrong: it is not kept anywhere.
+            _say(
+                f"sign in as {settings.GATEHOUSE_ADMIN_USER} with password {password} (shown once)"
+            )
         children = Children()
         try:
-            children.start(os.environ)
+            children.start(commands())
             _wait_until_ready(children)
-            _tell(password, secret)
+            _tell(secret)
             return _watch(children)
         finally:
-            # A second Ctrl-C must not leave half of them behind.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            _ignore_signals()
             children.stop()
 
 
@@ -149,11 +153,9 @@ def _watch(children: Children) -> int:
         time.sleep(_STEP)
 
 
-def _tell(password: str | None, secret: str) -> None:
+def _tell(secret: str) -> None:
     address = settings.GATEHOUSE_EXTERNAL_URL
     _say(f"ready at {address} (Ctrl-C stops it)")
-    if password:
-        _say(f"sign in as {settings.GATEHOUSE_ADMIN_USER} with password {password} (shown once)")
     _say("ask for a pod, as an API server does:")
     sys.stdout.write(f"\n{_curl(address, secret)}\n\n")
     sys.stdout.flush()
@@ -186,4 +188,11 @@ def _say(text: str) -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    _ignore_signals()
     raise Interrupted
+
+
+def _ignore_signals() -> None:
+    """From here on all is being stopped: a second Ctrl-C must not leave half of it behind."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)

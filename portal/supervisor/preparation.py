@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import io
 import os
 import socket
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import psycopg
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import OperationalError, connection
 
 from portal.accounts import ensure_first_admin
 from portal.demo import demo_credential, seed_demo
@@ -65,14 +69,34 @@ def check_port() -> None:
 
 
 def prepare_data() -> tuple[str | None, str]:
-    """Bring database and files up to date; returns a new admin's password and the demo secret."""
+    """Bring database and files up to date; returns a new admin's password and the demo secret.
+
+    Raises StartError when the database does not answer or cannot be trusted with a decision.
+    """
     for folder in ("queue", "control"):
         (Path(settings.GATEHOUSE_BROKER_FOLDER) / folder).mkdir(parents=True, exist_ok=True)
-    call_command("migrate", interactive=False, verbosity=0)
-    password = ensure_first_admin()
-    seed_demo()
-    _collect_static()
-    return password, demo_credential()
+    try:
+        _ask_server()
+        _collect_static()
+        call_command("check", databases=["default"], stdout=io.StringIO())
+        call_command("migrate", interactive=False, verbosity=0)
+        seed_demo()
+        secret = demo_credential()
+        return ensure_first_admin(), secret
+    except SystemCheckError as error:
+        raise StartError(str(error)) from None
+    except (OperationalError, psycopg.OperationalError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        hint = "start it, or mend GATEHOUSE_DATABASE_URL"
+        raise StartError(f"the database does not answer ({reason}): {hint}") from None
+
+
+def _ask_server() -> None:
+    """Connect once, past the pool: it would go on trying, and say so, for a long time."""
+    if connection.vendor == "postgresql":
+        options = connection.get_connection_params()
+        options.pop("pool", None)
+        psycopg.connect(**options).close()
 
 
 def _collect_static() -> None:

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from portal.supervisor.children import Children, commands, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+# A leader that starts one more process, tells its number and ends at once when asked to.
+PARENT = """
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", {child!r}])
+pathlib.Path({note!r}).write_text(str(child.pid))
+time.sleep(60)
+"""
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    made = Children()
+    yield made
+    made.stop()
+
+
+def is_alive(number: int) -> bool:
+    try:
+        with open(f"/proc/{number}/stat") as file:  # noqa: PTH123 - not a file of ours
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_all_are_stopped_together(children: Children) -> None:
+    children.start({"one": SLEEP, "two": SLEEP})
+    numbers = [process.pid for process in children.running.values()]
+    assert children.ended() == ""
+    children.stop()
+    assert not any(is_alive(number) for number in numbers)
+
+
+def test_what_a_process_started_is_stopped_with_it(children: Children, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = PARENT.format(child=STUBBORN, note=str(note))
+    children.start({"parent": [sys.executable, "-c", code]})
+    wait_for(lambda: note.exists() and note.read_text())
+    children.stop()
+    wait_for(lambda: not is_alive(int(note.read_text())))
+
+
+def test_process_that_will_not_stop_is_killed(
+    children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portal.supervisor.children.PATIENCE", 0.2)
+    children.start({"stubborn": [sys.executable, "-c", STUBBORN]})
+    time.sleep(0.3)
+    children.stop()
+    assert children.running["stubborn"].returncode == -signal.SIGKILL
+
+
+def test_process_that_ended_is_named(children: Children) -> None:
+    children.start({"web": [sys.executable, "-c", "raise SystemExit(3)"], "beat": SLEEP})
+    wait_for(children.ended)
+    assert children.ended() == "web stopped with exit code 3"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells children")
+def test_killed_supervisor_takes_its_processes_along(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = (
+        "import django, pathlib, sys, time; django.setup()\n"
+        "from portal.supervisor.children import Children\n"
+        "c = Children(); c.start({'one': [sys.executable, '-c', 'import time; time.sleep(60)']})\n"
+        f"pathlib.Path({str(note)!r}).write_text(str(c.running['one'].pid)); time.sleep(60)"
+    )
+    around = {**os.environ, "DJANGO_SETTINGS_MODULE": "portal.settings"}
+    with subprocess.Popen([sys.executable, "-c", code], env=around) as supervisor:  # noqa: S603 - our own words
+        wait_for(lambda: note.exists() and note.read_text())
+        supervisor.kill()
+    wait_for(lambda: not is_alive(int(note.read_text())))
+
+
+def test_several_web_processes_count_into_an_empty_folder(settings: Any, tmp_path: Path) -> None:
+    settings.GATEHOUSE_VAR, settings.GATEHOUSE_WEB_WORKERS = tmp_path, 2
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics" / "counter_1.db").touch()
+    assert environment()["PROMETHEUS_MULTIPROC_DIR"] == str(tmp_path / "metrics")
+    assert list((tmp_path / "metrics").iterdir()) == []
+
+
+def test_one_web_process_counts_in_memory(settings: Any) -> None:
+    settings.GATEHOUSE_WEB_WORKERS = 1
+    assert "PROMETHEUS_MULTIPROC_DIR" not in environment()
+
+
+def test_commands_follow_the_settings(settings: Any, tmp_path: Path) -> None:
+    settings.GATEHOUSE_VAR, settings.GATEHOUSE_LISTEN_PORT = tmp_path, 8123
+    words = commands()
+    assert words["web"][words["web"].index("--port") + 1] == "8123"
+    assert str(tmp_path / "beat-schedule") in words["beat"]
+    assert list(words) == ["web", "worker", "beat"]
