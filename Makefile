@@ -21,7 +21,8 @@ run: setup ## start the portal with demo policies on 127.0.0.1:8000
 	@$(PY) -m portal.run $(if $(PORT),--port $(PORT))
 
 test: setup-dev ## run everything that needs no extra server
-	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench" --cov --cov-report=term:skip-covered
+	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench" --cov --cov-report=term:skip-covered --cov-fail-under=95
+	@$(PY) -m coverage report --include='policies/engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; }
 
 test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
 	@$(PY) -m pytest -n 0 -m "servers" tests/servers

@@ -1,0 +1,61 @@
+"""Making ``.venv``: once, anew where it is half made, and with one line when it cannot be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from portal import install
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout whose requirement file asks for nothing."""
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements" / "main.txt").write_text("# nothing\n", encoding="utf-8")
+    monkeypatch.setattr(install, "ROOT", tmp_path)
+    monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
+    return tmp_path
+
+
+def test_half_made_environment_is_made_anew_and_then_kept(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    (checkout / ".venv" / "bin" / "python").write_text("#!/nowhere\n", encoding="utf-8")
+    assert install.main(["main"]) == 0
+    assert "half made" in capsys.readouterr().out
+    assert install.main(["main"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_what_cannot_be_installed_is_said_in_one_line(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = checkout / "missing-1.0-py3-none-any.whl"
+    wanted = f"{missing.as_uri()} --hash=sha256:{'0' * 64}\n"
+    (checkout / "requirements" / "main.txt").write_text(wanted, encoding="utf-8")
+    assert install.main([]) == 1
+    error = capsys.readouterr().err
+    assert (error.count("\n"), "missing-1.0" in error) == (1, True)
+    assert not list((checkout / ".venv").glob("*.stamp"))
+
+
+def test_old_python_is_named_with_the_way_out(
+    checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install, "OLDEST", (99, 0))
+    assert install.main(["main"]) == 1
+    assert "is too old; run: make PYTHON=" in capsys.readouterr().err
+
+
+def test_python_without_venv_is_said_in_one_line(
+    checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install.sys, "executable", "/bin/false")
+    assert install.main(["main"]) == 1
+    assert "apt-get install python3-venv" in capsys.readouterr().err
