@@ -1,0 +1,87 @@
+"""Starting and asking the product's own processes."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+T = TypeVar("T")
+ROOT: Final = Path(__file__).resolve().parents[1]
+PATIENCE: Final = 90.0  # seconds; a busy machine starts slowly
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(condition: Callable[[], T]) -> T:
+    """What the condition gives once it gives something."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+    return found
+
+
+def status_of(port: int, path: str, method: str = "GET") -> int:
+    """The HTTP status there; 0 while nobody answers."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path)
+        return connection.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        connection.close()
+
+
+def members(session: int) -> list[int]:
+    """The processes of a session or with it as their group, zombies left out."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, group, of_session = stat.read_text().rpartition(")")[2].split()[:4]
+            if state != "Z" and session in {int(group), int(of_session)}:
+                found.append(int(stat.parent.name))
+    return found
+
+
+@contextlib.contextmanager
+def running(
+    words: Sequence[str], environment: Mapping[str, str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process in a session of its own, ended with all it started when the test is over."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(  # noqa: S603 - our own words
+            words,
+            env=dict(environment),
+            cwd=ROOT,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,132 @@
+"""``make run`` as a person meets it: what it prints works, and nothing is left when it stops."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.processes import free_port, running, status_of, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.servers
+
+
+@dataclass
+class Portal:
+    """A portal that was started, and what it said until it was ready."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def children(self) -> dict[int, str]:
+        """The processes it started, at any depth, by number."""
+        found: dict[int, str] = {}
+        words = ["/bin/ps", "-ww", "-eo", "pid=,ppid=,args="]
+        listing = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - our own words
+        for line in listing.stdout.splitlines():  # parents come before their children
+            number, parent, args = line.split(None, 2)
+            if int(parent) == self.process.pid or int(parent) in found:
+                found[int(number)] = args
+        return found
+
+
+@contextmanager
+def portal(surroundings: dict[str, str], log: Path, **settings: str) -> Iterator[Portal]:
+    port = free_port()
+    words = [sys.executable, "-m", "portal.run", "--port", str(port)]
+    with running(words, {**surroundings, **settings}, log) as process:
+        started = Portal(process, port, log)
+        wait_for(lambda: "Ctrl-C stops it" in started.text or process.poll() is not None)
+        assert process.poll() is None, started.text
+        wait_for(lambda: "curl -sS" in started.text and started.text.endswith("\n\n"))
+        yield started
+
+
+def ask(portal: Portal) -> dict[str, Any]:
+    """Run the printed command as it is printed."""
+    (line,) = [line for line in portal.text.splitlines() if line.startswith("curl ")]
+    done = subprocess.run(shlex.split(line), check=True, capture_output=True)  # noqa: S603 - what we printed
+    answer: dict[str, Any] = json.loads(done.stdout)["response"]
+    return answer
+
+
+def gone(numbers: dict[int, str]) -> bool:
+    """Whether none of these runs any more."""
+    return not any(
+        Path(f"/proc/{n}/cmdline").exists() and Path(f"/proc/{n}/cmdline").read_bytes()
+        for n in numbers
+    )
+
+
+def stop(portal: Portal, number: int) -> None:
+    there = portal.children()
+    assert len(there) >= 3, there
+    portal.process.send_signal(number)
+    assert portal.process.wait(30) == 0
+    assert portal.text.splitlines()[-1] == "gatehouse: stopped"
+    wait_for(lambda: gone(there))
+
+
+def test_first_run_tells_all_and_the_second_keeps_it(
+    surroundings: dict[str, str], tmp_path: Path
+) -> None:
+    with portal(surroundings, tmp_path / "one.log") as first:
+        assert re.search(r"sign in as admin with password \S{12,} \(shown once\)", first.text)
+        answer = ask(first)
+        assert (answer["allowed"], answer["status"]["code"]) == (False, 403)
+        assert f"http://127.0.0.1:{first.port}/decisions/" in answer["status"]["message"]
+        assert status_of(first.port, "/accounts/login/") == 200
+        stop(first, signal.SIGINT)
+    with portal(surroundings, tmp_path / "two.log") as second:
+        assert "password" not in second.text
+        assert ask(second)["allowed"] is False
+        stop(second, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("name", ["granian", " worker ", " beat "])
+def test_process_that_dies_is_named_and_takes_the_others_along(
+    surroundings: dict[str, str], tmp_path: Path, name: str
+) -> None:
+    with portal(surroundings, tmp_path / "log") as started:
+        there = started.children()
+        victim = min(number for number, words in there.items() if name in words)
+        subprocess.run(["kill", "-KILL", str(victim)], check=True)  # noqa: S603, S607 - our own child
+        assert started.process.wait(30) == 1
+        shown = "web" if name == "granian" else name.strip()
+        assert f"gatehouse: {shown} stopped with exit code -9" in started.text
+        wait_for(lambda: gone(there))
+
+
+def test_real_servers_are_used_when_they_are_named(
+    surroundings: dict[str, str],
+    tmp_path: Path,
+    postgres_address: str,
+    redis_address: tuple[str, str],
+) -> None:
+    address, password = redis_address
+    settings = {
+        "GATEHOUSE_DATABASE_URL": postgres_address,
+        "GATEHOUSE_BROKER_URL": address,
+        "GATEHOUSE_BROKER_PASSWORD": password,
+    }
+    with portal(surroundings, tmp_path / "log", **settings) as started:
+        assert ask(started)["allowed"] is False
+        stop(started, signal.SIGTERM)
+    assert not list((tmp_path / "var").glob("*.sqlite3"))
