@@ -351,6 +351,29 @@ def test_metadata_policy_is_judged_and_warned_about() -> None:
     assert decision.warnings == ("spec.rules[0]: the action does nothing",)
 
 
+@pytest.mark.parametrize(
+    ("obj", "asked"),
+    [
+        (resource_quota({"pods": "1"}), {"kind": "ResourceQuota", "resource": "resourcequotas"}),
+        (
+            metadata_policy({"policyAction": {"reject": True}}),
+            {"kind": "MetadataPolicy", "resource": "metadatapolicies.policy.gatehouse.dev"},
+        ),
+    ],
+    ids=["quota", "metadata-policy"],
+)
+@pytest.mark.parametrize(
+    ("metadata", "allowed"),
+    [({"generateName": "q-"}, True), ({"generateName": 1}, False), ({}, False)],
+    ids=["prefix", "no-text", "nothing"],
+)
+def test_policy_whose_name_is_still_to_be_made_up(
+    obj: Any, asked: Any, metadata: Any, *, allowed: bool
+) -> None:
+    decision = judge({**obj, "metadata": metadata}, phase=Phase.MUTATE, **asked)
+    assert decision.allowed is allowed
+
+
 def test_unreadable_policy_is_a_bad_request() -> None:
     asked = request({"spec": []}, kind="LimitRange", resource="limitranges")
     assert is_policy_object(asked)

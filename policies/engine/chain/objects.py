@@ -55,7 +55,7 @@ def _judge_limit_range(_request: AdmissionRequest, obj: Mapping[str, Any]) -> Ju
 def _judge_metadata_policy(_request: AdmissionRequest, obj: Mapping[str, Any]) -> Judgement:
     policy = decode_metadata_policy(obj)
     return Judgement(
-        errors=validate_metadata_policy(policy),
+        errors=validate_metadata_policy(policy, generate_name=_generate_name(obj)),
         object=encode_metadata_policy(policy),
         warnings=metadata_policy_warnings(policy),
     )
@@ -63,13 +63,19 @@ def _judge_metadata_policy(_request: AdmissionRequest, obj: Mapping[str, Any]) -
 
 def _judge_resource_quota(request: AdmissionRequest, obj: Mapping[str, Any]) -> Judgement:
     quota = decode_resource_quota(obj)
-    errors = list(validate_resource_quota(quota))
+    errors = list(validate_resource_quota(quota, generate_name=_generate_name(obj)))
     warnings: tuple[str, ...] = ()
     if request.operation is Operation.UPDATE and request.old_object is not None:
         errors += update_errors(decode_resource_quota(request.old_object), quota)
     else:
         warnings = tuple(quota_warnings(quota))
     return Judgement(errors=errors, object=encode_resource_quota(quota), warnings=warnings)
+
+
+def _generate_name(obj: Mapping[str, Any]) -> str:
+    """The prefix of a name that the server has still to make up; its decoder checked the map."""
+    prefix = (obj.get("metadata") or {}).get("generateName")
+    return prefix if isinstance(prefix, str) else ""
 
 
 _JUDGES: Final[dict[str, Callable[[AdmissionRequest, Mapping[str, Any]], Judgement]]] = {

@@ -121,9 +121,14 @@ def _encode_rule(rule: MetadataPolicyRule) -> dict[str, Any]:
     return {"policyPredicate": predicate, "policyAction": action}
 
 
-def validate_metadata_policy(policy: MetadataPolicy) -> tuple[FieldError, ...]:
-    """Find what must not be saved: bad names, selectors and updates, and protected keys."""
-    errors = _name_errors(policy.name)
+def validate_metadata_policy(
+    policy: MetadataPolicy, *, generate_name: str = ""
+) -> tuple[FieldError, ...]:
+    """Find what must not be saved: bad names, selectors and updates, and protected keys.
+
+    ``generate_name`` stands for the name of an object that is still to be given one.
+    """
+    errors = [] if generate_name and not policy.name else _name_errors(policy.name)
     rules = FieldPath("spec").child("rules")
     if len(policy.rules) > MAX_RULES:
         detail = f"must have at most {MAX_RULES} items"
