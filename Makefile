@@ -26,7 +26,7 @@ test: setup-dev ## run everything that needs no extra server
 
 test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
 	@$(PY) -m pytest -n 0 -m "servers" tests/servers
-	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench" tests/admission tests/api tests/models tests/policies_api tests/portal
+	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench" tests/api tests/manifests tests/models tests/policies_api tests/ui
 
 check: setup-dev ## run the linters, the walls and the type checker
 	$(PY) -m ruff format --check .
