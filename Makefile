@@ -2,8 +2,10 @@
 PYTHON ?= python3
 PORT ?=
 PY := .venv/bin/python
+ON_POSTGRES := tests/api tests/models tests/policies tests/policies_api tests/portal tests/ui
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-postgres check format oracle clean python
+.PHONY: help setup setup-dev run test test-postgres check lint walls types dependencies templates \
+	settings schema lock format clean python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -28,16 +30,34 @@ test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in
 	@$(PY) -m pytest -n 0 -m "servers" tests/servers
 	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench" tests/api tests/manifests tests/models tests/policies_api tests/ui
 
-check: setup-dev ## run the linters, the walls and the type checker
+check: lint walls types dependencies templates settings schema ## run all of the following
+
+lint: setup-dev ## format and style
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
+
+walls: setup-dev ## who may import whom
 	.venv/bin/lint-imports
+
+types: setup-dev ## mypy, strict
 	$(PY) -m mypy
+
+dependencies: setup-dev ## declared libraries are those in use
 	.venv/bin/deptry .
+
+templates: setup-dev ## style of templates
 	.venv/bin/djade --check $$(git ls-files 'templates/*.html')
-	GATEHOUSE_SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(60))') $(PY) manage.py check --deploy --fail-level WARNING
-	$(PY) manage.py makemigrations --check --dry-run
-	$(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
+
+settings: setup-dev ## system checks as deployed, and migrations that nobody forgot
+	GATEHOUSE_ENV_FILE=/dev/null $(PY) manage.py check --deploy --fail-level WARNING
+	GATEHOUSE_ENV_FILE=/dev/null $(PY) manage.py makemigrations --check --dry-run
+
+schema: setup-dev ## the API's description
+	GATEHOUSE_ENV_FILE=/dev/null $(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
+
+lock: setup-dev ## pin requirements anew, from pyproject.toml
+	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements/main.txt pyproject.toml
+	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev -o requirements/dev.txt pyproject.toml
 
 format: setup-dev ## format the code
 	$(PY) -m ruff format .
