@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from tests.processes import free_port, wait_for
 
@@ -22,7 +24,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def postgres_address() -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     spec = importlib.util.spec_from_file_location("with_postgres", ROOT / ".ci/with_postgres.py")
     assert spec
     assert spec.loader
@@ -30,6 +32,15 @@ def postgres_address() -> Iterator[str]:
     spec.loader.exec_module(module)
     with module.postgres() as address:
         yield address
+
+
+@pytest.fixture
+def postgres_address(postgres_server: str) -> str:
+    """A database that no other test has seen."""
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return f"{postgres_server.rpartition('/')[0]}/{name}"
 
 
 @pytest.fixture(scope="session")
