@@ -4,7 +4,7 @@ PORT ?=
 PY := .venv/bin/python
 ON_POSTGRES := tests/api tests/models tests/policies tests/policies_api tests/portal tests/ui
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-postgres check lint walls types dependencies templates \
+.PHONY: help setup setup-dev run test fuzz test-postgres check lint walls types dependencies templates \
 	settings schema lock format clean python
 
 help: ## show this list
@@ -25,6 +25,9 @@ run: setup ## start the portal with demo policies on 127.0.0.1:8000
 test: setup-dev ## run everything that needs no extra server
 	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench" --cov --cov-report=term:skip-covered --cov-fail-under=95
 	@$(PY) -m coverage report --include='policies/engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; }
+
+fuzz: setup-dev ## answer FUZZ_REVIEWS=50000 mutated reviews
+	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-50000} $(PY) -m pytest -n 2 tests/api/test_fuzz.py
 
 test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
 	@$(PY) -m pytest -n 0 -m "servers" tests/servers

@@ -23,6 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from django.conf import settings  # noqa: PLC0415 - pytest-django reads them before this file
 
     settings.GATEHOUSE_EXTERNAL_URL = "http://127.0.0.1:8000"
+    # A clean checkout has collected no files; any folder that is there will do.
+    settings.STATIC_ROOT = ROOT / "admission" / "static"
     settings.SECURE_SSL_REDIRECT = False
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.ALLOWED_HOSTS = ["testserver", "127.0.0.1", "localhost"]
