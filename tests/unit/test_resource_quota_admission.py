@@ -248,6 +248,15 @@ def test_broken_limited_resource_turns_quotas_off() -> None:
     assert result.steps[0].outcome is Outcome.ERROR
 
 
+def test_step_says_that_nothing_of_the_object_is_limited() -> None:
+    scope = ScopeSelectorRequirement("PriorityClass", "In", ("high",))
+    limited = LimitedResource(resource="pods", match_scopes=(scope,))
+    result = evaluate(request(pod()), (), (limited,))
+    assert [(step.name, step.outcome) for step in result.steps] == [
+        ("LimitedResources", Outcome.NOT_MATCHED)
+    ]
+
+
 def test_steps_say_what_came_of_each_quota() -> None:
     quotas = [
         quota("charged"),

@@ -187,6 +187,8 @@ def _conclude(
     if limits.names or limits.scopes:
         outcome = Outcome.VIOLATED if uncovered else Outcome.PASSED
         steps.insert(0, _step(_LIMITED, outcome, _limits_text(limits)))
+    elif not matches:
+        steps.append(_step(_LIMITED, Outcome.NOT_MATCHED, "nothing this object uses is limited"))
     used: dict[str, ResourceList] = {match.quota.name: match.quota.used for match in matches}
     used.update({claim.match.quota.name: claim.total for claim in charged})
     return QuotaResult(
