@@ -7,7 +7,7 @@ DecodeError, worded as Go words it; anything unknown is passed over.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from policies.engine.quantity import Quantity, QuantityError
 from policies.engine.wire import (
@@ -100,7 +100,7 @@ def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, 
         requests, limits = _quantities(raw.get("requests")), _quantities(raw.get("limits"))
         if requests is not None and limits is not None:
             return requests, limits
-    return _refuse_requirements(raw, path, go_path)
+    return _spell_out_requirements(raw, path, go_path)
 
 
 def read_list(raw: Any, path: str, go_field: str) -> dict[str, Quantity]:
@@ -146,16 +146,20 @@ def _quantities(raw: Any) -> dict[str, Quantity] | None:
         return None
 
 
-def _refuse_requirements(raw: Any, path: str, go_path: str) -> NoReturn:
-    """Say what is wrong with ``resources``: the first trouble in document order, as Go does.
+def _spell_out_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, ResourceList]:
+    """Read ``resources`` with all paths, to raise for the first trouble in document order, as Go.
 
     Only here are the paths spelled out: most pods can be read, and nobody asks for theirs.
     """
     owner = "PodSpec" if go_path == "spec.resources" else "Container"
     sides = expect_map(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
-    for side in (side for side in sides if side in {"requests", "limits"}):
-        read_list(sides[side], f"{path}.{side}", f"{_REQUIREMENTS}.{go_path}.{side}")
-    raise AssertionError("these resources can be read")  # pragma: no cover
+    return (
+        lists := {
+            side: read_list(amounts, f"{path}.{side}", f"{_REQUIREMENTS}.{go_path}.{side}")
+            for side, amounts in sides.items()
+            if side in {"requests", "limits"}
+        }
+    ).get("requests", {}), lists.get("limits", {})
 
 
 def _read_containers(spec: Mapping[str, Any], group: str) -> tuple[Container, ...]:
