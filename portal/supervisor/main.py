@@ -54,7 +54,7 @@ def main(words: list[str] | None = None) -> int:
     _choose_port(options.port)
     django.setup()
     # Whatever reads settings is imported once they are known to be good.
-    from portal.supervisor.preparation import StartError  # noqa: PLC0415
+    from portal.supervisor.preparation import StartError  # noqa: PLC0415  needs settings
 
     for number in SIGNALS:
         signal.signal(number, _interrupt)
@@ -80,7 +80,7 @@ def _read_words(words: list[str] | None) -> argparse.Namespace:
 def _choose_port(port: str | None) -> None:
     """Say the port and the address it makes where nothing else says them."""
     from portal.env import SettingsError, gather  # noqa: PLC0415  plain Python, as early as this
-    from portal.places import ROOT  # noqa: PLC0415
+    from portal.places import ROOT  # noqa: PLC0415  beside it
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     if port:
