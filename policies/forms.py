@@ -134,13 +134,18 @@ class ClusterForm(_ModelForm):
 
     class Meta:
         model = Cluster
-        fields: ClassVar = ["name", "description", "external_id"]
+        fields: ClassVar = ["name", "description", "external_id", "unconfirmed_limit"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["unconfirmed_limit"].required = False
         if self.instance.pk:
             entries = LimitedResource.objects.filter(cluster=self.instance).order_by("position")
             self.fields["limited_resources"].initial = [entry.to_manifest() for entry in entries]
+
+    def clean_unconfirmed_limit(self) -> int:
+        """Read an empty field as no limit."""
+        return self.cleaned_data["unconfirmed_limit"] or 0
 
     def clean_limited_resources(self) -> Any:
         """Check the entries as the engine reads them."""

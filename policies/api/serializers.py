@@ -126,17 +126,21 @@ def _known(instance: Any) -> dict[str, Any]:
     }
 
 
+_CLUSTER_FIELDS = ("name", "description", "external_id", "unconfirmed_limit")
+
+
 class ClusterSerializer(_Written):
     """A cluster; its name is the path segment of its webhook addresses."""
 
     name = serializers.CharField(max_length=63)
     description = serializers.CharField(required=False, allow_blank=True)
     external_id = serializers.CharField(required=False, allow_blank=True, max_length=253)
+    unconfirmed_limit = serializers.IntegerField(default=0, min_value=0, max_value=2**31 - 1)
     policy_revision = serializers.IntegerField(read_only=True)
 
     def to_representation(self, instance: Cluster) -> dict[str, Any]:
         """Show its fields."""
-        names = ("name", "description", "external_id", "policy_revision")
+        names = (*_CLUSTER_FIELDS, "policy_revision")
         return {**_known(instance), **{name: getattr(instance, name) for name in names}}
 
 

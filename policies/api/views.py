@@ -210,6 +210,7 @@ class ClusterView(_RecordedView):
         """Save the cluster."""
         for name in ("name", "description", "external_id"):
             setattr(instance, name, data.get(name, ""))
+        instance.unconfirmed_limit = data["unconfirmed_limit"]
         return services.save_cluster(
             cluster=instance, expected_revision=expected, **self.written(data)
         )

@@ -30,6 +30,10 @@ class Cluster(Recorded):
     description = models.TextField(blank=True)
     external_id = models.CharField(max_length=253, blank=True)
     policy_revision = models.PositiveBigIntegerField(default=0, editable=False)
+    unconfirmed_limit = models.PositiveIntegerField(
+        default=0,
+        help_text="most reservations of one namespace that may wait for confirmation; 0: no limit",
+    )
 
     class Meta:
         ordering: ClassVar = ["name"]
@@ -45,20 +49,25 @@ class Cluster(Recorded):
 
     def to_manifest(self) -> dict[str, Any]:
         """Give the cluster in the shape of a Kubernetes object."""
-        spec = {"description": self.description, "externalID": self.external_id}
+        spec = {
+            "description": self.description,
+            "externalID": self.external_id,
+            "unconfirmedLimit": self.unconfirmed_limit,
+        }
         return {
             "apiVersion": "policy.gatehouse.dev/v1alpha1",
             "kind": self.kind,
             "metadata": {"name": self.name},
-            "spec": {name: text for name, text in spec.items() if text},
+            "spec": {name: value for name, value in spec.items() if value},
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over name and description."""
+        """Take over name, description and limit."""
         spec = manifest.get("spec") or {}
         self.name = manifest["metadata"]["name"]
         self.description = spec.get("description", "")
         self.external_id = spec.get("externalID", "")
+        self.unconfirmed_limit = spec.get("unconfirmedLimit", 0)
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:

@@ -55,12 +55,16 @@ class PolicyRevision(models.Model):
     before = models.JSONField(null=True, blank=True)
     after = models.JSONField(null=True, blank=True)
     created = models.DateTimeField(auto_now_add=True)
+    cluster_revision = models.PositiveBigIntegerField(default=0, editable=False)
 
     objects = PolicyRevisionQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["-id"]
-        indexes: ClassVar = [models.Index(fields=["created"], name="policyrevision_created")]
+        indexes: ClassVar = [
+            models.Index(fields=["created"], name="policyrevision_created"),
+            models.Index(fields=["cluster", "cluster_revision"], name="policyrevision_by_count"),
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["cluster", "kind", "namespace", "name", "number"],

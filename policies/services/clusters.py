@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 LIMITED_RESOURCES = "ResourceQuotaConfiguration"
 CREDENTIAL = "WebhookCredential"
 SECRET_BYTES = 32
+CLUSTER_FIELDS = ("description", "external_id", "unconfirmed_limit")
 
 
 def save_cluster(
@@ -100,7 +101,7 @@ def _save(
 def _store(instance: Recorded) -> None:
     """Save all fields but the counter, which other writers move."""
     if isinstance(instance, Cluster) and instance.pk:
-        instance.save(update_fields=["description", "external_id", "revision", "updated"])
+        instance.save(update_fields=[*CLUSTER_FIELDS, "revision", "updated"])
     else:
         instance.save()
 
