@@ -55,6 +55,10 @@ _external = urlsplit(GATEHOUSE_EXTERNAL_URL)
 # Nobody serves pages over plain HTTP unless the address was given so, as ``make run`` does.
 _is_plain = _external.scheme == "http" and bool(env.text("GATEHOUSE_EXTERNAL_URL"))
 
+# The queue before the writer of each process
+GATEHOUSE_QUEUE_LIMIT = env.integer("GATEHOUSE_QUEUE_LIMIT", 1024, lowest=1, highest=100_000)
+GATEHOUSE_BATCH_LIMIT = env.integer("GATEHOUSE_BATCH_LIMIT", 256, lowest=1, highest=4096)
+
 # Secrets
 SECRET_KEY = _secret_key(env, GATEHOUSE_VAR)
 GATEHOUSE_KEY_PEPPER = env.secret("GATEHOUSE_KEY_PEPPER") or derive_key(
