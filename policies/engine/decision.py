@@ -30,6 +30,7 @@ class Reason(StrEnum):
     INSUFFICIENT_QUOTA = "InsufficientQuota"
     UNCOVERED_SCOPE = "UncoveredScope"
     EXCEEDED_QUOTA = "ExceededQuota"
+    TOO_MANY_UNCONFIRMED = "TooManyUnconfirmed"
     BAD_SCOPE_SELECTOR = "BadScopeSelector"
     INVALID_OBJECT = "InvalidObject"
     UNREADABLE_OBJECT = "UnreadableObject"
