@@ -27,3 +27,8 @@ FAILURES: Final = Counter(
     "Calls we could not answer: database, time budget, defect.",
     ["status"],
 )
+BATCH: Final = Histogram(
+    "gatehouse_admission_batch_decisions",
+    "Decisions that were recorded in one transaction.",
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+)

@@ -1,0 +1,85 @@
+"""Places where tests make a process fail. Nothing happens here unless the environment asks for it.
+
+``FAILPOINTS="before-commit:kill:3,after-lock:sleep=0.5"`` kills the process when it comes to
+``before-commit`` for the third time, and halts each passage of ``after-lock`` for half a second.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+
+NAMES: Final = (
+    "before-queue",
+    "after-queue",
+    "batch-begin",
+    "after-lock",
+    "after-revision",
+    "after-decide",
+    "before-ledger",
+    "after-ledger",
+    "before-audit",
+    "after-audit",
+    "before-commit",
+    "after-commit",
+    "before-answer",
+)
+VARIABLE: Final = "FAILPOINTS"
+
+
+class FailpointError(RuntimeError):
+    """The failure that ``raise`` asks for."""
+
+
+@dataclass(slots=True)
+class _Failpoint:
+    """What to do, and at which passage; ``sleep`` acts at every one."""
+
+    action: str
+    passage: int = 1
+    passed: int = 0
+
+    def act(self) -> None:
+        """Count a passage; fail if it is the one."""
+        self.passed += 1
+        if self.action.startswith("sleep="):
+            time.sleep(float(self.action.removeprefix("sleep=")))
+        elif self.passed == self.passage:
+            _fail(self.action)
+
+
+def _fail(action: str) -> None:
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if action == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if action == "raise":
+        raise FailpointError
+
+
+def read(text: str) -> dict[str, _Failpoint]:
+    """Read ``name:action[:passage],…``; raises ValueError for a name or action that is unknown."""
+    armed = {}
+    for entry in filter(None, text.split(",")):
+        name, _, rest = entry.partition(":")
+        action, _, passage = rest.partition(":")
+        known = action in ("kill", "raise", "stop") or action.startswith("sleep=")
+        if name not in NAMES or not known:
+            raise ValueError(f"{VARIABLE}: {entry!r} is no failpoint")
+        armed[name] = _Failpoint(action, int(passage or 1))
+    return armed
+
+
+_armed: Final = read(os.environ.get(VARIABLE, ""))
+_lock: Final = threading.Lock()
+
+
+def hit(name: str) -> None:
+    """Pass a place; fails there if the environment said so when the process started."""
+    if _armed and name in _armed:
+        with _lock:
+            _armed[name].act()
