@@ -1,27 +1,62 @@
-"""Admit: run the passes that were asked for, and make one decision of what they found."""
+"""Admit: run the passes that were asked for, and make one decision of what they found.
+
+In two steps: ``prepare`` is all that can be known beforehand, ``Prepared.decide`` brings in how
+much of each quota is used. The first is work, the second a matter of a few additions.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.chain.denial import details_of, message_of, status_of, unreadable
 from policies.engine.chain.findings import Findings, skipped
-from policies.engine.chain.mutation import default_object, mutate
+from policies.engine.chain.mutation import Mutation, default_object, mutate
 from policies.engine.chain.objects import admit_object, is_policy_object
 from policies.engine.chain.subjects import restate
-from policies.engine.chain.templates import check_template
-from policies.engine.chain.validation import Validation, validate
+from policies.engine.chain.templates import TemplateCheck, check_template
+from policies.engine.chain.validation import Inspection, Validation, inspect
 from policies.engine.decision import Decision, Outcome, Violation
 from policies.engine.errors import DecodeError
 from policies.engine.request import Operation, Phase
+from policies.engine.resource_quota import used_amounts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from policies.engine.patch import PatchOperation
     from policies.engine.policy import PolicySet
     from policies.engine.request import AdmissionRequest
+    from policies.engine.resource_list import ResourceList
+    from policies.engine.resource_quota import UsedAmounts
+
+_OWN: Final[UsedAmounts] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A request that is decided but for the used amounts of ``quotas``.
+
+    ``quotas`` names those whose amounts the decision asks for, in the policy set's order; those
+    of all others make no difference to verdict, charges or texts. ``before`` gives, by quota
+    name, what such a quota counted of the object before its update: what the engine expects to
+    be in ``used`` already. It is empty for anything new, and for an old object that the quota did
+    not count or that was never stored (no resourceVersion). Where the old usage cannot be told,
+    the request is refused and no quota is asked. Values are immutable: any thread may decide.
+    """
+
+    conclude: Callable[[UsedAmounts], Decision]
+    quotas: tuple[str, ...] = ()
+    before: Mapping[str, ResourceList] = field(default_factory=dict)
+
+    def decide(self, used: UsedAmounts | None = None) -> Decision:
+        """Decide on these used amounts by quota name; pure, repeatable, never raises.
+
+        A quota that is not given keeps the amounts of the policy set, and so does a single name.
+        Which names a quota tracks is the policy set's word alone.
+        """
+        return self.conclude(_OWN if used is None else used)
 
 
 def admit(
@@ -31,7 +66,21 @@ def admit(
     phase: Phase,
     now: str | int | None = None,
 ) -> Decision:
-    """Decide about one request under all policies of its namespace.
+    """Decide about one request under all policies of its namespace, and their own used amounts.
+
+    Arguments are those of ``prepare``.
+    """
+    return prepare(request, policy_set, phase=phase, now=now).decide()
+
+
+def prepare(
+    request: AdmissionRequest,
+    policy_set: PolicySet,
+    *,
+    phase: Phase,
+    now: str | int | None = None,
+) -> Prepared:
+    """Judge one request by all policies of its namespace, as far as no used amount is needed.
 
     ``phase`` says which pass is asked for; ``BOTH`` defaults, mutates, defaults again and
     validates the result, as an API server does. ``now`` (RFC 3339 text or epoch seconds) is
@@ -40,50 +89,85 @@ def admit(
     """
     if request.operation in (Operation.DELETE, Operation.CONNECT):
         steps = skipped("Chain", f"no policy judges {request.operation}").steps
-        return Decision(allowed=True, trace=steps, object=request.object)
+        return _settled(Decision(allowed=True, trace=steps, object=request.object))
     try:
         if is_policy_object(request):
-            return _admit_policy(request, policy_set, phase, now)
-        return _admit(request, policy_set, phase, now)
+            return _prepare_policy(request, policy_set, phase, now)
+        return _prepare(request, policy_set, phase, now)
     except DecodeError as error:
-        return unreadable(request, error)
+        return _settled(unreadable(request, error))
 
 
-def _admit_policy(
+def _settled(decision: Decision) -> Prepared:
+    """A decision that no used amount can change."""
+    return Prepared(conclude=lambda _used: decision)
+
+
+def _prepare_policy(
     request: AdmissionRequest, policy_set: PolicySet, phase: Phase, now: str | int | None
-) -> Decision:
+) -> Prepared:
     """Judge a policy object by its own validation, then count it like any other object."""
     judged = admit_object(request)
     if not judged.allowed or phase is Phase.MUTATE:
-        return judged
-    counted = _admit(request, policy_set, phase, now)
+        return _settled(judged)
+    counted = _prepare(request, policy_set, phase, now)
+    return dataclasses.replace(counted, conclude=partial(_also_counted, judged, counted))
+
+
+def _also_counted(judged: Decision, counted: Prepared, used: UsedAmounts) -> Decision:
+    """Put the verdict on a policy object and the one of its quotas together."""
+    decision = counted.decide(used)
     return dataclasses.replace(
-        counted,
+        decision,
         object=judged.object,
-        warnings=judged.warnings + counted.warnings,
-        trace=judged.trace + counted.trace,
+        warnings=judged.warnings + decision.warnings,
+        trace=judged.trace + decision.trace,
     )
 
 
-def _admit(
+def _prepare(
     request: AdmissionRequest, policy_set: PolicySet, phase: Phase, now: str | int | None
-) -> Decision:
-    obj = _readable(request)
-    findings = Findings()
-    operations: tuple[PatchOperation, ...] = ()
+) -> Prepared:
+    mutation = Mutation(object=_readable(request))
     if phase is not Phase.VALIDATE:
-        mutation = mutate(restate(request, obj), policy_set, obj)
-        obj, operations, findings = mutation.object, mutation.operations, mutation.findings
-    validation = Validation(findings=Findings())
-    if phase is not Phase.MUTATE:
-        obj = default_object(request, obj) if phase is Phase.BOTH else obj
-        judged = restate(request, obj)
-        validation = validate(judged, policy_set, now)
-        findings += validation.findings + check_template(judged, policy_set, now)
+        mutation = mutate(restate(request, mutation.object), policy_set, mutation.object)
+    if phase is Phase.MUTATE:
+        return _settled(_decide(request, mutation, mutation.findings, Validation()))
+    if phase is Phase.BOTH:
+        defaulted = default_object(request, mutation.object)
+        mutation = dataclasses.replace(mutation, object=defaulted)
+    stored = restate(request, mutation.object)
+    inspection = inspect(stored, policy_set, now)
+    template = check_template(stored, policy_set, now)
+    before = _before(inspection, template)
+    return Prepared(
+        conclude=partial(_conclude, request, mutation, inspection, template),
+        quotas=tuple([q.name for q in policy_set.resource_quotas if q.name in before]),
+        before=before,
+    )
+
+
+def _before(inspection: Inspection, template: TemplateCheck) -> dict[str, ResourceList]:
+    """Name the quotas that are asked, with what each counted of the object before its update."""
+    before: dict[str, ResourceList] = {name: {} for name in template.asked}
+    before.update({demand.match.quota.name: demand.before for demand in inspection.quotas.asked})
+    return before
+
+
+def _conclude(
+    request: AdmissionRequest,
+    mutation: Mutation,
+    inspection: Inspection,
+    template: TemplateCheck,
+    used: UsedAmounts,
+) -> Decision:
+    """Bring in the used amounts; where anything refuses, none of them grows."""
+    validation = inspection.conclude(used)
+    findings = mutation.findings + validation.findings + template.conclude(used)
     if findings.violations:
-        findings, validation = _uncharged(findings), _unused(validation, policy_set)
-    decision = _decide(request, findings, validation)
-    return dataclasses.replace(decision, object=obj, patch=operations if decision.allowed else ())
+        before = used_amounts(inspection.quotas.quotas, used)
+        findings, validation = _uncharged(findings), Validation(used=before)
+    return _decide(request, mutation, findings, validation)
 
 
 def _readable(request: AdmissionRequest) -> Mapping[str, Any]:
@@ -92,21 +176,25 @@ def _readable(request: AdmissionRequest) -> Mapping[str, Any]:
     return request.object
 
 
-def _decide(request: AdmissionRequest, findings: Findings, validation: Validation) -> Decision:
+def _decide(
+    request: AdmissionRequest, mutation: Mutation, findings: Findings, validation: Validation
+) -> Decision:
     violations = _distinct(findings.violations)
-    base = Decision(
+    allowed = Decision(
         allowed=not violations,
         observed=findings.observed,
         trace=findings.steps,
+        patch=() if violations else mutation.operations,
         warnings=tuple(dict.fromkeys(findings.warnings)),
         charges=validation.charges,
+        object=mutation.object,
         used=validation.used,
     )
     if not violations:
-        return base
+        return allowed
     code, reason = status_of(violations)
     return dataclasses.replace(
-        base,
+        allowed,
         code=code,
         reason=reason,
         message=message_of(request, violations),
@@ -126,13 +214,6 @@ def _uncharged(findings: Findings) -> Findings:
         for step in findings.steps
     )
     return dataclasses.replace(findings, steps=steps)
-
-
-def _unused(validation: Validation, policy_set: PolicySet) -> Validation:
-    """Leave used amounts as they were."""
-    before = {quota.name: quota.used for quota in policy_set.resource_quotas}
-    used = before if validation.used else {}
-    return Validation(findings=validation.findings, used=used)
 
 
 def _distinct(violations: tuple[Violation, ...]) -> tuple[Violation, ...]:

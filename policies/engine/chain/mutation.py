@@ -5,7 +5,7 @@ Order and scope as in the semantics reference, section 5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from policies.engine import metadata_policy
@@ -29,8 +29,8 @@ class Mutation:
     """The object after the pass, the patch that was written while changing it, the findings."""
 
     object: Mapping[str, Any]
-    operations: tuple[PatchOperation, ...]
-    findings: Findings
+    operations: tuple[PatchOperation, ...] = ()
+    findings: Findings = field(default_factory=Findings)
 
 
 def default_object(

@@ -6,13 +6,14 @@ Kubernetes checks only the pods that a controller makes later, and says so in ev
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.chain.denial import text_of
 from policies.engine.chain.findings import Findings
 from policies.engine.chain.mutation import default_object, mutate
 from policies.engine.chain.subjects import TEMPLATE_PATHS, restate
-from policies.engine.chain.validation import validate
+from policies.engine.chain.validation import Inspection, inspect
 from policies.engine.decision import Outcome, Step
 from policies.engine.errors import DecodeError
 from policies.engine.request import (
@@ -26,28 +27,57 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policies.engine.policy import PolicySet
+    from policies.engine.resource_quota import UsedAmounts
 
-_NAME = "PodTemplate"
+_NAME: Final = "PodTemplate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateCheck:
+    """What is known of a workload's pods before it is known how much of each quota is used.
+
+    ``kind`` is the workload's, None where the object is none. ``trouble`` says why the pods
+    cannot be read; else ``inspection`` is what was found about one of them.
+    """
+
+    kind: str | None = None
+    trouble: tuple[str, ...] = ()
+    inspection: Inspection | None = None
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the quotas whose used amounts say what would happen to the pods."""
+        demands = self.inspection.quotas.asked if self.inspection else ()
+        return tuple([demand.match.quota.name for demand in demands])
+
+    def conclude(self, used: UsedAmounts) -> Findings:
+        """Word what would happen to the pods; nothing is ever refused for it."""
+        if self.kind is None:
+            return Findings()
+        texts = self.trouble
+        if self.inspection:
+            found = self.inspection.conclude(used).findings.violations
+            texts = tuple([text_of(violation) for violation in found])
+        outcome = Outcome.VIOLATED if texts else Outcome.PASSED
+        step = Step(name=_NAME, outcome=outcome, detail="; ".join(texts))
+        warnings = tuple([f"pods of this {self.kind} would be refused: {text}" for text in texts])
+        return Findings(warnings=warnings, steps=(step,))
 
 
 def check_template(
     request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
-) -> Findings:
-    """Judge one pod of a workload by ranges and quotas; nothing is ever refused for it."""
+) -> TemplateCheck:
+    """Judge one pod of a workload by ranges and quotas."""
     template = _template_of(request)
     if template is None:
-        return Findings()
+        return TemplateCheck()
     pod_request = _pod_request(request, template)
     resources_only = dataclasses.replace(policy_set, metadata_policies=())
-    try:
-        texts = _judge(pod_request, resources_only, now)
-    except DecodeError as error:
-        texts = [error.detail]
-    outcome = Outcome.VIOLATED if texts else Outcome.PASSED
-    step = Step(name=_NAME, outcome=outcome, detail="; ".join(texts))
     kind = request.kind.kind
-    warnings = tuple(f"pods of this {kind} would be refused: {text}" for text in texts)
-    return Findings(warnings=warnings, steps=(step,))
+    try:
+        return TemplateCheck(kind=kind, inspection=_inspect(pod_request, resources_only, now))
+    except DecodeError as error:
+        return TemplateCheck(kind=kind, trouble=(error.detail,))
 
 
 def _template_of(request: AdmissionRequest) -> Mapping[str, Any] | None:
@@ -81,9 +111,8 @@ def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> Admi
     )
 
 
-def _judge(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> list[str]:
+def _inspect(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> Inspection:
     obj = default_object(request, request.object or {})
     mutation = mutate(restate(request, obj), policy_set, obj)
     stored = default_object(request, mutation.object)
-    found = validate(restate(request, stored), policy_set, now).findings
-    return [text_of(violation) for violation in found.violations]
+    return inspect(restate(request, stored), policy_set, now)

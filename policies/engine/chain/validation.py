@@ -1,7 +1,8 @@
 """The validating pass: the API's own checks, LimitRanges, strict metadata policies, quotas.
 
 Order as in the semantics reference, section 5. Kubernetes stops at the first part that refuses;
-this one asks all of them, so that a denial can list everything.
+this one asks all of them, so that a denial can list everything. What quotas have used comes last:
+everything before is found without it.
 """
 
 from __future__ import annotations
@@ -18,34 +19,51 @@ from policies.engine.decision import Charge, Outcome, Reason, Step, Violation
 from policies.engine.limit_range import check, default_pod_resources
 from policies.engine.pod import validate_resources
 from policies.engine.policy import Enforcement
-from policies.engine.resource_quota import evaluate
+from policies.engine.resource_quota import assess, conclude
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from policies.engine.policy import LimitRange, PolicySet
     from policies.engine.request import AdmissionRequest
-    from policies.engine.resource_list import ResourceList
+    from policies.engine.resource_quota import Assessment, UsedAmounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """What the pass found, and what each quota would be charged."""
 
-    findings: Findings
+    findings: Findings = field(default_factory=Findings)
     charges: tuple[Charge, ...] = ()
-    used: Mapping[str, ResourceList] = field(default_factory=dict)
+    used: UsedAmounts = field(default_factory=dict)
 
 
-def validate(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What the pass found before it was known how much of each quota is used."""
+
+    findings: Findings
+    quotas: Assessment
+
+    def conclude(self, used: UsedAmounts) -> Validation:
+        """Finish the pass with these used amounts by quota name; others are the quotas' own."""
+        result = conclude(self.quotas, used)
+        modes = {quota.ref: quota.enforcement for quota in self.quotas.quotas}
+        findings = sort_by_enforcement(result.violations, modes)
+        return Validation(
+            findings=self.findings + findings + Findings(steps=result.steps),
+            charges=result.charges,
+            used=result.used,
+        )
+
+
+def inspect(
     request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
-) -> Validation:
-    """Run the pass on the object as it would be stored."""
+) -> Inspection:
+    """Run the pass on the object as it would be stored; raises ``DecodeError``."""
     findings = _check_object(request)
     findings += _check_limit_ranges(request, policy_set.limit_ranges)
     findings += _check_metadata(request, policy_set)
-    quota = _check_quotas(request, policy_set, now)
-    return Validation(findings=findings + quota.findings, charges=quota.charges, used=quota.used)
+    quotas = assess(request, policy_set.resource_quotas, policy_set.limited_resources, now=now)
+    return Inspection(findings=findings, quotas=quotas)
 
 
 def _check_object(request: AdmissionRequest) -> Findings:
@@ -97,19 +115,4 @@ def _check_metadata(request: AdmissionRequest, policy_set: PolicySet) -> Finding
         observed=result.observed,
         warnings=result.warnings,
         steps=result.steps,
-    )
-
-
-def _check_quotas(
-    request: AdmissionRequest, policy_set: PolicySet, now: str | int | None
-) -> Validation:
-    quotas = policy_set.resource_quotas
-    result = evaluate(request, quotas, policy_set.limited_resources, now=now)
-    modes = {quota.ref: quota.enforcement for quota in quotas}
-    findings = sort_by_enforcement(result.violations, modes)
-    charges = tuple(c for c in result.charges if modes.get(c.quota) is Enforcement.ENFORCE)
-    return Validation(
-        findings=findings + Findings(steps=tuple(result.steps)),
-        charges=charges,
-        used=result.used,
     )

@@ -3,7 +3,14 @@
 Plain values in and out; the ledger of what is used is kept elsewhere.
 """
 
-from policies.engine.resource_quota.admission import QuotaResult, evaluate
+from policies.engine.resource_quota.admission import (
+    QuotaResult,
+    UsedAmounts,
+    conclude,
+    evaluate,
+    used_amounts,
+)
+from policies.engine.resource_quota.assessment import Assessment, Demand, assess
 from policies.engine.resource_quota.definition import (
     decode_resource_quota,
     encode_resource_quota,
@@ -33,10 +40,15 @@ from policies.engine.resource_quota.validation import (
 )
 
 __all__ = [
+    "Assessment",
+    "Demand",
     "Match",
     "QuotaResult",
     "ScopeError",
     "Subject",
+    "UsedAmounts",
+    "assess",
+    "conclude",
     "covering_quotas",
     "decode_limited_resources",
     "decode_quota_configuration",
@@ -59,6 +71,7 @@ __all__ = [
     "uncovered_scopes",
     "update_errors",
     "usage_of",
+    "used_amounts",
     "validate_limited_resources",
     "validate_resource_quota",
 ]
