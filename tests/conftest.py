@@ -66,6 +66,16 @@ def shared() -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def _policies_forgotten() -> Iterator[None]:
+    """Have no test judge by what another one had stored."""
+    from policies import snapshot  # noqa: PLC0415 - settings must be configured first
+
+    snapshot.forget()
+    yield
+    snapshot.forget()
+
+
 RECORDS = ("admission.migrations.0002_append_only", "policies.migrations.0002_append_only")
 
 

@@ -1,0 +1,126 @@
+"""Decoded policies put together, namespace by namespace, each kind in byte order of names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from policies.engine.policy import PolicySet
+from policies.snapshot.decoding import Decoder, Names
+from policies.snapshot.reading import as_uuid
+from policies.snapshot.values import NamespacePolicies, QuotaKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from policies.engine.policy import LimitedResource, LimitRange, MetadataPolicy, ResourceQuota
+    from policies.snapshot.decoding import Row
+    from policies.snapshot.reading import Policies
+
+    LimitedByCluster = Mapping[int, tuple[LimitedResource, ...]]
+
+
+@dataclass(slots=True)
+class _Contents:
+    limit_ranges: list[LimitRange] = field(default_factory=list)
+    metadata_policies: list[MetadataPolicy] = field(default_factory=list)
+    resource_quotas: list[ResourceQuota] = field(default_factory=list)
+    quota_keys: dict[str, QuotaKey] = field(default_factory=dict)
+    trouble: str = ""
+
+    def note(self, names: Names, error: ValueError) -> None:
+        """Keep the first trouble."""
+        self.trouble = self.trouble or f"{names.namespace}/{names.name}: {error}"
+
+
+def assemble(
+    found: Policies, limited: LimitedByCluster, clusters: Mapping[int, str]
+) -> dict[int, dict[str, NamespacePolicies]]:
+    """Make the policies of each namespace that has any, by id of cluster and name."""
+    result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
+    for namespace_id, contents in _contents(found).items():
+        cluster_id, name = found.namespaces[namespace_id]
+        policy_set = PolicySet(
+            cluster=clusters[cluster_id],
+            namespace=name,
+            limit_ranges=_in_order(contents.limit_ranges),
+            metadata_policies=_in_order(contents.metadata_policies),
+            resource_quotas=_in_order(contents.resource_quotas),
+            limited_resources=limited[cluster_id],
+        )
+        result[cluster_id][name] = NamespacePolicies(
+            policy_set=policy_set, quota_keys=contents.quota_keys, trouble=contents.trouble
+        )
+    return result
+
+
+def with_limited_resources(
+    namespaces: Mapping[str, NamespacePolicies], limited: tuple[LimitedResource, ...]
+) -> Mapping[str, NamespacePolicies]:
+    """Have namespaces that are taken over know what needs a covering quota now."""
+    one = next(iter(namespaces.values()), None)
+    if one is None or one.policy_set.limited_resources == limited:
+        return namespaces
+    return {
+        name: replace(known, policy_set=replace(known.policy_set, limited_resources=limited))
+        for name, known in namespaces.items()
+    }
+
+
+def _contents(found: Policies) -> dict[int, _Contents]:
+    """Decode everything; what cannot be decoded troubles its own namespace alone."""
+    contents: dict[int, _Contents] = defaultdict(_Contents)
+    decoder = Decoder()
+    for row, names, place in _each(found.limit_ranges, found, contents):
+        try:
+            policy = decoder.limit_range(names, found.items.get(row[0], ()))
+            place.limit_ranges.append(policy)
+        except ValueError as error:
+            place.note(names, error)
+    for row, names, place in _each(found.metadata_policies, found, contents):
+        ratchet, strict = row[5:]
+        rules = found.rules.get(row[0], ())
+        try:
+            rejects = decoder.metadata_policy(names, rules, ratchet=ratchet, strict=strict)
+            place.metadata_policies.append(rejects)
+        except ValueError as error:
+            place.note(names, error)
+    for row, names, place in _each(found.resource_quotas, found, contents):
+        try:
+            place.resource_quotas.append(_quota(decoder, found, names, row))
+            place.quota_keys[names.name] = QuotaKey(row[0], as_uuid(row[5]))
+        except ValueError as error:
+            place.note(names, error)
+    return contents
+
+
+def _each(
+    rows: list[Row], found: Policies, contents: Mapping[int, _Contents]
+) -> Iterator[tuple[Row, Names, _Contents]]:
+    """Leave out what belongs to a namespace that came or went while we read."""
+    for row in rows:
+        _, namespace_id, name, enforcement, revision, *_ = row
+        if namespace_id in found.namespaces:
+            namespace = found.namespaces[namespace_id][1]
+            yield row, Names(namespace, name, enforcement, revision), contents[namespace_id]
+
+
+def _quota(decoder: Decoder, found: Policies, names: Names, row: Row) -> ResourceQuota:
+    pk, *_, scopes, has_selector = row
+    expressions = found.expressions.get(pk)
+    return decoder.resource_quota(
+        names,
+        found.hard.get(pk, ()),
+        scopes=scopes,
+        expressions=expressions or (() if has_selector else None),
+    )
+
+
+def _in_order(policies: list[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(policies, key=_name)) if len(policies) > 1 else tuple(policies)
+
+
+def _name(policy: Any) -> bytes:
+    name: str = policy.name
+    return name.encode()

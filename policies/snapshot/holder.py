@@ -1,0 +1,66 @@
+"""The process' one snapshot: swapped by reference, refreshed by one thread at a time."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Final
+
+from policies.snapshot.building import advance
+from policies.snapshot.values import Snapshot
+
+FREEZE_FROM: Final = 1000
+"""From so many new namespaces on, the collector is told to leave them alone: it would walk them."""
+
+
+class _Holder:
+    """Holds the snapshot; ``refresh`` is shared by all who ask while one runs."""
+
+    def __init__(self) -> None:
+        self.snapshot: Snapshot | None = None
+        self._running = threading.Lock()
+        self._begun = 0
+        self._done = 0
+
+    def refresh(self) -> Snapshot:
+        """Ask the database, unless somebody who began after our call has asked already."""
+        wanted = self._begun + 1
+        with self._running:
+            known = self.snapshot
+            if known is not None and self._done >= wanted:
+                return known
+            self._begun += 1
+            number = self._begun
+            fresh = advance(known or Snapshot())
+            self.snapshot, self._done = fresh, number
+        if _size(fresh) - _size(known or Snapshot()) >= FREEZE_FROM:
+            gc.collect()
+            gc.freeze()
+        return fresh
+
+
+def _size(snapshot: Snapshot) -> int:
+    return sum(len(cluster.namespaces) for cluster in snapshot.clusters.values())
+
+
+_holder = _Holder()
+
+
+def current() -> Snapshot:
+    """Give the snapshot as it is, built at the first call on the caller's connection."""
+    return _holder.snapshot or refresh()
+
+
+def refresh() -> Snapshot:
+    """Give a snapshot of all that was committed before this call; one query if nothing changed.
+
+    Must not run inside a transaction that writes policies: those may still be taken back. Raises
+    what the database raises; the last snapshot stays in use then.
+    """
+    return _holder.refresh()
+
+
+def forget() -> None:
+    """Begin anew at the next call, as tests must that leave another database behind."""
+    global _holder  # noqa: PLW0603 - the one state of the process
+    _holder = _Holder()

@@ -1,0 +1,111 @@
+"""The thread that keeps the snapshot fresh: woken by the database's notices, else once a second.
+
+Correctness does not rest on it: decisions compare revisions when they commit. It only makes that
+comparison come out equal.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import Error, connection
+
+from policies.snapshot import holder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHANNEL: Final = "gatehouse_policies"
+POLL_SECONDS: Final = 1.0
+LONGEST_PAUSE_SECONDS: Final = 10.0
+logger = logging.getLogger(__name__)
+
+
+class _Refresher(threading.Thread):
+    def __init__(self) -> None:
+        super().__init__(name="policy-refresher", daemon=True)
+        self._ended = threading.Event()
+        self._failures = 0
+
+    def end(self) -> None:
+        """Return from ``run`` within a second."""
+        self._ended.set()
+
+    def run(self) -> None:
+        """Refresh until told to end; without a database the last snapshot stays in use."""
+        while not self._ended.is_set():
+            try:
+                with _notices() as wait:
+                    self._keep_fresh(wait or self._ended.wait)
+            except Error as error:
+                self._pause(error)
+
+    def _keep_fresh(self, wait: Callable[[float], object]) -> None:
+        while not self._ended.is_set():
+            try:
+                holder.refresh()
+            finally:
+                connection.close()
+            if self._failures:
+                logger.info("policies are refreshed again")
+            self._failures = 0
+            wait(POLL_SECONDS)
+
+    def _pause(self, error: Error) -> None:
+        if not self._failures:
+            logger.warning("policies cannot be refreshed, the last ones stay in use: %s", error)
+        self._failures += 1
+        self._ended.wait(min(LONGEST_PAUSE_SECONDS, 0.25 * 2 ** min(self._failures, 10)))
+
+
+@contextmanager
+def _notices() -> Iterator[Callable[[float], object] | None]:
+    """Listen to the database on a connection of our own, where it can tell.
+
+    Gives a function that waits so many seconds, less if a notice comes; None on SQLite.
+    """
+    if connection.vendor != "postgresql":
+        yield None
+        return
+    import psycopg  # noqa: PLC0415 - only there where PostgreSQL is
+
+    try:
+        with psycopg.connect(**_parameters(), autocommit=True) as listening:
+            listening.execute(f"LISTEN {CHANNEL}")
+            yield lambda seconds: list(listening.notifies(timeout=seconds, stop_after=1))
+    except psycopg.Error as error:
+        raise Error(str(error)) from error
+
+
+def _parameters() -> dict[str, Any]:
+    """Reach the same database as Django does, with plain values."""
+    known = connection.get_connection_params()
+    return {
+        name: value for name, value in known.items() if name not in {"context", "cursor_factory"}
+    }
+
+
+_lock = threading.Lock()
+_refresher: _Refresher | None = None
+
+
+def start() -> None:
+    """Start the thread; once is enough."""
+    global _refresher  # noqa: PLW0603 - the one thread of the process
+    with _lock:
+        if _refresher is None or not _refresher.is_alive():
+            _refresher = _Refresher()
+            _refresher.start()
+
+
+def stop() -> None:
+    """End the thread, and wait until it has."""
+    global _refresher
+    with _lock:
+        ending, _refresher = _refresher, None
+    if ending is not None:
+        ending.end()
+        ending.join(timeout=2 * POLL_SECONDS)

@@ -1,0 +1,103 @@
+"""What a snapshot is made of: immutable values and their look-ups. Nothing here asks a database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+from policies.engine.policy import LimitedResource, PolicySet
+from policies.models import WebhookCredential
+from policies.policy_set import Authentication
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Mapping
+    from uuid import UUID
+
+
+class UnreadablePolicyError(Exception):
+    """A stored policy cannot be read by the engine: nothing in its namespace can be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaKey:
+    """How the ledger knows a quota: by its row, and by what outlives the row."""
+
+    id: int
+    uid: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespacePolicies:
+    """What decides about one namespace; ``trouble`` is set where that cannot be read."""
+
+    policy_set: PolicySet
+    quota_keys: Mapping[str, QuotaKey] = field(default_factory=dict)
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPolicies:
+    """All policies of one cluster as they stood at one ``revision``.
+
+    ``namespaces`` has those with policies of their own; ``credentials`` the digests that are not
+    revoked, each with its end (None: no end).
+    """
+
+    id: int
+    uid: UUID
+    name: str
+    revision: int
+    unconfirmed_limit: int = 0
+    limited_resources: tuple[LimitedResource, ...] = ()
+    namespaces: Mapping[str, NamespacePolicies] = field(default_factory=dict)
+    credentials: Mapping[str, dt.datetime | None] = field(default_factory=dict)
+
+    def policy_set(self, namespace: str) -> PolicySet:
+        """Give what decides about a namespace; nothing of a quota counts as used.
+
+        Raises ``UnreadablePolicyError``.
+        """
+        found = self.namespaces.get(namespace)
+        if found is None:
+            return PolicySet(
+                cluster=self.name, namespace=namespace, limited_resources=self.limited_resources
+            )
+        if found.trouble:
+            raise UnreadablePolicyError(found.trouble)
+        return found.policy_set
+
+    def quota_keys(self, namespace: str) -> Mapping[str, QuotaKey]:
+        """Give the ledger's keys of a namespace's quotas, by quota name."""
+        found = self.namespaces.get(namespace)
+        return found.quota_keys if found else {}
+
+    def credential(self, digest: str) -> bool:
+        """Say whether a digest is one of the cluster's, not revoked, and not expired now."""
+        if digest not in self.credentials:
+            return False
+        expires = self.credentials[digest]
+        return expires is None or expires > timezone.now()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All clusters by name. Each contains all that its ``revision`` counts."""
+
+    clusters: Mapping[str, ClusterPolicies] = field(default_factory=dict)
+
+    def authenticate(self, cluster: str, secret: str) -> Authentication:
+        """Say whether the secret is a valid one of this cluster, of another one, or of none.
+
+        Only keyed digests are compared, so that how long it takes tells nothing of a secret. A
+        credential issued a moment ago may still be unknown: refresh once, then ask again.
+        """
+        digest = WebhookCredential.digest_of(secret)
+        own = self.clusters.get(cluster)
+        if own is not None and own.credential(digest):
+            return Authentication.OK
+        if any(other.credential(digest) for other in self.clusters.values()):
+            return Authentication.OTHER_CLUSTER
+        return Authentication.UNKNOWN
