@@ -243,7 +243,8 @@ def _can_hold(selector: LabelSelector, key: str) -> bool:
 def _rules_that_set_one_key(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
     for (one, i), (other, j) in combinations(_rules(policies), 2):
         first, second = one.rules[i], other.rules[j]
-        if _exclude_each_other(first, second):
+        # The cheap question first: most pairs of a thousand rules set nothing in common.
+        if not _contested(first, second) or _exclude_each_other(first, second):
             continue
         for kind in ("updated_labels", "updated_annotations"):
             mine: Mapping[str, str] = getattr(first.policy_action, kind)
@@ -258,6 +259,15 @@ def _rules_that_set_one_key(policies: tuple[MetadataPolicy, ...]) -> Iterator[Li
                         f"{theirs[key]!r}; where both match, the last one wins"
                     ),
                 )
+
+
+def _contested(first: MetadataPolicyRule, second: MetadataPolicyRule) -> bool:
+    """Whether both set some key."""
+    mine, theirs = first.policy_action, second.policy_action
+    return bool(
+        mine.updated_labels.keys() & theirs.updated_labels.keys()
+        or mine.updated_annotations.keys() & theirs.updated_annotations.keys()
+    )
 
 
 def _exclude_each_other(first: MetadataPolicyRule, second: MetadataPolicyRule) -> bool:
