@@ -81,7 +81,8 @@ def import_bundle(
     """
     problems: list[Problem] = []
     changes: list[Change] = []
-    with transaction.atomic():
+    with services.policy_write(cluster):
+        services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         for wanted in bundle.objects:
             try:
                 changes.append(_apply(wanted, cluster, author))

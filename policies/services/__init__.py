@@ -21,7 +21,7 @@ from policies.services.manifests import (
     take_over,
 )
 from policies.services.policies import delete_policy, save_policy
-from policies.services.writing import Saved, StaleRevisionError, lint
+from policies.services.writing import Saved, StaleRevisionError, lint, lock_used, policy_write
 
 __all__ = [
     "KINDS",
@@ -36,6 +36,8 @@ __all__ = [
     "find_object",
     "issue_webhook_credential",
     "lint",
+    "lock_used",
+    "policy_write",
     "read_object",
     "restore_revision",
     "revoke_webhook_credential",

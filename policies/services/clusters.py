@@ -6,7 +6,6 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.utils import timezone
 
 from policies.models import (
@@ -27,8 +26,9 @@ from policies.services.writing import (
     Saved,
     check_fresh,
     check_identity,
-    lock_cluster,
+    lock_used,
     next_number,
+    policy_write,
     put_on_record,
     record,
     stored_version,
@@ -79,9 +79,7 @@ def _save(
     expected_revision: int | None,
     action: str = "",
 ) -> Saved:
-    with transaction.atomic():
-        if instance.owner.pk:
-            lock_cluster(instance.owner)
+    with policy_write(instance.owner):
         stored = stored_version(instance)
         check_fresh(stored, expected_revision)
         check_identity(stored, instance)
@@ -112,8 +110,7 @@ def delete_priority_class(*, priority_class: PriorityClass, user: str, reason: s
 
 
 def _delete(instance: Recorded, *, author: tuple[str, str]) -> Saved:
-    with transaction.atomic():
-        lock_cluster(instance.owner)
+    with policy_write(instance.owner):
         revision = put_on_record(
             instance,
             action=Action.DELETE,
@@ -127,8 +124,8 @@ def _delete(instance: Recorded, *, author: tuple[str, str]) -> Saved:
 
 def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Saved:
     """Delete a namespace and its policies, each with a revision of its own."""
-    with transaction.atomic():
-        lock_cluster(namespace.cluster)
+    with policy_write(namespace.cluster):
+        lock_used(namespace.cluster, [namespace.name])
         for model in (LimitRange, MetadataPolicy, ResourceQuota):
             for policy in model.objects.filter(namespace=namespace).order_by("id"):
                 delete_policy(policy=policy, user=user, reason=reason)
@@ -137,8 +134,8 @@ def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Sa
 
 def delete_cluster(*, cluster: Cluster, user: str, reason: str = "") -> Saved:
     """Delete a cluster with everything it has; history stays."""
-    with transaction.atomic():
-        lock_cluster(cluster)
+    with policy_write(cluster):
+        lock_used(cluster)
         for namespace in Namespace.objects.filter(cluster=cluster).order_by("id"):
             delete_namespace(namespace=namespace, user=user, reason=reason)
         for priority_class in PriorityClass.objects.filter(cluster=cluster).order_by("id"):
@@ -156,8 +153,7 @@ def set_limited_resources(
     action: str = Action.UPDATE,
 ) -> Saved:
     """Set what needs a covering quota: a list of ``limitedResources`` entries, in order."""
-    with transaction.atomic():
-        lock_cluster(cluster)
+    with policy_write(cluster):
         rows = _read_entries(cluster, entries)
         before = _configuration(LimitedResource.objects.filter(cluster=cluster))
         after = _configuration(rows)
@@ -212,8 +208,7 @@ def issue_webhook_credential(
     secret = secrets.token_urlsafe(SECRET_BYTES)
     if expires is not None and expires <= timezone.now():
         raise ValidationError({"expires": ValidationError("must be in the future", code="past")})
-    with transaction.atomic():
-        lock_cluster(cluster)
+    with policy_write(cluster):
         digest = WebhookCredential.digest_of(secret)
         credential = WebhookCredential(cluster=cluster, label=label, digest=digest, expires=expires)
         credential.full_clean()
@@ -226,8 +221,7 @@ def revoke_webhook_credential(
     *, credential: WebhookCredential, user: str, reason: str = ""
 ) -> WebhookCredential:
     """Make a credential useless from now on; revoking it again changes nothing."""
-    with transaction.atomic():
-        lock_cluster(credential.cluster)
+    with policy_write(credential.cluster):
         credential.refresh_from_db()
         if credential.revoked is None:
             credential.revoked = timezone.now()

@@ -6,7 +6,6 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
 
 from policies import usage
 from policies.engine.errors import DecodeError
@@ -28,7 +27,7 @@ from policies.services.clusters import (
     set_limited_resources,
 )
 from policies.services.policies import save_policy
-from policies.services.writing import Action, Saved
+from policies.services.writing import Action, Saved, policy_write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +55,7 @@ def apply_manifest(
     of a quota that is new here becomes its opening balance; later the ledger alone knows better.
     Raises ``ValidationError`` and ``StaleRevisionError``.
     """
-    with transaction.atomic():
+    with policy_write(cluster):
         instance = read_object(cluster=cluster, manifest=manifest, user=user)
         if instance is None:
             entries = manifest.get("limitedResources") or []
@@ -169,12 +168,10 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
         message = f"a {revision.kind} is not restored from its history"
         raise ValidationError(message, code="not_restorable")
     text = reason or f"restored from revision {revision.number}"
-    with transaction.atomic():
-        cluster = Cluster.objects.filter(name=revision.cluster).first()
-        if cluster is None:
-            raise ValidationError(
-                f"cluster {revision.cluster} does not exist", code="unknown_cluster"
-            )
+    cluster = Cluster.objects.filter(name=revision.cluster).first()
+    if cluster is None:
+        raise ValidationError(f"cluster {revision.cluster} does not exist", code="unknown_cluster")
+    with policy_write(cluster):
         instance = read_object(cluster=cluster, manifest=manifest, user=user)
         if instance is None:
             return set_limited_resources(

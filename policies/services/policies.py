@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import transaction
-
 from policies import usage
 from policies.models import (
     LimitRange,
@@ -20,8 +18,8 @@ from policies.services.writing import (
     check_fresh,
     check_identity,
     lint,
-    lock_cluster,
     next_number,
+    policy_write,
     put_on_record,
     stored_version,
 )
@@ -44,8 +42,7 @@ def save_policy(
     ``StaleRevisionError`` when the stored revision is not the expected one (0: none yet).
     Saving what is stored already changes nothing and leaves no revision.
     """
-    with transaction.atomic():
-        lock_cluster(policy.owner)
+    with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
             usage.lock_quotas(policy.owner.name, policy.namespace_name)
         stored = stored_version(policy)
@@ -102,8 +99,7 @@ def delete_policy(
     *, policy: PolicyObject, user: str, reason: str = "", expected_revision: int | None = None
 ) -> Saved:
     """Delete a policy; its manifest stays on record, and a quota's charges wait for its return."""
-    with transaction.atomic():
-        lock_cluster(policy.owner)
+    with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
             usage.lock_quotas(policy.owner.name, policy.namespace_name)
         stored = stored_version(policy)

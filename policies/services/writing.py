@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
-from django.db.models import F, Max
+from django.db import connection, transaction
+from django.db.models import Max
 
 from policies import policy_set
 from policies.lints import Lint, lint_namespace
-from policies.models import Cluster, PolicyRevision, PriorityClass, Recorded
+from policies.models import Cluster, PolicyRevision, PriorityClass, Recorded, ResourceQuota
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 Action = PolicyRevision.Action
+CHANNEL: Final = "gatehouse_policies"
+_LOCK: Final = 0x6761746B
+"""Any number that no other advisory lock of this database begins with."""
 
 
 class StaleRevisionError(Exception):
@@ -44,9 +50,81 @@ class Saved:
         return self.revision is not None
 
 
-def lock_cluster(cluster: Cluster) -> None:
-    """Let one writer of a cluster's policies in at a time; charges do not wait for it."""
-    Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+@dataclass(slots=True, kw_only=True)
+class _Write:
+    """A transaction under way; ``pk`` is None until a new cluster is stored."""
+
+    cluster: Cluster
+    pk: int | None
+    number: int
+    changed: bool = False
+
+    def is_of(self, cluster: Cluster) -> bool:
+        return cluster is self.cluster or (cluster.pk is not None and cluster.pk == self.pk)
+
+
+class _Thread(threading.local):
+    """The writes of this thread, which has a database connection of its own."""
+
+    def __init__(self) -> None:
+        self.writes: list[_Write] = []
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def policy_write(cluster: Cluster) -> Iterator[None]:
+    """Write policies of a cluster: one writer at a time, all or nothing, counted once.
+
+    A write inside another one of the same cluster joins it. The cluster's own row is touched last
+    of all, so that decisions, which hold it while they commit, never wait for a long import. Rows
+    that the ledger locks are therefore to be locked inside, never after. Raises ``DoesNotExist``
+    for a cluster that is gone.
+    """
+    with transaction.atomic():
+        if any(write.is_of(cluster) for write in _thread.writes):
+            yield
+            return
+        write = _begin(cluster)
+        _thread.writes.append(write)
+        try:
+            yield
+            if write.changed and not connection.needs_rollback:
+                _count(write)
+        finally:
+            _thread.writes.remove(write)
+
+
+def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> None:
+    """Lock what the quotas of some namespaces (None: of all) use, all of them in id order.
+
+    A write of many policies does so before its first: decisions lock in that order too, and one
+    namespace after the other would be another.
+    """
+    quotas = ResourceQuota.objects.filter(namespace__cluster=cluster)
+    if namespaces is not None:
+        quotas = quotas.filter(namespace__name__in=namespaces)
+    list(quotas.order_by("id").select_for_update(no_key=True, of=("self",)).values_list("id"))
+
+
+def _begin(cluster: Cluster) -> _Write:
+    if cluster.pk is None:
+        return _Write(cluster=cluster, pk=None, number=1)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK, cluster.pk % 2**31])
+    stored = Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
+    return _Write(cluster=cluster, pk=cluster.pk, number=stored + 1)
+
+
+def _count(write: _Write) -> None:
+    """Set the cluster's count, and tell who keeps policies in memory; heard after the commit."""
+    pk = write.pk or write.cluster.pk
+    Cluster.objects.filter(pk=pk).update(policy_revision=write.number)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(pk)])
 
 
 def stored_version(instance: Recorded) -> Any:
@@ -98,7 +176,7 @@ def put_on_record(
     after: Mapping[str, Any] | None,
     author: tuple[str, str],
 ) -> PolicyRevision:
-    """Write the revision, and count the cluster's write. ``author`` is user and reason."""
+    """Write the revision, inside ``policy_write``. ``author`` is user and reason."""
     names = {
         "cluster": instance.owner.name,
         "namespace": instance.namespace_name,
@@ -116,11 +194,15 @@ def record(cluster: Cluster, fields: dict[str, Any], *, author: tuple[str, str])
     """Write one revision from its fields; its number is the next of that name."""
     names = {key: fields[key] for key in ("cluster", "namespace", "kind", "name")}
     user, reason = author
-    revision = PolicyRevision.objects.create(
-        **fields, number=_last_number(**names) + 1, user=user, reason=reason
+    write = next(write for write in _thread.writes if write.is_of(cluster))
+    write.changed = True
+    return PolicyRevision.objects.create(
+        **fields,
+        number=_last_number(**names) + 1,
+        cluster_revision=write.number,
+        user=user,
+        reason=reason,
     )
-    Cluster.objects.filter(pk=cluster.pk).update(policy_revision=F("policy_revision") + 1)
-    return revision
 
 
 def lint(cluster: Cluster, namespace: str) -> tuple[Lint, ...]:

@@ -39,7 +39,7 @@ def test_a_write_is_on_record_and_counted() -> None:
     assert (revision.user, revision.reason, revision.action) == ("tester", "test", "create")
     assert (revision.before, revision.after) == (None, stored.to_manifest())
     assert str(revision) == "LimitRange prod/team/lr #1"
-    assert Cluster.objects.get().policy_revision == PolicyRevision.objects.count()
+    assert Cluster.objects.get().policy_revision == revision.cluster_revision
 
 
 def test_the_same_again_changes_nothing() -> None:
@@ -282,3 +282,57 @@ def test_deleting_a_namespace_deletes_its_policies() -> None:
     services.delete_namespace(namespace=Namespace.objects.get(), user="x")
     assert not LimitRange.objects.exists()
     assert not ResourceQuota.objects.exists()
+
+
+def counted() -> list[tuple[str, int]]:
+    rows = PolicyRevision.objects.order_by("id")
+    return list(rows.values_list("kind", "cluster_revision"))
+
+
+def test_one_transaction_counts_once() -> None:
+    factories.limit_range(POD)
+    assert counted() == [("Cluster", 1), ("Namespace", 2), ("LimitRange", 2)]
+    assert Cluster.objects.get().policy_revision == 2
+
+
+def test_writes_inside_a_write_join_it() -> None:
+    cluster = factories.cluster()
+    with services.policy_write(cluster):
+        factories.limit_range(POD)
+        factories.webhook_secret()
+        assert Cluster.objects.get().policy_revision == 1
+    assert {number for _, number in counted()} == {1, 2}
+    assert Cluster.objects.get().policy_revision == 2
+
+
+def test_a_write_that_changes_nothing_counts_nothing() -> None:
+    cluster = factories.cluster()
+    with services.policy_write(cluster):
+        factories.cluster()
+    assert Cluster.objects.get().policy_revision == 1
+
+
+def test_a_failed_write_does_not_stay_open() -> None:
+    cluster = factories.cluster()
+    with pytest.raises(ValidationError), services.policy_write(cluster):
+        factories.limit_range({"type": "nope"})
+    factories.limit_range(POD)
+    assert Cluster.objects.get().policy_revision == 2
+
+
+def test_a_write_to_a_gone_cluster_is_refused() -> None:
+    cluster = factories.cluster()
+    gone = Cluster.objects.get()
+    services.delete_cluster(cluster=cluster, user="x")
+    with pytest.raises(Cluster.DoesNotExist):
+        services.save_namespace(namespace=Namespace(cluster=gone, name="n"), user="x")
+
+
+def test_a_limit_of_a_cluster_is_kept() -> None:
+    document = {"metadata": {"name": "c"}, "spec": {"unconfirmedLimit": 5}}
+    services.save_cluster(cluster=Cluster().read_manifest(document), user="x")
+    stored = Cluster.objects.get()
+    assert (stored.unconfirmed_limit, stored.to_manifest()["spec"]) == (5, document["spec"])
+    stored.unconfirmed_limit = 0
+    services.save_cluster(cluster=stored, user="x")
+    assert Cluster.objects.get().to_manifest()["spec"] == {}
