@@ -1,40 +1,176 @@
-"""The record in the stock admin: to read, never to change."""
+"""The record in the stock admin: to read, never to change; and the holds on it, to make."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Page, Paginator
+from django.utils.functional import cached_property
 
-from admission.models import AuditEvent
+from admission.decision_id import is_decision_id
+from admission.models import AuditEvent, AuditExport, AuditHold, RetentionRun
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+    from django.db.models import QuerySet
+    from django.forms import ModelForm
     from django.http import HttpRequest
 
-    _ModelAdmin = admin.ModelAdmin[AuditEvent]
+    from admission.models import AuditEventQuerySet
+
+    _EventAdmin = admin.ModelAdmin[AuditEvent]
+    _HoldAdmin = admin.ModelAdmin[AuditHold]
+    _AnyAdmin = admin.ModelAdmin[Any]
+    _Paginator = Paginator[AuditEvent]
 else:
-    _ModelAdmin = admin.ModelAdmin
+    _EventAdmin = _HoldAdmin = _AnyAdmin = admin.ModelAdmin
+    _Paginator = Paginator
+
+_COLUMNS: Final = (
+    "created", "verdict", "cluster", "operation", "kind", "namespace", "name", "user",
+)  # fmt: skip
+_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@admin.register(AuditEvent)
-class AuditEventAdmin(_ModelAdmin):
-    """Decisions, newest first."""
+class RecordPaginator(_Paginator):
+    """Pages of the newest decisions, as far as they are counted; no exact count, no offset."""
 
-    list_display = ["id", "created", "verdict", "cluster", "operation", "kind", "target", "user"]
-    list_filter = ["verdict", "phase", "dry_run"]
-    search_fields = ["=id", "=request_uid", "^name"]
-    search_help_text = "Decision id, request UID, or the beginning of a name."
-    show_full_result_count = False
-    actions = []
+    @cached_property
+    def count(self) -> int:
+        """How many there are, up to the limit of counts."""
+        return self._rows.capped_count().number
+
+    def page(self, number: int | str) -> Page[AuditEvent]:
+        """One page, read from the newest on."""
+        number = self.validate_number(number)
+        end = number * self.per_page
+        found = self._rows.only(*_COLUMNS).newest(end)[end - self.per_page :]
+        return Page(found, number, self)
+
+    @property
+    def _rows(self) -> AuditEventQuerySet:
+        return cast("AuditEventQuerySet", self.object_list)
+
+
+class RecordChangeList(ChangeList):
+    """A list that asks for no more than its page, also when that is the only one."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the page."""
+        super().get_results(request)
+        if not self.multi_page:
+            self.result_list = self.paginator.page(1).object_list
+
+
+class ReadOnlyAdmin(_AnyAdmin):
+    """Nothing is added, changed or removed here."""
+
+    actions = ()
 
     def has_add_permission(self, _request: HttpRequest) -> bool:
-        """Only ``audit.record`` writes."""
+        """Only the product itself writes."""
         return False
 
-    def has_change_permission(self, _request: HttpRequest, _obj: AuditEvent | None = None) -> bool:
+    def has_change_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
         """Nothing on record is changed."""
         return False
 
-    def has_delete_permission(self, _request: HttpRequest, _obj: AuditEvent | None = None) -> bool:
+    def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
         """Nothing on record is removed."""
         return False
+
+
+@admin.register(AuditEvent)
+class AuditEventAdmin(ReadOnlyAdmin):
+    """Decisions, newest first."""
+
+    list_display = ("id", "created", "verdict", "cluster", "operation", "kind", "target", "user")
+    list_filter = ("verdict", "phase", "dry_run")
+    search_fields = ("id",)
+    search_help_text = "Decision id, request UID, or the beginning of a name."
+    show_full_result_count = False
+    sortable_by = ()
+    list_max_show_all = 0
+    paginator = RecordPaginator
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """The list of a page only."""
+        del request, kwargs
+        return RecordChangeList
+
+    def get_object(
+        self, _request: HttpRequest, object_id: str, _from_field: str | None = None
+    ) -> AuditEvent | None:
+        """The decision of this id, asked of its day alone."""
+        return AuditEvent.objects.with_id(object_id).first()
+
+    def get_search_results(
+        self, _request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """What the text looks like decides what is searched, so that an index serves it."""
+        rows, term = cast("AuditEventQuerySet", queryset), search_term.strip()
+        if is_decision_id(term):
+            return rows.with_id(term), False
+        if _UID.fullmatch(term):
+            return rows.filter(request_uid=term), False
+        return (rows.name_begins(term) if term else rows), False
+
+
+@admin.register(AuditHold)
+class AuditHoldAdmin(_HoldAdmin):
+    """Holds: made here, released here, never changed or forgotten."""
+
+    list_display = ("cluster", "namespace", "first_day", "last_day", "reason", "who", "released")
+    search_fields = ("cluster", "namespace")
+    readonly_fields = ("created", "created_by", "released", "released_by")
+    actions = ("release",)
+
+    @admin.display(description="who")
+    def who(self, hold: AuditHold) -> str:
+        """Who made it."""
+        return hold.created_by
+
+    @admin.action(description="Release the selected holds", permissions=["add"])
+    def release(self, request: HttpRequest, holds: QuerySet[AuditHold]) -> None:
+        """Let go what they hold."""
+        for hold in holds.filter(released__isnull=True):
+            hold.release(user=_name(request.user))
+            self.log_change(request, hold, "Released.")
+        self.message_user(request, "What they held may go now.", messages.SUCCESS)
+
+    def save_model(
+        self, request: HttpRequest, obj: AuditHold, form: ModelForm[AuditHold], change: Any
+    ) -> None:
+        """Note who made it."""
+        obj.created_by = _name(request.user)
+        super().save_model(request, obj, form, change)
+
+    def has_change_permission(self, _request: HttpRequest, _obj: AuditHold | None = None) -> bool:
+        """A hold is released and made anew, so that what it held stays known."""
+        return False
+
+    def has_delete_permission(self, _request: HttpRequest, _obj: AuditHold | None = None) -> bool:
+        """A released hold stays on record."""
+        return False
+
+
+@admin.register(AuditExport)
+class AuditExportAdmin(ReadOnlyAdmin):
+    """Days that are in a file."""
+
+    list_display = ("day", "number", "rows", "path", "sha256", "finished")
+
+
+@admin.register(RetentionRun)
+class RetentionRunAdmin(ReadOnlyAdmin):
+    """What was taken off the record."""
+
+    list_display = ("created", "day", "verdicts", "removed", "kept", "held", "export_sha256")
+    list_select_related = ("export",)
+
+
+def _name(user: AbstractBaseUser | Any) -> str:
+    return str(user.get_username())

@@ -1,9 +1,25 @@
 """How Django knows this app."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class AdmissionConfig(AppConfig):
     """The admission app."""
 
     name = "admission"
+
+    def ready(self) -> None:
+        """Whoever has migrated has the partitions of the coming days, too."""
+        post_migrate.connect(_make_partitions, sender=self)
+
+
+def _make_partitions(**_signal: Any) -> None:
+    from admission import partitions  # noqa: PLC0415  models are imported after the apps
+
+    if partitions.is_ready():
+        partitions.ensure_ahead()

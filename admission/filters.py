@@ -23,8 +23,8 @@ class AuditEventFilter(django_filters.FilterSet):
     cluster = django_filters.CharFilter(label="Cluster")
     namespace = django_filters.CharFilter(label="Namespace")
     kind = django_filters.CharFilter(label="Kind")
-    name = django_filters.CharFilter(label="Name", lookup_expr="startswith")
-    user = django_filters.CharFilter(label="User", lookup_expr="startswith")
+    name = django_filters.CharFilter(label="Name", method="with_name")
+    user = django_filters.CharFilter(label="User", method="with_user")
     verdict = django_filters.ChoiceFilter(
         label="Verdict", choices=Verdict.choices, empty_label="Any"
     )
@@ -49,6 +49,14 @@ class AuditEventFilter(django_filters.FilterSet):
 
         model = AuditEvent
         fields: list[str] = []
+
+    def with_name(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
+        """Events about objects whose name begins so."""
+        return queryset.name_begins(value)
+
+    def with_user(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
+        """Events asked by users whose name begins so."""
+        return queryset.user_begins(value)
 
     def with_reason(
         self, queryset: AuditEventQuerySet, _name: str, value: Any

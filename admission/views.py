@@ -7,23 +7,26 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.db.models import Count, Q
+from django.shortcuts import get_object_or_404
 from django.utils.cache import add_never_cache_headers
 from django.views.generic import DetailView, TemplateView
 
+from admission.decision_id import is_decision_id
 from admission.filters import AuditEventFilter
 from admission.models import AuditEvent, Verdict
 from admission.narrative import sentence, summary
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponseBase, QueryDict
+
+    from admission.models import Figures
 
     _DetailView = DetailView[AuditEvent]
 else:
     _DetailView = DetailView
 
 PAGE_SIZE: Final = 50
-ID_LENGTH: Final = 16
 MAIN_FILTERS: Final = ("cluster", "namespace", "kind", "name", "verdict")
 
 
@@ -62,7 +65,7 @@ class DecisionListView(RecordMixin, TemplateView):
             filtered=any(query.get(f.name) for f in fields),
             newer_query=_with(query, after=page.newer),
             older_query=_with(query, before=page.older),
-            counts=_counts(),
+            figures=_figures(),
             shortcuts=_shortcuts(query),
         )
 
@@ -72,6 +75,11 @@ class DecisionDetailView(RecordMixin, _DetailView):
 
     queryset = AuditEvent.objects.all()
     context_object_name = "event"
+
+    def get_object(self, queryset: QuerySet[AuditEvent] | None = None) -> AuditEvent:
+        """The decision of this id, asked of its day alone."""
+        del queryset
+        return get_object_or_404(AuditEvent.objects.with_id(self.kwargs["pk"]))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The event, what it says in words, and its JSON in readable form."""
@@ -88,7 +96,7 @@ class DecisionDetailView(RecordMixin, _DetailView):
 
 def _cursor(query: QueryDict, name: str) -> str:
     value = query.get(name, "")
-    return value if len(value) == ID_LENGTH and value.isalnum() and value.isascii() else ""
+    return value if is_decision_id(value) else ""
 
 
 def _with(query: QueryDict, **cursor: str) -> str:
@@ -102,15 +110,9 @@ def _with(query: QueryDict, **cursor: str) -> str:
     return kept.urlencode()
 
 
-def _counts() -> dict[str, int]:
+def _figures() -> Figures:
     """What was answered in the last 24 hours."""
-    recent = AuditEvent.objects.filter(created__gte=datetime.now(UTC) - timedelta(days=1))
-    return recent.order_by().aggregate(
-        total=Count("id"),
-        denied=Count("id", filter=Q(verdict=Verdict.DENIED)),
-        mutated=Count("id", filter=Q(verdict=Verdict.MUTATED)),
-        dry_run=Count("id", filter=Q(dry_run=True)),
-    )
+    return AuditEvent.objects.figures(since=datetime.now(UTC) - timedelta(days=1))
 
 
 def _shortcuts(query: QueryDict) -> list[dict[str, Any]]:

@@ -76,7 +76,11 @@ def _policies_forgotten() -> Iterator[None]:
     snapshot.forget()
 
 
-RECORDS = ("admission.migrations.0002_append_only", "policies.migrations.0002_append_only")
+RECORDS = (
+    "admission.migrations.0003_daily_partitions",
+    "admission.migrations.0004_retention",
+    "policies.migrations.0002_append_only",
+)
 
 
 @pytest.fixture

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final, cast
+
 from django_filters.rest_framework import DjangoFilterBackend
 from knox.auth import TokenAuthentication
 from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import NotFound
+from rest_framework.generics import get_object_or_404
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
-from rest_framework.pagination import CursorPagination
+from rest_framework.pagination import BasePagination
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer, ModelSerializer
+from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import GenericViewSet
 
+from admission.decision_id import is_decision_id
 from admission.filters import AuditEventFilter
 from admission.models import AuditEvent
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+    from admission.models import AuditEventQuerySet
+
+LONGEST_NUMBER: Final = 10
 
 _SUMMARY = [
     "id",
@@ -57,13 +72,85 @@ class DecisionSerializer(ModelSerializer[AuditEvent]):
         exclude = _SEARCH_COLUMNS
 
 
-class DecisionPagination(CursorPagination):
+class DecisionPagination(BasePagination):
     """Pages by decision id: as fast for the last page as for the first."""
 
-    ordering = "-id"
     page_size = 50
-    page_size_query_param = "limit"
     max_page_size = 500
+    cursor_query_param = "cursor"
+    page_size_query_param = "limit"
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: APIView | None = None
+    ) -> list[Any]:
+        """The page that ``cursor`` names: ``<id`` is older than that id, ``>id`` newer.
+
+        Raises:
+            NotFound: if it names none.
+        """
+        del view
+        self.address = request.build_absolute_uri()
+        given = request.query_params.get(self.cursor_query_param, "")
+        if given and not (given[0] in "<>" and is_decision_id(given[1:])):
+            raise NotFound("Invalid cursor")
+        place = {"before" if given[0] == "<" else "after": given[1:]} if given else {}
+        rows = cast("AuditEventQuerySet", queryset)
+        self.page = rows.page(size=self._size(request), **place)
+        return list(self.page.events)
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """The page with the addresses of its neighbours."""
+        return Response(
+            {
+                "next": self._link("<", self.page.older),
+                "previous": self._link(">", self.page.newer),
+                "results": data,
+            }
+        )
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The shape of that, for the API's description."""
+        link = {"type": "string", "nullable": True, "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["results"],
+            "properties": {
+                "next": link,
+                "previous": link,
+                "results": schema,
+            },
+        }
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        """The parameters, for the API's description."""
+        del view
+        return [
+            _parameter(self.cursor_query_param, "string", "Where the page is: as in next."),
+            _parameter(self.page_size_query_param, "integer", "Decisions on a page, at most 500."),
+        ]
+
+    def _size(self, request: Request) -> int:
+        given = request.query_params.get(self.page_size_query_param, "")
+        if not (given.isascii() and given.isdigit() and len(given) < LONGEST_NUMBER):
+            return self.page_size
+        return min(int(given), self.max_page_size) or self.page_size
+
+    def _link(self, direction: str, decision_id: str) -> str | None:
+        if not decision_id:
+            return None
+        return replace_query_param(
+            self.address, self.cursor_query_param, f"{direction}{decision_id}"
+        )
+
+
+def _parameter(name: str, kind: str, description: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "required": False,
+        "in": "query",
+        "description": description,
+        "schema": {"type": kind},
+    }
 
 
 class DecisionViewSet(ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEvent]):
@@ -80,3 +167,8 @@ class DecisionViewSet(ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEv
     def get_serializer_class(self) -> type[BaseSerializer[AuditEvent]]:
         """The list is short, the detail complete."""
         return DecisionSerializer if self.action == "retrieve" else DecisionSummarySerializer
+
+    def get_object(self) -> AuditEvent:
+        """The decision of this id, asked of its day alone."""
+        found: AuditEvent = get_object_or_404(AuditEvent.objects.with_id(self.kwargs["pk"]))
+        return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from admission import audit, redaction
+from admission import audit, decision_id, redaction
 from admission.models import AppendOnlyError, AuditEvent, Verdict
 from admission.review import build_request
 from policies import policy_set
@@ -62,7 +62,7 @@ def test_ids_sort_by_time() -> None:
     first = [audit.new_decision_id() for _ in range(200)]
     assert {len(i) for i in first} == {16}
     assert len(set(first)) == 200
-    assert audit._encoded(1, 2**32 - 1) < audit._encoded(2, 0)
+    assert decision_id.encode(1, 2**32 - 1) < decision_id.encode(2, 0)
 
 
 def test_the_queryset_answers_questions(event: AuditEvent) -> None:
@@ -96,7 +96,7 @@ def test_django_does_not_change_the_record(event: AuditEvent, change: Callable[.
 @pytest.fixture
 def _triggers(db: None) -> None:
     """As migrations leave them, also behind a test that lifted them."""
-    triggers = import_module("admission.migrations.0002_append_only")
+    triggers = import_module("admission.migrations.0003_daily_partitions")
     triggers.drop(connection)
     triggers.create(connection)
 

@@ -1,11 +1,27 @@
-"""The record of every answer: AuditEvent, append-only; written by ``audit`` alone."""
+"""The record of every answer: AuditEvent, append-only; written by ``audit`` alone.
+
+The order of the record is (created, id), and ``created`` is what the id begins with: who knows an
+id knows its day, and with it the one partition to look into (PostgreSQL; see ``partitions``).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Never, Self
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Never, Self
 
-from django.db import models
+from django.db import connections, models
+
+from admission import decision_id, partitions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+
+COUNT_LIMIT: Final = 10_000
+LATEST_DAYS: Final = 2  # nearly every page is found in them
+STRETCH_DAYS: Final = 30  # partitions that one statement looks into: each costs locks and planning
+_LAST_CHARACTER: Final = "\U0010ffff"
 
 
 class Verdict(models.TextChoices):
@@ -30,6 +46,32 @@ class Page:
     events: tuple[AuditEvent, ...]
     newer: str = ""
     older: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CappedCount:
+    """A number of rows, counted up to a limit only."""
+
+    number: int
+    is_capped: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.number:,}{'+' if self.is_capped else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """How the newest answers came out, of at most COUNT_LIMIT."""
+
+    total: CappedCount
+    denied: int
+    mutated: int
+    dry_run: int
+
+    @property
+    def scope(self) -> str:
+        """What the others are counted among, for people; empty when they are all there are."""
+        return f" of the newest {self.total.number:,}" if self.total.is_capped else ""
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
@@ -64,21 +106,104 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """Only calls that count: no dry runs."""
         return self.filter(dry_run=False)
 
+    def name_begins(self, beginning: str) -> Self:
+        """Only objects whose name begins so; a range, because every database's index serves it."""
+        return self.filter(name__gte=beginning, name__lt=beginning + _LAST_CHARACTER)
+
+    def user_begins(self, beginning: str) -> Self:
+        """Only what this user asked, or users whose name begins so."""
+        return self.filter(user__gte=beginning, user__lt=beginning + _LAST_CHARACTER)
+
     def newest_first(self) -> Self:
-        """By decision id: it begins with the time."""
-        return self.order_by("-id")
+        """By time, then by id."""
+        return self.order_by("-created", "-id")
+
+    def with_id(self, wanted: str) -> Self:
+        """The decision with this id, or none: one partition and one index are asked."""
+        if not decision_id.is_decision_id(wanted):
+            return self.none()
+        return self.filter(created=decision_id.moment(wanted), id=wanted)
+
+    def older_than(self, cursor: str) -> Self:
+        """Only what was decided before a decision id."""
+        return self.filter(created__lte=decision_id.moment(cursor), id__lt=cursor)
+
+    def newer_than(self, cursor: str) -> Self:
+        """Only what was decided after a decision id."""
+        return self.filter(created__gte=decision_id.moment(cursor), id__gt=cursor)
 
     def page(self, *, before: str = "", after: str = "", size: int = 50) -> Page:
         """The ``size`` events next to a decision id: older than ``before`` or newer than ``after``.
 
         The last page costs what the first costs: no offset, no count.
+
+        Raises:
+            ValueError: if a cursor is no decision id.
         """
         if after:
-            found = list(self.filter(id__gt=after).order_by("id")[: size + 1])
+            found = self.newer_than(after).oldest(size + 1)
             return _page(found[size - 1 :: -1], newer=len(found) > size, older=True)
-        rows = self.filter(id__lt=before) if before else self
-        found = list(rows.newest_first()[: size + 1])
+        rows = self.older_than(before) if before else self
+        found = rows.newest(size + 1)
         return _page(found[:size], newer=bool(before), older=len(found) > size)
+
+    def newest(self, number: int) -> list[AuditEvent]:
+        """At most so many of these events, the newest first."""
+        found: list[AuditEvent] = []
+        for stretch in self._stretches():
+            found += stretch.newest_first()[: number - len(found)]
+            if len(found) == number:
+                break
+        return found
+
+    def oldest(self, number: int) -> list[AuditEvent]:
+        """At most so many of these events, the oldest first."""
+        found: list[AuditEvent] = []
+        for stretch in reversed(list(self._stretches())):
+            found += stretch.order_by("created", "id")[: number - len(found)]
+            if len(found) == number:
+                break
+        return found
+
+    def capped_count(self, limit: int = COUNT_LIMIT) -> CappedCount:
+        """How many there are, if not more than ``limit``: a list never waits for an exact count."""
+        number = 0
+        for stretch in self._stretches():
+            number += stretch.order_by()[: limit + 1 - number].count()
+            if number > limit:
+                return CappedCount(limit, is_capped=True)
+        return CappedCount(number)
+
+    def figures(self, *, since: datetime) -> Figures:
+        """How the answers since then came out; of the newest only, when there are many."""
+        rows = self.filter(created__gte=since).newest_first()
+        found = rows[: COUNT_LIMIT + 1].aggregate(
+            total=models.Count("id"),
+            denied=models.Count("id", filter=models.Q(verdict=Verdict.DENIED)),
+            mutated=models.Count("id", filter=models.Q(verdict=Verdict.MUTATED)),
+            dry_run=models.Count("id", filter=models.Q(dry_run=True)),
+        )
+        number = found.pop("total")
+        total = CappedCount(min(number, COUNT_LIMIT), is_capped=number > COUNT_LIMIT)
+        return Figures(total=total, **found)
+
+    def _stretches(self) -> Iterator[Self]:
+        """These events in stretches of time, the newest first.
+
+        A statement locks and plans every partition it may look into: over a year of them it would
+        cost more than the answer, and a few at once would use up the server's table of locks.
+        """
+        found = partitions.days(connections[self.db])
+        newest = len(found)
+        for oldest in _cuts(found):
+            # The ends are open: a row of a day made this very moment is found all the same.
+            rows = self
+            if newest < len(found):
+                rows = rows.filter(created__lt=partitions.bounds(found[newest])[0])
+            if oldest > 0:
+                rows = rows.filter(created__gte=partitions.bounds(found[oldest])[0])
+            yield rows
+            newest = oldest
 
     def update(self, **_kwargs: Any) -> Never:
         """Refuse: see AppendOnlyError."""
@@ -98,6 +223,16 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     delete.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
     update.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
+
+
+def _cuts(days: list[date]) -> Iterator[int]:
+    """Where stretches begin, as positions in a list of days, the newest first; ends at 0."""
+    today = datetime.now(UTC).date()
+    begin = sum(day <= today for day in days) - LATEST_DAYS
+    while begin > 0:
+        yield begin
+        begin -= STRETCH_DAYS
+    yield 0
 
 
 def _page(events: list[AuditEvent], *, newer: bool, older: bool) -> Page:
@@ -153,16 +288,21 @@ class AuditEvent(models.Model):
     objects = AuditEventQuerySet.as_manager()
 
     class Meta:
-        """Newest first; an index for each way the list is asked."""
+        """Newest first; an index for each way the list is asked.
+
+        On PostgreSQL ``audit_cluster`` is the primary key, ``audit_verdict`` holds denials only,
+        and ``audit_place`` also the cluster (migration 0003).
+        """
 
         verbose_name = "decision"
-        ordering = ["-id"]
+        ordering = ["-created", "-id"]
         indexes = [
-            models.Index(fields=["cluster", "namespace", "id"], name="audit_where"),
-            models.Index(fields=["verdict", "id"], name="audit_verdict"),
-            models.Index(fields=["namespace", "name", "id"], name="audit_object"),
-            models.Index(fields=["user", "id"], name="audit_user"),
-            models.Index(fields=["created"], name="audit_created"),
+            models.Index(fields=["created", "id"], name="audit_time"),
+            models.Index(fields=["cluster", "created", "id"], name="audit_cluster"),
+            models.Index(fields=["namespace", "created", "id"], name="audit_place"),
+            models.Index(fields=["verdict", "created", "id"], name="audit_verdict"),
+            models.Index(fields=["name"], name="audit_name"),
+            models.Index(fields=["user"], name="audit_user"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -178,9 +318,11 @@ class AuditEvent(models.Model):
 
         Raises:
             AppendOnlyError: if the row exists.
+            ValueError: if the id is no decision id.
         """
         if not self._state.adding:
             raise AppendOnlyError
+        self.created = decision_id.moment(self.id)
         kwargs["force_insert"] = True
         super().save(*args, **kwargs)
 

@@ -1,0 +1,25 @@
+"""The tables of this app: the record, and what decides how long it is kept."""
+
+from admission.models.audit_event import (
+    AppendOnlyError,
+    AuditEvent,
+    AuditEventQuerySet,
+    CappedCount,
+    Figures,
+    Page,
+    Verdict,
+)
+from admission.models.retention import AuditExport, AuditHold, RetentionRun
+
+__all__ = [
+    "AppendOnlyError",
+    "AuditEvent",
+    "AuditEventQuerySet",
+    "AuditExport",
+    "AuditHold",
+    "CappedCount",
+    "Figures",
+    "Page",
+    "RetentionRun",
+    "Verdict",
+]

@@ -1,0 +1,173 @@
+"""The record's days on PostgreSQL: a table for each, made ahead or on demand, taken away whole.
+
+On SQLite there is one table and nothing to do: ``ensure`` does nothing and ``days`` is empty.
+A day is a day of UTC; its table is ``admission_auditevent_YYYYMMDD``.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db import connection, transaction
+from django.db.utils import IntegrityError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.db.backends.base.base import BaseDatabaseWrapper
+    from django.db.backends.utils import CursorWrapper
+
+TABLE: Final = "admission_auditevent"
+REFUSAL_FUNCTION: Final = "audit_refuse_change"
+LOCK_TIMEOUT: Final = "2s"
+# One key for all who change what partitions there are; any number that nobody else uses.
+ADVISORY_KEY: Final = 0x6761_7465_0001
+_NAME: Final = re.compile(rf"{TABLE}_([0-9]{{8}})")
+_CHECK_VIOLATION: Final = "23514"
+
+
+def is_partitioned(database: BaseDatabaseWrapper | None = None) -> bool:
+    """Tell whether this database (by default the default one) keeps the record in partitions."""
+    return (database or connection).vendor == "postgresql"
+
+
+def is_ready() -> bool:
+    """Tell whether partitions can be made: the record is there, and divided."""
+    if not is_partitioned():
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass(%s)", [TABLE])
+        found = cursor.fetchone()
+        return bool(found and found[0])
+
+
+def name(day: date) -> str:
+    """The table that holds a day."""
+    return f"{TABLE}_{day:%Y%m%d}"
+
+
+def bounds(day: date) -> tuple[datetime, datetime]:
+    """The first moment of a day, and the first that is not in it any more."""
+    begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return begin, begin + timedelta(days=1)
+
+
+def days(database: BaseDatabaseWrapper | None = None) -> list[date]:
+    """The days that have a partition, oldest first."""
+    if not is_partitioned(database):
+        return []
+    with (database or connection).cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+            " WHERE i.inhparent = %s::regclass",
+            [TABLE],
+        )
+        found = (_NAME.fullmatch(relation) for (relation,) in cursor.fetchall())
+    return sorted(
+        datetime.strptime(match[1], "%Y%m%d").replace(tzinfo=UTC).date() for match in found if match
+    )
+
+
+def ensure(day: date | datetime) -> bool:
+    """Make the partition of a day (of UTC) unless it is there; tell whether it was made.
+
+    Any number of processes may ask at once, also inside a transaction that goes on. Inserts into
+    other days do not wait for it.
+
+    Raises:
+        OperationalError: when a lock is not to be had within LOCK_TIMEOUT.
+    """
+    if isinstance(day, datetime):
+        day = day.astimezone(UTC).date()
+    if not is_partitioned() or _exists(day):
+        return False
+    with _changing() as cursor:
+        if _exists(day):
+            return False
+        create_detached(cursor, name(day))
+        attach(cursor, name(day), day)
+    return True
+
+
+def ensure_ahead(days: int = 7, *, today: date | None = None) -> list[date]:
+    """Make the partitions of yesterday, today and the days to come; return those that were made."""
+    first = (today or datetime.now(UTC).date()) - timedelta(days=1)
+    coming = (first + timedelta(days=number) for number in range(days + 2))
+    return [day for day in coming if ensure(day)]
+
+
+def is_missing(error: BaseException) -> bool:
+    """Tell whether an insert failed only because its day has no partition yet."""
+    cause = error.__cause__ if isinstance(error, IntegrityError) else error
+    diagnosis = getattr(cause, "diag", None)
+    return (
+        getattr(cause, "sqlstate", None) == _CHECK_VIOLATION
+        and diagnosis is not None
+        and not diagnosis.constraint_name
+    )
+
+
+def drop(day: date) -> None:
+    """Take a day away, inside the caller's transaction.
+
+    Raises:
+        OperationalError: when a lock is not to be had within the transaction's ``lock_timeout``.
+    """
+    with connection.cursor() as cursor:
+        detach(cursor, name(day))
+        cursor.execute(f"DROP TABLE {name(day)}")
+
+
+@contextmanager
+def _changing() -> Iterator[CursorWrapper]:
+    """A transaction in which nobody else makes or removes partitions."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        before = cursor.fetchone()[0]
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_KEY])
+        yield cursor
+        # Inside a longer transaction the rest of it waits as long as it did before.
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
+
+
+def _exists(day: date) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name(day)])
+        return bool(cursor.fetchone()[0])
+
+
+def create_detached(cursor: CursorWrapper, table: str) -> None:
+    """Make an empty table of the record's shape that is not part of it yet."""
+    parts = ("DEFAULTS", "CONSTRAINTS", "STORAGE", "COMPRESSION")
+    like = " ".join(f"INCLUDING {part}" for part in parts)
+    cursor.execute(f"CREATE TABLE {table} (LIKE {TABLE} {like})")
+
+
+def attach(cursor: CursorWrapper, table: str, day: date) -> None:
+    """Make a table a day's part of the record: it gets the indexes it lacks, and the triggers."""
+    begin, end = bounds(day)
+    cursor.execute(
+        f"ALTER TABLE {TABLE} ATTACH PARTITION {table}"
+        f" FOR VALUES FROM ('{begin.isoformat()}') TO ('{end.isoformat()}')"
+    )
+    guard(cursor, table)
+
+
+def guard(cursor: CursorWrapper, table: str) -> None:
+    """Let a partition refuse to be emptied, and its triggers hold whatever a session plays."""
+    cursor.execute(
+        f"CREATE TRIGGER audit_no_truncate BEFORE TRUNCATE ON {table}"
+        f" FOR EACH STATEMENT EXECUTE FUNCTION {REFUSAL_FUNCTION}()"
+    )
+    # ALWAYS: also where a session plays replica, which skips ordinary triggers.
+    for trigger in ("audit_no_change", "audit_no_truncate"):
+        cursor.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {trigger}")
+
+
+def detach(cursor: CursorWrapper, table: str) -> None:
+    """Make a day's table a table of its own: its rows are not on record any more."""
+    cursor.execute(f"ALTER TABLE {TABLE} DETACH PARTITION {table}")
