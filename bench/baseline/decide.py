@@ -1,0 +1,66 @@
+"""One review, one transaction: lock, read, think, charge, record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import transaction
+
+from admission import audit
+from bench.baseline import ledger
+from policies import policy_set
+from policies.engine import chain
+from policies.engine.request import Phase
+
+if TYPE_CHECKING:
+    from policies.engine.decision import Decision
+    from policies.engine.policy import PolicySet
+    from policies.engine.request import AdmissionRequest
+
+_cache: dict[tuple[str, str, int], PolicySet] = {}
+
+
+def decide(
+    request: AdmissionRequest, *, cluster: str, phase: Phase, started: int
+) -> tuple[str, Decision]:
+    """Judge a request, charge its quotas and write the record; gives the record's id, too."""
+    charged = phase is Phase.VALIDATE and not request.dry_run
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with transaction.atomic():
+        book = ledger.open_book(cluster, request) if charged else ledger.Book()
+        revision = policy_set.revision(cluster)
+        policies = _policies(cluster, request.namespace, revision)
+        quotas = tuple(book.as_it_stands(quota) for quota in policies.resource_quotas)
+        policies = replace(policies, resource_quotas=quotas)
+        decision = chain.admit(request, policies, phase=phase, now=now)
+        if charged and decision.allowed:
+            book.charge(request, decision.charges)
+        circumstances = audit.Circumstances(
+            cluster=cluster,
+            phase=phase,
+            client="bench",
+            started=started,
+            policy_revision=revision,
+            policies=_refs(policies),
+        )
+        name = audit.new_decision_id()
+        audit.record(decision, decision_id=name, request=request, circumstances=circumstances)
+    return name, decision
+
+
+def _refs(policies: PolicySet) -> tuple:
+    kinds = (policies.limit_ranges, policies.metadata_policies, policies.resource_quotas)
+    return tuple(policy.ref for kind in kinds for policy in kind)
+
+
+def _policies(cluster: str, namespace: str, revision: int) -> PolicySet:
+    if settings.BASELINE_FORM == "load":
+        return policy_set.load(cluster, namespace)
+    key = (cluster, namespace, revision)
+    found = _cache.get(key)
+    if found is None:
+        found = _cache[key] = policy_set.load(cluster, namespace)
+    return found
