@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import uuid
 from typing import TYPE_CHECKING, Final
 
 from portal import health
@@ -25,8 +25,8 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer with the id in the response and in each log line between."""
-        given = request.headers.get("X-Request-Id", "")
-        name = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        name = given if _WELL_FORMED.fullmatch(given) else os.urandom(16).hex()
         token = request_id.set(name)
         try:
             response = self.get_response(request)

@@ -108,6 +108,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+# What the webserver sends under /admission/ through; Django's test client takes the list above.
+ADMISSION_MIDDLEWARE = ["portal.middleware.RequestIdMiddleware"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

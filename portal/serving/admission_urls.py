@@ -1,0 +1,7 @@
+"""The addresses of the lean stack: those of the map under ``/admission/``, nothing beside them."""
+
+from __future__ import annotations
+
+from admission.api.urls import urlpatterns as _all
+
+urlpatterns = [each for each in _all if str(each.pattern).startswith("admission/")]

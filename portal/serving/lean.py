@@ -1,0 +1,145 @@
+"""The short way to the admission endpoint: Django's request, addresses and views, little else.
+
+An API server has no session, no form and no browser. What the full stack does for people (host
+names, cookies, CSRF, security headers, signals around each request) is left out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.core.handlers.exception import convert_exception_to_response
+from django.core.handlers.wsgi import LimitedStream, WSGIRequest
+from django.db import connections
+from django.urls import Resolver404, get_resolver
+from django.utils.module_loading import import_string
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeAlias
+
+    from django.http import HttpRequest, HttpResponse
+    from django.urls import ResolverMatch
+
+    Environ: TypeAlias = dict[str, Any]
+    StartResponse: TypeAlias = Callable[..., Any]
+    Application: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+PREFIX: Final = "/admission/"
+URLCONF: Final = "portal.serving.admission_urls"
+_REMEMBERED: Final = 1024  # addresses: two for each credential of each cluster
+
+
+class LazyHeaders(Mapping[str, str]):
+    """The headers of a request, looked up one by one: Django's own reads all of them first."""
+
+    __slots__ = ("_environ",)
+
+    def __init__(self, environ: Environ) -> None:
+        self._environ = environ
+
+    def __getitem__(self, name: str) -> str:
+        value: str = self._environ[_key(name)]
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        for key in self._environ:
+            if key.startswith("HTTP_"):
+                yield key.removeprefix("HTTP_").replace("_", "-").title()
+            elif key in _BARE:
+                yield key.replace("_", "-").title()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+_BARE: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
+
+
+def _key(name: str) -> str:
+    key = name.upper().replace("-", "_")
+    return key if key in _BARE else f"HTTP_{key}"
+
+
+class LeanRequest(WSGIRequest):
+    """A request whose body is read by the view: its media type and headers are not taken apart."""
+
+    def __init__(self, environ: Environ) -> None:  # the parent's work is what is saved
+        self.environ = self.META = environ
+        self.path = self.path_info = environ["PATH_INFO"]
+        self.method = environ["REQUEST_METHOD"]
+        self.content_type, self.content_params = "", {}
+        # The length that was promised bounds what is read, as in the parent class.
+        length = environ.get("CONTENT_LENGTH", "")
+        promised = int(length) if length.isdecimal() else 0
+        self._stream: Any = LimitedStream(environ["wsgi.input"], promised)
+        self._read_started = False
+        self.resolver_match = None
+
+    @property
+    def headers(self) -> LazyHeaders:  # type: ignore[override]  # read like Django's own
+        """The headers, in any case."""
+        return LazyHeaders(self.environ)
+
+
+@lru_cache(_REMEMBERED)
+def _resolve(path: str) -> ResolverMatch:
+    return get_resolver(URLCONF).resolve(path)
+
+
+def _find(path: str) -> ResolverMatch | None:
+    if not path.startswith(PREFIX) or not path.isascii():
+        return None
+    try:
+        return _resolve(path)
+    except Resolver404:
+        return None
+
+
+class LeanHandler:
+    """Answers the addresses of ``URLCONF`` through ``ADMISSION_MIDDLEWARE``, passes others on.
+
+    No signal is sent around a request; connections to the database are given back all the same.
+    """
+
+    def __init__(self, others: Application) -> None:
+        self._others = others
+        chain: Any = convert_exception_to_response(_call_view)
+        for path in reversed(settings.ADMISSION_MIDDLEWARE):
+            chain = import_string(path)(chain)
+        self._chain: Callable[[HttpRequest], HttpResponse] = chain
+        self._https_only: bool = settings.SECURE_SSL_REDIRECT
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one call; what is not ours, or not safe, the full stack answers as ever."""
+        match = _find(environ["PATH_INFO"])
+        if match is None:
+            return self._others(environ, start_response)
+        request = LeanRequest(environ)
+        if self._https_only and not request.is_secure():
+            return self._others(environ, start_response)
+        request.resolver_match = match
+        try:
+            response = self._chain(request)
+        finally:
+            _give_back_connections()
+        status = f"{response.status_code} {response.reason_phrase}"
+        start_response(status, list(response.items()))
+        # A list goes out in one piece. The response has nothing to close.
+        return [response.content]
+
+
+def _call_view(request: HttpRequest) -> HttpResponse:
+    match = request.resolver_match
+    assert match is not None  # noqa: S101 - the handler has just set it
+    response: HttpResponse = match.func(request, *match.args, **match.kwargs)
+    return response
+
+
+def _give_back_connections() -> None:
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:  # only a test is in one here
+            connection.close_if_unusable_or_obsolete()
