@@ -59,6 +59,12 @@ class ResourceQuotaRows(_Rows):
     model = ResourceQuotaRow
     readonly_fields = ["used"]
 
+    @admin.display(description="used")
+    def used(self, row: ResourceQuotaRow) -> str:
+        """Give what the ledger counts under this name; nothing for names that it never tracks."""
+        usage_of_quota = getattr(row.quota, "usage", None) if row.quota_id else None
+        return str(usage_of_quota.used.get(row.resource, "")) if usage_of_quota else ""
+
 
 class ScopeSelectorRows(_Rows):
     """Scope selector of a quota."""

@@ -112,7 +112,7 @@ def load(cluster: str, namespace: str) -> PolicySet:
 
 def load_quotas(cluster: str, namespace: str) -> tuple[ResourceQuota, ...]:
     """Read the quotas of one namespace with what they use now, in name order."""
-    quotas = _stored(StoredQuota.objects.all(), cluster, namespace)
+    quotas = _stored(StoredQuota.objects.select_related("usage"), cluster, namespace)
     return tuple(decode_stored_quota(quota) for quota in quotas)
 
 

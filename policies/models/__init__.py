@@ -7,6 +7,7 @@ from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
 from policies.models.namespace import Namespace
 from policies.models.policy_revision import PolicyRevision
 from policies.models.priority_class import PriorityClass
+from policies.models.quota_usage import QuotaUsage
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
 
@@ -22,6 +23,7 @@ __all__ = [
     "PolicyObject",
     "PolicyRevision",
     "PriorityClass",
+    "QuotaUsage",
     "Recorded",
     "ResourceQuota",
     "ResourceQuotaRow",

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from policies.models.cluster import Cluster
 from policies.models.resource_quota import ResourceQuota
@@ -14,7 +15,9 @@ from policies.models.resource_quota import ResourceQuota
 class Charge(models.Model):
     """The usage of one object, cut to one quota's names.
 
-    ``quota`` is empty while the quota is deleted; ``quota_uid`` finds it when it is restored.
+    It belongs to the quota of that uid: while that is deleted, to none, and to it again when it
+    is restored. Times are the database's. All indexes, and on PostgreSQL the primary key, begin
+    with the cluster, so that the table can be distributed by it.
     """
 
     class State(models.TextChoices):
@@ -24,29 +27,43 @@ class Charge(models.Model):
         CONFIRMED = "confirmed"
         RELEASED = "released"
 
-    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="charges")
-    quota = models.ForeignKey(
-        ResourceQuota, models.SET_NULL, null=True, blank=True, related_name="charges"
-    )
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="charges", db_index=False)
     quota_uid = models.UUIDField()
+    quota = models.ForeignObject(
+        ResourceQuota,
+        models.DO_NOTHING,
+        from_fields=["quota_uid"],
+        to_fields=["uid"],
+        null=True,
+        related_name="charges",
+    )
     namespace = models.CharField(max_length=63)
     resource = models.CharField(max_length=317, help_text="as in pods or deployments.apps")
     object_uid = models.CharField(max_length=128)
     object_name = models.CharField(max_length=253, blank=True)
     amounts = models.JSONField(default=dict)
     state = models.CharField(max_length=9, choices=State, default=State.RESERVED)
-    created = models.DateTimeField(auto_now_add=True)
-    updated = models.DateTimeField(auto_now=True)
+    reserved_at = models.DateTimeField(
+        db_default=Now(), editable=False, help_text="when it was last admitted"
+    )
+    created = models.DateTimeField(db_default=Now(), editable=False)
+    updated = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        ordering: ClassVar = ["id"]
+        ordering: ClassVar = ["cluster_id", "id"]
         indexes: ClassVar = [
-            models.Index(fields=["cluster", "resource", "object_uid"], name="charge_by_object"),
-            models.Index(fields=["state", "updated"], name="charge_by_age"),
+            models.Index(fields=["cluster", "quota_uid"], name="charge_by_quota"),
+            models.Index(
+                fields=["cluster", "namespace"],
+                condition=Q(state="reserved"),
+                name="charge_unconfirmed",
+            ),
         ]
         constraints: ClassVar = [
+            # In this order it finds the charges of an object, too.
             models.UniqueConstraint(
-                fields=["quota_uid", "resource", "object_uid"], name="charge_once_per_object"
+                fields=["cluster", "resource", "object_uid", "quota_uid"],
+                name="charge_once_per_object",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["reserved", "confirmed", "released"]),

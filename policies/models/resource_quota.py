@@ -64,10 +64,10 @@ class ResourceQuota(PolicyObject):
         }
 
     def status(self) -> dict[str, Any]:
-        """``status`` of the manifest: what is enforced, and what is used."""
-        rows = self.rows_of("rows")
-        used = {row.resource: str(row.used) for row in rows if row.used is not None}
-        return {"hard": {row.resource: _json(row.hard) for row in rows}, "used": used}
+        """``status`` of the manifest: what is enforced, and what is used (for tracked names)."""
+        usage = getattr(self, "usage", None)
+        hard = {row.resource: _json(row.hard) for row in self.rows_of("rows")}
+        return {"hard": hard, "used": dict(usage.used) if usage else {}}
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
         """Take over the spec, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
@@ -113,15 +113,11 @@ class ResourceQuota(PolicyObject):
 
 
 class ResourceQuotaRow(models.Model):
-    """One resource of a quota: its limit, and how much of it is used.
-
-    ``used`` is written by the ledger alone; NULL for names that nothing ever tracks.
-    """
+    """One resource of a quota and its limit; how much of it is used, ``QuotaUsage`` says."""
 
     quota = models.ForeignKey(ResourceQuota, models.CASCADE, related_name="rows")
     resource = models.CharField(max_length=317)
     hard = QuantityField(blank=False, null=False)
-    used = QuantityField(editable=False)
 
     class Meta:
         ordering: ClassVar = ["quota_id", "id"]

@@ -181,13 +181,8 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
                 reason=text,
                 action=Action.RESTORE,
             )
-        is_new = instance.pk is None
-        if is_new:
+        if instance.pk is None:
             instance.uid = uuid.UUID(revision.uid)
-        saved = _save(
+        return _save(
             instance, user=user, reason=text, expected_revision=None, action=Action.RESTORE
         )
-        if is_new and isinstance(instance, ResourceQuota):
-            usage.adopt_charges(instance)
-            usage.settle(instance)
-    return saved

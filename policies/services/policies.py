@@ -84,7 +84,7 @@ def _replace_rows(policy: PolicyObject, row_set: str, rows: list[models.Model]) 
 
 
 def _write_quota_rows(quota: ResourceQuota, rows: list[ResourceQuotaRow]) -> None:
-    """Keep the rows that stay, since what they use is the ledger's."""
+    """Keep the rows that stay."""
     kept = {row.resource: row for row in ResourceQuotaRow.objects.filter(quota=quota)}
     wanted = {row.resource: row for row in rows}
     for resource in kept.keys() - wanted.keys():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from policies import services
-from policies.models import Cluster, ResourceQuotaRow
+from policies.models import Cluster, QuotaUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,6 @@ def used(cluster: Cluster) -> Callable[..., str]:
     """What a quota of that cluster has used of a resource."""
 
     def read(name: str = "pods", resource: str = "pods") -> str:
-        row = ResourceQuotaRow.objects.get(quota__name=name, resource=resource)
-        return str(row.used)
+        return str(QuotaUsage.objects.get(quota__name=name).used[resource])
 
     return read

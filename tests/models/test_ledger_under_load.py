@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 
 from policies import policy_set, usage
 from policies.engine import resource_quota
-from policies.models import Charge, ResourceQuotaRow
+from policies.models import Charge, QuotaUsage
 from tests import builders, factories
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def at_once(do: Callable[[str], bool], uids: list[str]) -> list[bool]:
 
 
 def used() -> list[str]:
-    return [str(row.used) for row in ResourceQuotaRow.objects.order_by("quota__name")]
+    return [row.used["pods"] for row in QuotaUsage.objects.order_by("quota__name")]
 
 
 def test_exactly_as_many_as_there_is_room_for() -> None:

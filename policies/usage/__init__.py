@@ -1,0 +1,41 @@
+"""The quota ledger: charge, confirm, release, recount, under row locks; only it writes ``used``.
+
+``used`` of a quota is at any time the sum of that quota's charges that are not released. A charge
+holds what one object uses, absolutely, so that writing it twice costs nothing. What a cluster
+reported before the ledger began is a charge of its own, the opening balance.
+"""
+
+from policies.usage.book import OPENING_RESOURCE, OPENING_UID, Book, open_book
+from policies.usage.life import (
+    confirm,
+    confirm_seen,
+    read_clock,
+    release,
+    release_orphans,
+    set_opening_balance,
+)
+from policies.usage.recount import Difference, recount
+from policies.usage.rows import Key, object_key
+from policies.usage.single import charge, lock_quotas, net_of_own_charge
+from policies.usage.sums import settle
+
+__all__ = [
+    "OPENING_RESOURCE",
+    "OPENING_UID",
+    "Book",
+    "Difference",
+    "Key",
+    "charge",
+    "confirm",
+    "confirm_seen",
+    "lock_quotas",
+    "net_of_own_charge",
+    "object_key",
+    "open_book",
+    "read_clock",
+    "recount",
+    "release",
+    "release_orphans",
+    "set_opening_balance",
+    "settle",
+]

@@ -1,0 +1,119 @@
+"""The ledger's statements for PostgreSQL: each is one round trip with few, large parameters."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import connection
+
+from policies.usage.rows import FoundCharge, UsageRow
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from policies.usage.rows import Key, NewCharge, NewUsage
+
+_USAGE: Final = "SELECT quota_id, cluster_id, quota_uid::text, namespace, used::text"
+_CHARGE: Final = """
+    SELECT cluster_id, resource, object_uid, quota_uid::text, object_name, amounts::text, state"""
+# Rows are locked after they are sorted, and read again once the lock is there.
+_LOCK: Final = f"""{_USAGE} FROM policies_quotausage
+    WHERE cluster_id = ANY(%s::bigint[]) AND quota_id = ANY(%s::bigint[])
+    ORDER BY quota_id FOR NO KEY UPDATE"""
+_LOCK_NAMESPACE: Final = f"""{_USAGE} FROM policies_quotausage
+    WHERE cluster_id = %s AND namespace = %s
+    ORDER BY quota_id FOR NO KEY UPDATE"""
+# OFFSET 0 has the objects looked up one by one in the index: a join of a table that grows by the
+# minute with a list of unknown length is easily planned as a scan.
+_CHARGES_OF: Final = f"""SELECT found.*
+    FROM json_to_recordset(%s::json) AS asked (c bigint, r text, u text)
+    CROSS JOIN LATERAL ({_CHARGE} FROM policies_charge
+        WHERE cluster_id = asked.c AND resource = asked.r AND object_uid = asked.u
+        OFFSET 0) AS found"""  # noqa: S608 - our own words
+_CHARGES_BY: Final = f"""{_CHARGE} FROM policies_charge
+    WHERE cluster_id = ANY(%s::bigint[]) AND resource = %s AND object_uid = %s
+    AND quota_uid = ANY(%s::uuid[])"""
+_COUNT: Final = """SELECT count(*) FROM (
+    SELECT DISTINCT resource, object_uid FROM policies_charge
+    WHERE cluster_id = %s AND namespace = %s AND state = 'reserved' LIMIT %s) AS waiting"""
+# LIMIT tells the planner how many rows there are, which it cannot see inside of JSON.
+_WRITE: Final = """
+    WITH page AS MATERIALIZED (SELECT %s::json AS json),
+    moved AS (
+        UPDATE policies_quotausage AS stored SET used = new.used
+        FROM (SELECT * FROM json_to_recordset((SELECT json->'usage' FROM page))
+            AS row (cluster bigint, quota bigint, used jsonb) LIMIT %s) AS new
+        WHERE stored.cluster_id = new.cluster AND stored.quota_id = new.quota)
+    INSERT INTO policies_charge AS stored (cluster_id, quota_uid, namespace, resource, object_uid,
+        object_name, amounts, state, reserved_at, created, updated)
+    SELECT cluster, quota, namespace, resource, uid, name, amounts, state,
+        statement_timestamp(), statement_timestamp(), statement_timestamp()
+    FROM json_to_recordset((SELECT json->'charges' FROM page)) AS row (cluster bigint, quota uuid,
+        namespace text, resource text, uid text, name text, amounts jsonb, state text)
+    ON CONFLICT (cluster_id, resource, object_uid, quota_uid) DO UPDATE SET
+        object_name = excluded.object_name,
+        amounts = excluded.amounts,
+        state = CASE stored.state WHEN 'confirmed' THEN stored.state ELSE excluded.state END,
+        reserved_at = CASE stored.state
+            WHEN 'confirmed' THEN stored.reserved_at ELSE excluded.reserved_at END,
+        updated = excluded.updated"""
+_CHARGE_FIELDS: Final = (
+    "cluster",
+    "quota",
+    "namespace",
+    "resource",
+    "uid",
+    "name",
+    "amounts",
+    "state",
+)
+
+
+def lock(cluster_ids: Collection[int], quota_ids: Collection[int]) -> list[UsageRow]:
+    """Lock the rows of those quotas in id order, until the transaction ends."""
+    return [UsageRow(*row) for row in _rows(_LOCK, [list(cluster_ids), list(quota_ids)])]
+
+
+def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
+    """Lock the rows of all quotas of a namespace in id order."""
+    return [UsageRow(*row) for row in _rows(_LOCK_NAMESPACE, [cluster_id, namespace])]
+
+
+def charges_of(objects: Collection[Key]) -> list[FoundCharge]:
+    """Read the charges of some objects, whatever their state."""
+    asked = json.dumps([{"c": c, "r": r, "u": u} for c, r, u in objects])
+    return [FoundCharge(*row) for row in _rows(_CHARGES_OF, [asked])]
+
+
+def charges_by(
+    cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
+) -> list[FoundCharge]:
+    """Read what each of some quotas is charged for one object."""
+    asked = [list(cluster_ids), resource, uid, list(quota_uids)]
+    return [FoundCharge(*row) for row in _rows(_CHARGES_BY, asked)]
+
+
+def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
+    """Count the objects of a namespace that are only reserved, up to ``limit``."""
+    [(count,)] = _rows(_COUNT, [cluster_id, namespace, limit])
+    return int(count)
+
+
+def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
+    """Write both in one statement; charges are found by quota and object."""
+    page = json.dumps(
+        {
+            "usage": [{"cluster": c, "quota": q, "used": used} for c, q, used in usage],
+            "charges": [dict(zip(_CHARGE_FIELDS, row, strict=True)) for row in charges],
+        }
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE, [page, len(usage)])
+
+
+def _rows(statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found

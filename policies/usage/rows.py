@@ -1,0 +1,87 @@
+"""What the ledger reads and writes, as the database gives and takes it: texts and numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from policies.engine.request import AdmissionRequest
+
+Key = tuple[int, str, str]
+"""An object: id of its cluster, resource as in ``pods`` or ``deployments.apps``, uid."""
+
+
+def object_key(request: AdmissionRequest) -> tuple[str, str]:
+    """Name the object of a request: its resource and uid; without one, the request's own uid."""
+    metadata = (request.object or {}).get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    return str(request.resource), uid if isinstance(uid, str) and uid else request.uid
+
+
+class UsageRow(NamedTuple):
+    """One quota's row; ``quota_uid`` as this database writes it, ``used`` a JSON text."""
+
+    quota_id: int
+    cluster_id: int
+    quota_uid: str
+    namespace: str
+    used: str
+
+
+class FoundCharge(NamedTuple):
+    """A charge that is there; ``amounts`` is a JSON text."""
+
+    cluster_id: int
+    resource: str
+    object_uid: str
+    quota_uid: str
+    object_name: str
+    amounts: str
+    state: str
+
+
+class NewUsage(NamedTuple):
+    """What a quota uses from now on."""
+
+    cluster_id: int
+    quota_id: int
+    used: dict[str, str]
+
+
+class NewCharge(NamedTuple):
+    """A charge as it stands from now on."""
+
+    cluster_id: int
+    quota_uid: str
+    namespace: str
+    resource: str
+    object_uid: str
+    object_name: str
+    amounts: dict[str, str]
+    state: str
+
+
+class Statements(Protocol):
+    """The ledger's statements in one database's words; each names the cluster."""
+
+    def lock(self, cluster_ids: Collection[int], quota_ids: Collection[int]) -> list[UsageRow]:
+        """Lock the rows of those quotas in id order, until the transaction ends."""
+
+    def lock_namespace(self, cluster_id: int, namespace: str) -> list[UsageRow]:
+        """Lock the rows of all quotas of a namespace in id order."""
+
+    def charges_of(self, objects: Collection[Key]) -> list[FoundCharge]:
+        """Read the charges of some objects, whatever their state."""
+
+    def charges_by(
+        self, cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
+    ) -> list[FoundCharge]:
+        """Read what each of some quotas is charged for one object."""
+
+    def count_unconfirmed(self, cluster_id: int, namespace: str, limit: int) -> int:
+        """Count the objects of a namespace that are only reserved, up to ``limit``."""
+
+    def write(self, usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
+        """Write both; charges are found by quota and object, a confirmed one stays confirmed."""
