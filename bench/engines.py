@@ -1,0 +1,165 @@
+"""The engine in one process, beside reading the body and beside other engines.
+
+`python -m bench.engines ROUNDS` prints microseconds for each subject and round as JSON. Other
+engines are measured where they are installed (`make bench-peers`); what is missing says so.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from admission.review import dump_response, parse_request, render_response
+from bench import review
+from bench.places import ROOT
+from policies.engine import chain
+from policies.engine.limit_range import decode_limit_range
+from policies.engine.metadata_policy import decode_metadata_policy
+from policies.engine.policy import PolicySet
+from policies.engine.request import Phase
+from policies.engine.resource_quota import decode_resource_quota
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SLICE: Final = 0.15  # seconds that each subject is measured in each round
+NAMESPACE: Final = review.SPREAD[0]
+_CEL_LIST: Final = (
+    "request.object.spec.%s.all(c, has(c.resources.limits.cpu) && has(c.resources.requests.cpu)"
+    " && has(c.resources.limits.memory) && has(c.resources.requests.memory)"
+    " && (c.resources.limits.cpu.endsWith('m') || int(c.resources.limits.cpu) <= 4))"
+)
+# The cheapest form that still sees what must be refused: this CEL has no quantities.
+CEL: Final = " && ".join(
+    [
+        "has(request.object.metadata.labels.team)",
+        _CEL_LIST % "containers",
+        _CEL_LIST % "initContainers",
+    ]
+)
+
+
+def policies() -> PolicySet:
+    """What decides in one seeded namespace, its quota unused."""
+    quota = review.quota(NAMESPACE)
+    hard = quota["spec"]["hard"]
+    quota["status"] = {"hard": hard, "used": dict.fromkeys(hard, "0")}
+    return PolicySet(
+        cluster=review.CLUSTER,
+        namespace=NAMESPACE,
+        limit_ranges=(decode_limit_range(review.limit_range(NAMESPACE)),),
+        metadata_policies=(decode_metadata_policy(review.metadata_policy(NAMESPACE)),),
+        resource_quotas=(decode_resource_quota(quota),),
+    )
+
+
+def decision(phase: Phase) -> Callable[[bytes], bytes]:
+    """One whole decision of the product's engine: bytes to bytes."""
+    known = policies()
+
+    def decide(body: bytes) -> bytes:
+        asked = parse_request(body)
+        made = chain.admit(asked, known, phase=phase)
+        answer = render_response(
+            made, asked.uid, phase=phase, decision_id="0" * 16, external_url=""
+        )
+        return dump_response(answer)
+
+    return decide
+
+
+def cel_decision() -> Callable[[bytes], bool]:
+    """The same checks as one validation expression, without an answer's bytes."""
+    import cel  # noqa: PLC0415 - optional
+
+    program = cel.compile(CEL)
+
+    def decide(body: bytes) -> bool:
+        return bool(program.execute(orjson.loads(body)))
+
+    return decide
+
+
+def rego_decision() -> Callable[[bytes], Any]:
+    """The same checks as a compiled Rego bundle, without an answer's bytes."""
+    from regopy import Interpreter  # noqa: PLC0415 - optional
+
+    interpreter = Interpreter()
+    interpreter.add_module("policy", (ROOT / "bench/peers/policy.rego").read_text("utf-8"))
+    bundle = interpreter.build("x = data.system.main")
+
+    def decide(body: bytes) -> Any:
+        interpreter.set_input_term(body.decode())
+        return interpreter.query_bundle(bundle).binding("x")
+
+    return decide
+
+
+def subjects() -> tuple[dict[str, Callable[[bytes], Any]], dict[str, str]]:
+    """What is measured, and why the rest is not."""
+    found: dict[str, Callable[[bytes], Any]] = {
+        "json.loads": json.loads,
+        "orjson.loads": orjson.loads,
+        "engine, validate": decision(Phase.VALIDATE),
+        "engine, mutate": decision(Phase.MUTATE),
+    }
+    skipped = {}
+    for name, make in (("cel", cel_decision), ("regopy", rego_decision)):
+        try:
+            found[name] = make()
+        except ImportError as error:
+            skipped[name] = f"{error}; run: make bench-peers"
+    return found, skipped
+
+
+def check(name: str, decide: Callable[[bytes], Any]) -> None:
+    """See that an engine allows and refuses what it must: without rules it would be fast."""
+    if name.endswith("loads"):
+        return
+    bodies = [review.fresh(NAMESPACE)]
+    bodies += [review.fresh(NAMESPACE, refused) for refused in review.refused().values()]
+    verdicts = [_is_allowed(decide(body)) for body in bodies]
+    wanted = [True, True, True] if name == "engine, mutate" else [True, False, False]
+    if name == "engine, mutate":
+        wanted[1] = False  # a rule refuses at once; a maximum is the validating call's matter
+    if verdicts != wanted:
+        raise SystemExit(f"{name}: the verdicts are {verdicts}, not {wanted}")
+
+
+def _is_allowed(answer: Any) -> bool:
+    if isinstance(answer, bool):
+        return answer
+    if isinstance(answer, bytes):
+        answer = orjson.loads(answer)
+    elif not isinstance(answer, dict):
+        answer = orjson.loads(str(answer))
+    return bool(answer["response"]["allowed"])
+
+
+def microseconds(call: Callable[[bytes], Any]) -> float:
+    """Mean time of a call over one slice, each with a body of its own."""
+    bodies = [review.fresh(NAMESPACE) for _ in range(50)]
+    count, begin = 0, time.perf_counter()
+    while (passed := time.perf_counter() - begin) < SLICE:
+        for body in bodies:
+            call(body)
+        count += len(bodies)
+    return passed / count * 1e6
+
+
+def main(rounds: int) -> dict[str, Any]:
+    """Measure all subjects by turns."""
+    found, skipped = subjects()
+    for name, call in found.items():
+        check(name, call)
+        microseconds(call)
+    measured = [{name: microseconds(c) for name, c in found.items()} for _ in range(rounds)]
+    return {"rounds": measured, "skipped": skipped}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]))))

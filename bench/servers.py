@@ -1,0 +1,303 @@
+"""The servers that are asked: started once, with TLS, each in a session of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.client
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import ssl
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from bench import load, review
+from bench.places import BUILT, GRANIAN, ROOT, MissingError, free_port, program, surroundings
+from bench.processes import Stat, cpu_of, members, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+PATIENCE: Final = 60.0  # seconds that a server may need to answer its first review
+WORKERS: Final = os.cpu_count() or 1
+ECHO_THREADS: Final = 8
+BASELINE_THREADS: Final = 16
+PRODUCT_THREADS: Final = int(os.environ.get("BENCH_PRODUCT_THREADS", "16"))
+OPA: Final = "github.com/open-policy-agent/opa"
+OPA_VERSION: Final = "v1.22.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is started: a command with ``{port}``, ``{certificate}`` and ``{key}`` in its words.
+
+    ``database`` names the database it works on; empty for those that keep nothing.
+    """
+
+    name: str
+    words: Sequence[str]
+    path: str = "/"
+    database: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate for 127.0.0.1 that lives as long as the run."""
+
+    file: Path
+    key: Path
+
+
+@dataclass(slots=True)
+class Server:
+    """A running subject."""
+
+    subject: Subject
+    port: int
+    process: subprocess.Popen[bytes]
+    certificate: Certificate
+    log: Path
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self.port}"
+
+    def cpu(self) -> float:
+        """CPU seconds of all its processes so far."""
+        return cpu_of(self.process.pid)
+
+    def workers(self) -> list[Stat]:
+        """Its processes but the first, or that one where it is alone."""
+        found = members(self.process.pid)
+        return found[1:] or found
+
+    def ask(self, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Send one review; gives the status and the answer's ``response``."""
+        return ask(self.address, self.subject.path, body, self.certificate)
+
+
+def ask(
+    address: str, path: str, body: bytes, certificate: Certificate
+) -> tuple[int, dict[str, Any]]:
+    """Send one review over a connection of its own; raises ``OSError`` while nobody listens."""
+    context = ssl.create_default_context(cafile=str(certificate.file))
+    connection = http.client.HTTPSConnection(address, timeout=20, context=context)
+    try:
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+    finally:
+        connection.close()
+    return answer.status, json.loads(text).get("response", {}) if answer.status == 200 else {}  # noqa: PLR2004 - HTTP's own number
+
+
+def make_certificate(folder: Path) -> Certificate:
+    """A throwaway key on P-256 and its certificate."""
+    made = Certificate(folder / "certificate.pem", folder / "key.pem")
+    openssl = program("openssl")
+    curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    _quietly([openssl, "genpkey", *curve, "-out", str(made.key)])
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    request = [openssl, "req", "-x509", "-new", "-key", str(made.key), "-days", "2"]
+    _quietly([*request, *names, "-out", str(made.file)])
+    return made
+
+
+def _quietly(words: list[str]) -> None:
+    subprocess.run(words, check=True, capture_output=True)  # noqa: S603 - our own words
+
+
+def granian(application: str, *, threads: int) -> list[str]:
+    """The web server's words; the same TLS, workers and HTTP for all."""
+    return [
+        str(GRANIAN),
+        *("--interface", "wsgi", "--no-ws", "--http", "1", "--log-level", "warning"),
+        *("--host", "127.0.0.1", "--port", "{port}"),
+        *("--workers", str(WORKERS), "--blocking-threads", str(threads)),
+        *("--ssl-certificate", "{certificate}", "--ssl-keyfile", "{key}"),
+        *("--ssl-protocol-min", "tls1.2"),
+        application,
+    ]
+
+
+def floors() -> list[Subject]:
+    """The echoes, and the engine without a database."""
+    modules = {
+        "raw WSGI echo": "raw",
+        "DRF-lean echo": "lean",
+        "DRF-default echo": "default",
+        "engine only": "engine",
+    }
+    return [
+        Subject(name=name, words=granian(f"bench.subjects.{m}:application", threads=ECHO_THREADS))
+        for name, m in modules.items()
+    ]
+
+
+def product_threads() -> dict[str, str]:
+    """How many answer at once."""
+    return {
+        "GATEHOUSE_WEB_WORKERS": str(WORKERS),
+        "GATEHOUSE_WEB_THREADS": str(PRODUCT_THREADS),
+    }
+
+
+def product(database: str, secret: str, *, name: str = "Gatehouse") -> Subject:
+    """The product as it is served, by its own entry where it has one."""
+    words = granian("portal.wsgi:application", threads=PRODUCT_THREADS)
+    environment = product_threads()
+    if importlib.util.find_spec("portal.serve") is not None:
+        words = [sys.executable, "-m", "portal.serve"]
+        environment |= {
+            "GATEHOUSE_LISTEN_PORT": "{port}",
+            "GATEHOUSE_TLS_CERTIFICATE": "{certificate}",
+            "GATEHOUSE_TLS_KEY": "{key}",
+        }
+    return Subject(
+        name=name,
+        words=words,
+        path=f"/admission/{review.CLUSTER}/{secret}/validate",
+        database=database,
+        environment=environment,
+    )
+
+
+def baseline(form: str, database: str, secret: str) -> Subject:
+    """The ORM baseline in one of its forms."""
+    return Subject(
+        name=f"ORM baseline, policies {form}",
+        words=granian("bench.baseline.wsgi:application", threads=BASELINE_THREADS),
+        path=f"/admission/{review.CLUSTER}/{secret}/validate",
+        database=database,
+        environment={
+            "BASELINE_FORM": form.removesuffix("ed") if form == "loaded" else form,
+            "GATEHOUSE_WEB_WORKERS": str(WORKERS),
+            "GATEHOUSE_WEB_THREADS": str(BASELINE_THREADS),
+        },
+    )
+
+
+def opa_words(*, log: bool) -> list[str]:
+    """OPA's server on the same checks, with its decision log or without."""
+    words = [str(BUILT / "opa" / "opa"), "run", "--server", "--addr", "127.0.0.1:{port}"]
+    words += ["--tls-cert-file", "{certificate}", "--tls-private-key-file", "{key}"]
+    words += ["--log-level", "error", "--skip-version-check"]
+    words += ["--set", "decision_logs.console=true"] if log else []
+    return [*words, str(ROOT / "bench" / "peers" / "policy.rego")]
+
+
+def peers() -> tuple[list[Subject], dict[str, str]]:
+    """OPA twice and Go's floor, and why one of them is not here."""
+    found, skipped = [], {}
+    go = shutil.which("go")
+    if go:
+        made = load.build("echo", go)
+        words = [str(made), "127.0.0.1:{port}", "{certificate}", "{key}"]
+        found.append(Subject(name="Go net/http echo", words=words))
+    else:
+        skipped["Go net/http echo"] = "there is no Go compiler here"
+    if (BUILT / "opa" / "opa").exists():
+        found.append(Subject(name="OPA, log off", words=opa_words(log=False)))
+        found.append(Subject(name="OPA, log on", words=opa_words(log=True)))
+    else:
+        skipped["OPA"] = "it is not built; run: make bench-peers"
+    return found, skipped
+
+
+def build_opa() -> Path:
+    """Build OPA's server from its Go module into the results' folder, once."""
+    folder = BUILT / "opa"
+    if (folder / "opa").exists():
+        return folder / "opa"
+    go = shutil.which("go")
+    if not go:
+        raise MissingError("there is no Go compiler here: OPA is left out")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = f"module bench.local/opa\n\ngo 1.26\n\nrequire {OPA} {OPA_VERSION}\n"
+    (folder / "go.mod").write_text(text, encoding="utf-8")
+    words = [go, "build", "-trimpath", "-o", str(folder / "opa"), OPA]
+    environment = {**surroundings(), "GOFLAGS": "-mod=mod"}
+    done = subprocess.run(words, cwd=folder, env=environment, check=False)  # noqa: S603 - our own
+    if done.returncode:
+        raise MissingError("OPA could not be built: is the Go module proxy within reach?")
+    return folder / "opa"
+
+
+@functools.cache
+def secret_key() -> str:
+    """One key for all processes of a run, so that one credential opens all databases."""
+    return secrets.token_hex(32)
+
+
+def environment_of(subject: Subject, *, folder: Path, address: str) -> dict[str, str]:
+    """What a subject finds around it: nobody's settings but the run's own."""
+    counts = folder / "metrics"
+    counts.mkdir(parents=True, exist_ok=True)
+    return surroundings(
+        GATEHOUSE_VAR=str(folder),
+        GATEHOUSE_SECRET_KEY=secret_key(),
+        GATEHOUSE_EXTERNAL_URL="https://127.0.0.1",
+        GATEHOUSE_LOG_LEVEL="ERROR",
+        **({"GATEHOUSE_DATABASE_URL": address} if address else {}),
+        PROMETHEUS_MULTIPROC_DIR=str(counts),
+        **subject.environment,
+    )
+
+
+@contextlib.contextmanager
+def started(
+    subject: Subject, *, folder: Path, certificate: Certificate, address: str = ""
+) -> Iterator[Server]:
+    """One subject, on a port of its own; it may not answer yet."""
+    port = free_port()
+    own = folder / "".join(c if c.isalnum() else "-" for c in subject.name)
+    own.mkdir(parents=True, exist_ok=True)
+    names = {"port": str(port), "certificate": str(certificate.file), "key": str(certificate.key)}
+    around = environment_of(subject, folder=own, address=address)
+    around = {name: _filled(text, names) for name, text in around.items()}
+    words = [_filled(word, names) for word in subject.words]
+    log = own / "log"
+    with running(words, environment=around, folder=ROOT, log=log) as process:
+        yield Server(subject, port, process, certificate, log)
+
+
+def _filled(text: str, names: Mapping[str, str]) -> str:
+    for name, value in names.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def wait_until_it_answers(server: Server) -> None:
+    """Ask until all workers had a chance to answer; raises with the log's end when it ends."""
+    deadline = time.monotonic() + PATIENCE
+    answered = 0
+    while answered < 2 * WORKERS:
+        if server.process.poll() is not None or time.monotonic() > deadline:
+            text = server.log.read_text("utf-8", "replace")[-3000:]
+            raise load.LoadError(f"{server.subject.name} does not answer:\n{text}")
+        try:
+            status, response = server.ask(review.fresh(review.SPREAD[0]))
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.1)
+            continue
+        if status != 200 or not response.get("allowed"):  # noqa: PLR2004 - HTTP's own number
+            time.sleep(0.1)
+            continue
+        answered += 1
+
+
+def check_verdicts(server: Server) -> None:
+    """See that a server refuses what it must; an echo is not asked."""
+    for reason, refused in review.refused().items():
+        status, response = server.ask(review.fresh(review.SPREAD[0], refused))
+        if response.get("allowed", True):
+            raise load.LoadError(f"{server.subject.name}: {reason} is not refused ({status})")
