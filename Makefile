@@ -4,8 +4,8 @@ PORT ?=
 PY := .venv/bin/python
 ON_POSTGRES := tests/api tests/models tests/policies tests/policies_api tests/portal tests/ui
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test fuzz test-postgres check lint walls types dependencies templates \
-	settings schema lock format clean python
+.PHONY: help setup setup-dev run test fuzz faults chaos soak mutants test-postgres check lint walls types dependencies templates \
+	settings schema lock format clean python bench bench-quick bench-growth bench-peers bench-docs bench-profile
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -23,15 +23,27 @@ run: setup ## start the portal with demo policies on 127.0.0.1:8000
 	@$(PY) -m portal.run $(if $(PORT),--port $(PORT))
 
 test: setup-dev ## run everything that needs no extra server
-	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench" --cov --cov-report=term:skip-covered --cov-fail-under=95
+	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench and not faults" --cov --cov-report=term:skip-covered --cov-fail-under=95
 	@$(PY) -m coverage report --include='policies/engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; }
 
-fuzz: setup-dev ## answer FUZZ_REVIEWS=50000 mutated reviews
-	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-50000} $(PY) -m pytest -n 2 tests/api/test_fuzz.py
+fuzz: setup-dev ## answer FUZZ_REVIEWS=1000000 mutated reviews (about half an hour)
+	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-1000000} $(PY) -m pytest -n 2 tests/api/test_fuzz.py
+
+faults: setup-dev ## break processes and the database in every way, briefly (4 minutes)
+	@CHAOS_KILLS=$${CHAOS_KILLS:-5} FREEZE_SECONDS=$${FREEZE_SECONDS:-10} $(PY) -m pytest -n 0 -m faults tests/faults
+
+chaos: setup-dev ## the same with CHAOS_KILLS=50 kills each, frozen for FREEZE_SECONDS=30
+	@CHAOS_KILLS=$${CHAOS_KILLS:-50} FREEZE_SECONDS=$${FREEZE_SECONDS:-30} $(PY) -m pytest -n 0 -m faults tests/faults --deselect tests/faults/test_exactness.py
+
+soak: setup-dev ## exactness under load, SOAK=20 times
+	@for round in $$(seq $${SOAK:-20}); do echo "== round $$round"; $(PY) -m pytest -q -n 0 -m faults tests/faults/test_exactness.py || exit 1; done
+
+mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a test must find each
+	@$(PY) -m tests.mutants
 
 test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
 	@$(PY) -m pytest -n 0 -m "servers" tests/servers
-	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench" tests/api tests/manifests tests/models tests/policies_api tests/ui
+	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench and not faults" tests/api tests/manifests tests/models tests/policies_api tests/ui
 
 check: lint walls types dependencies templates settings schema ## run all of the following
 
@@ -61,6 +73,26 @@ schema: setup-dev ## the API's description
 lock: setup-dev ## pin requirements anew, from pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements/main.txt pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev -o requirements/dev.txt pyproject.toml
+	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-deps --group bench -o requirements/bench.txt
+
+bench-quick: setup-dev ## measure the product beside its floors, about a minute; SQLITE=1 on SQLite
+	@$(PY) -m bench --quick $(if $(SQLITE),--sqlite)
+
+bench: setup-dev ## measure everything, about eight minutes; SQLITE=1 on SQLite
+	@$(PY) -m bench $(if $(SQLITE),--sqlite)
+
+bench-growth: setup-dev ## read a record of ten million rows; SQLITE=1 on SQLite
+	@$(PY) -m bench.growth $(if $(SQLITE),--sqlite)
+
+bench-profile: setup-dev ## show where the product's time goes; SQLITE=1 on SQLite
+	@$(PY) -m bench --profile $(if $(SQLITE),--sqlite)
+
+bench-peers: setup-dev ## fetch the engines that the benchmark compares with, where it can
+	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --require-hashes --target bench/results/python --requirement requirements/bench.txt
+	@$(PY) -m bench --build-peers
+
+bench-docs: setup-dev ## put the last full run into docs/explanation
+	@$(PY) -m bench --write-docs
 
 format: setup-dev ## format the code
 	$(PY) -m ruff format .

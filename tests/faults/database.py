@@ -1,0 +1,176 @@
+"""A PostgreSQL server that may be killed, frozen, stopped hard, filled up and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+from psycopg import sql
+
+from tests.processes import ROOT, free_port, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_STAT_PARENT: Final = 1  # the field after the state in /proc/PID/stat
+OWNER: Final = "gatehouse"
+
+
+def _binaries() -> Path:
+    spec = importlib.util.spec_from_file_location("with_postgres", ROOT / ".ci/with_postgres.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Path = module.binaries()
+    return found
+
+
+def bound(words: list[str], number: str) -> list[str]:
+    """The words of a process that gets this signal should the test run itself be killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", number, "--", *words] if setpriv else words
+
+
+def children_of(parent: int) -> list[int]:
+    """The living children of a process."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if fields[0] != "Z" and int(fields[_STAT_PARENT]) == parent:
+                found.append(int(stat.parent.name))
+    return found
+
+
+class PostgresServer:
+    """One server in one folder on one port of 127.0.0.1.
+
+    The postmaster is our own child, so that nothing of it is left when it was killed.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.folder, self.port = folder, free_port()
+        self.settings = {"max_connections": "120", **(settings or {})}
+        self.data = folder / "data"
+        self._as: dict[str, str] = {"user": "postgres", "group": "postgres"}
+        if os.geteuid() != 0:
+            self._as = {}
+        else:
+            shutil.chown(folder, "postgres", "postgres")
+        self._binaries = _binaries()
+        self._postmaster: subprocess.Popen[bytes] | None = None
+
+    def create(self, *, data: Path | None = None, log: Path | None = None) -> None:
+        """Make the data folder; tables or write-ahead log may lie elsewhere."""
+        words = [str(self._binaries / "initdb"), "-U", OWNER, "--auth=trust"]
+        self.data = data / "data" if data else self.data
+        words += ["-D", str(self.data)]
+        for elsewhere in (data, log):
+            if elsewhere and os.geteuid() == 0:
+                shutil.chown(elsewhere, "postgres", "postgres")
+        # What is small must be the one or the other, so that it is known what fills up.
+        words += ["-X", str(log / "wal" if log else self.folder / "wal")] if data or log else []
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, **self._as)  # type: ignore[call-overload]  # noqa: S603 - our own words
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        words = [str(self._binaries / "postgres"), "-D", str(self.data), "-p", str(self.port)]
+        options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", **self.settings}
+        for name, value in options.items():
+            words += ["-c", f"{name}={value}"]
+        with (self.folder / "log").open("ab") as log:
+            self._postmaster = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603 - our own words
+                bound(words, "QUIT"), stdout=log, stderr=log, start_new_session=True, **self._as
+            )
+        wait_for(self._answers)
+
+    def _answers(self) -> bool:
+        assert self.postmaster.poll() is None, self.log()
+        with contextlib.suppress(psycopg.OperationalError):
+            self.connect("postgres").close()
+            return True
+        return False
+
+    @property
+    def postmaster(self) -> subprocess.Popen[bytes]:
+        """The running server."""
+        assert self._postmaster
+        return self._postmaster
+
+    def log(self) -> str:
+        """What the server said."""
+        return (self.folder / "log").read_text(errors="replace")
+
+    def address(self, database: str) -> str:
+        """The address of a database, as the product reads it."""
+        return f"postgres://{OWNER}@127.0.0.1:{self.port}/{database}"
+
+    def connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection of the test's own."""
+        return psycopg.connect(self.address(database), autocommit=True, connect_timeout=5)
+
+    def clone(self, template: str, name: str) -> str:
+        """Make a database like another one, which nobody may be using; give its address."""
+        words = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        with self.connect("postgres") as connection:
+            connection.execute(words.format(sql.Identifier(name), sql.Identifier(template)))
+        return self.address(name)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        """Signal the postmaster first, so that it starts no more, then all it started."""
+        self.postmaster.send_signal(signal.SIGSTOP)
+        children = children_of(self.postmaster.pid)
+        for process in [*children, self.postmaster.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def kill(self) -> None:
+        """End the postmaster and every backend at once, as a power cut would (kill -9)."""
+        self._signal_all(signal.SIGKILL)
+        self.postmaster.wait()
+
+    def freeze(self) -> None:
+        """Let nothing run, and nothing end: connections stay open, and silent."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it run again."""
+        self._signal_all(signal.SIGCONT)
+
+    def stop(self, *, immediate: bool = False) -> None:
+        """Stop by itself: fast, or immediate, which leaves the recovery to the next start."""
+        self.postmaster.send_signal(signal.SIGQUIT if immediate else signal.SIGINT)
+        self.postmaster.wait(60)
+
+    def revive(self) -> None:
+        """Start it again if it gave up, as an operator's init would."""
+        if self.postmaster.poll() is not None:
+            self.start()
+
+    def close(self) -> None:
+        """Leave nothing behind, whatever state it is in."""
+        if self._postmaster and self._postmaster.poll() is None:
+            self.thaw()
+            self.kill()
+
+
+@contextlib.contextmanager
+def postgres_in(
+    folder: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[PostgresServer]:
+    """A fresh server in that folder, gone when the test is over."""
+    server = PostgresServer(folder, settings)
+    try:
+        server.create()
+        server.start()
+        yield server
+    finally:
+        server.close()

@@ -1,0 +1,176 @@
+"""Portals as their operator runs them: started, watched by an init that starts them again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.faults.database import bound, children_of
+from tests.processes import ROOT, free_port, members, status_of, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET_KEY: Final = "k" * 60
+_DRAIN: Final = 30.0  # seconds a portal may take to finish what it began
+
+
+def surroundings(folder: Path, address: str, port: int = 0) -> dict[str, str]:
+    """An environment with a data folder of its own, nobody's settings, and this database."""
+    around = {name: text for name, text in os.environ.items() if "GATEHOUSE" not in name}
+    return {
+        **around,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "GATEHOUSE_ENV_FILE": os.devnull,
+        "GATEHOUSE_VAR": str(folder),
+        "GATEHOUSE_SECRET_KEY": SECRET_KEY,
+        "GATEHOUSE_DATABASE_URL": address,
+        "GATEHOUSE_LISTEN_PORT": str(port or 8000),
+        "GATEHOUSE_EXTERNAL_URL": f"http://127.0.0.1:{port or 8000}",
+        "GATEHOUSE_LOG_LEVEL": "ERROR",
+    }
+
+
+def words_of_web(port: int) -> list[str]:
+    """The web server of one host, listening in the clear on its own port."""
+    words = [str(Path(sys.executable).with_name("granian")), "--interface", "wsgi", "--no-ws"]
+    words += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
+    return [*words, "--workers", "1", "--blocking-threads", "16", "portal.wsgi:application"]
+
+
+def words_of_worker() -> list[str]:
+    """The worker as its container runs it."""
+    words = [sys.executable, "-m", "celery", "--app", "portal.celery", "worker"]
+    return [*words, "--loglevel", "warning", "--concurrency", "2"]
+
+
+class Watched:
+    """A process of the product and an init that starts it again, whatever ends it unasked.
+
+    What it left running is ended before, as a control group would.
+    """
+
+    def __init__(self, words: list[str], environment: dict[str, str], log: Path) -> None:
+        self.words, self.environment, self._log = words, environment, log
+        self.starts: list[float] = []
+        self._wanted = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start it and watch over it."""
+        self._wanted = True
+        self._launch()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def _launch(self) -> None:
+        self.starts.append(time.monotonic())
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own words
+                bound(self.words, "TERM"),
+                env=self.environment,
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _watch(self) -> None:
+        while True:
+            self.main.wait()
+            self.sweep()
+            if not self._wanted:
+                return
+            # A failpoint is for one life: what was started again works as ever.
+            self.environment.pop("FAILPOINTS", None)
+            self._launch()
+
+    def sweep(self) -> None:
+        """End all there is of it at once (kill -9)."""
+        for process in members(self.main.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+    @property
+    def main(self) -> subprocess.Popen[bytes]:
+        """The process that was started."""
+        assert self._process
+        return self._process
+
+    def log(self) -> str:
+        """What it said."""
+        return self._log.read_text(errors="replace")
+
+    def stop(self) -> None:
+        """Ask it to finish and to end (SIGTERM), as a deploy does."""
+        self._wanted = False
+        if self.main.poll() is None:
+            self.main.send_signal(signal.SIGTERM)
+        try:
+            self.main.wait(_DRAIN)
+        except subprocess.TimeoutExpired:
+            self.sweep()
+        if self._watcher:
+            self._watcher.join(10)
+
+
+class Portal(Watched):
+    """One host's portal: its own port, its own folder, a database shared with the others."""
+
+    def __init__(self, folder: Path, address: str, **environment: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        around = {**surroundings(folder, address, self.port), **environment}
+        super().__init__(words_of_web(self.port), around, folder / "log")
+
+    def workers(self) -> list[int]:
+        """The processes that answer; the one that started them where it has none."""
+        found = [p for p in children_of(self.main.pid) if _is_web(p)]
+        return found or [self.main.pid]
+
+    def kill(self) -> None:
+        """End one of the processes that answer, at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.workers()[0], signal.SIGKILL)
+
+    def is_ready(self) -> bool:
+        """Whether it would take reviews."""
+        with contextlib.suppress(Exception):
+            return status_of(self.port, "/readyz") == 200
+        return False
+
+    def wait(self) -> float:
+        """Wait until it is ready; gives the seconds since its last start."""
+        wait_for(self.is_ready)
+        return time.monotonic() - self.starts[-1]
+
+
+def _is_web(process: int) -> bool:
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"resource_tracker" not in words
+
+
+@contextlib.contextmanager
+def portals(folder: Path, address: str, *settings: dict[str, str]) -> Iterator[list[Portal]]:
+    """As many separately started portals as there are settings, ready, gone after the test."""
+    made = [Portal(folder / f"host{i}", address, **each) for i, each in enumerate(settings)]
+    try:
+        for portal in made:
+            portal.start()
+        for portal in made:
+            portal.wait()
+        yield made
+    finally:
+        for portal in made:
+            portal.stop()

@@ -1,0 +1,122 @@
+"""Kill -9 under load, again and again: no verdict is lost, no charge drifts (figures F2 and F8).
+
+``CHAOS_KILLS`` says how often each of PostgreSQL, a web process and a Celery worker is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from celery import Celery
+
+from tests.faults.load import under_load
+from tests.faults.portals import Watched, surroundings, words_of_worker
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.faults.conftest import World
+    from tests.faults.load import Load
+    from tests.faults.portals import Portal
+
+pytestmark = pytest.mark.faults
+KILLS = int(os.environ.get("CHAOS_KILLS", "50"))
+RECOVERY = 5.0  # seconds
+BETWEEN = 40  # verdicts between one kill and the next
+PACE = 150.0  # reviews per second
+
+
+@pytest.fixture
+def tell(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Say how far it is, though output is captured."""
+
+    def say(text: str) -> None:
+        with capsys.disabled():
+            print(f"\n  {text}", end="", flush=True)  # noqa: T201 - to whoever waits
+
+    return say
+
+
+def statuses(load: Load) -> set[int]:
+    return {answer.status for answer in load.answers}
+
+
+def test_postgres_killed(world: World, two: list[Portal], tell: Callable[[str], None]) -> None:
+    took = []
+    with under_load(two, world.pods("roomy"), pace=PACE) as load:
+        for number in range(KILLS):
+            load.wait_until_answered(BETWEEN, after=time.monotonic())
+            world.server.kill()
+            world.server.start()
+            took.append(load.wait_until_answered(1, after=time.monotonic()))
+            tell(f"PostgreSQL {number + 1} of {KILLS}: verdicts after {took[-1]:.1f} s")
+    assert max(took) < RECOVERY
+    assert statuses(load) <= {200, 503}
+    assert world.faults(load.answers) == []
+
+
+def test_web_process_killed(world: World, two: list[Portal], tell: Callable[[str], None]) -> None:
+    took = []
+    with under_load(two, world.pods("roomy"), pace=PACE) as load:
+        for number in range(KILLS):
+            victim = two[number % 2]
+            starts = len(victim.starts)
+            load.wait_until_answered(BETWEEN, after=time.monotonic())
+            victim.kill()
+            took.append(load.wait_until_answered(1, after=time.monotonic()))
+            wait_for(lambda v=victim, n=starts: len(v.starts) > n)  # type: ignore[misc]
+            tell(f"web {number + 1} of {KILLS}: ready again after {victim.wait():.1f} s")
+    assert max(took) < RECOVERY
+    assert statuses(load) <= {200, 0}
+    assert world.faults(load.answers) == []
+
+
+@pytest.fixture
+def worker(world: World, folder: Path, redis_server: str) -> Iterator[Watched]:
+    around = surroundings(folder / "worker", world.address)
+    around["GATEHOUSE_BROKER_URL"] = redis_server
+    folder.mkdir(exist_ok=True)
+    made = Watched(words_of_worker(), around, folder / "worker.log")
+    made.start()
+    yield made
+    made.stop()
+
+
+def test_worker_killed(
+    world: World,
+    two: list[Portal],
+    worker: Watched,
+    redis_server: str,
+    tell: Callable[[str], None],
+) -> None:
+    queue = Celery(broker=redis_server)
+    took = []
+    with under_load(two, world.pods("roomy"), pace=PACE / 3) as load:
+        for number in range(KILLS):
+            carried_out(world, queue)
+            starts = len(worker.starts)
+            worker.sweep()
+            wait_for(lambda n=starts: len(worker.starts) > n)  # type: ignore[misc]
+            carried_out(world, queue)
+            took.append(time.monotonic() - worker.starts[-1])
+            tell(f"worker {number + 1} of {KILLS}: works again after {took[-1]:.1f} s")
+    assert statuses(load) == {200}
+    assert world.faults(load.answers) == []
+    assert sorted(took)[len(took) // 2] < RECOVERY
+
+
+def carried_out(world: World, queue: Any) -> None:
+    """Give the worker something to do, and see it done."""
+    with world.server.connect(world.database) as database:
+        database.execute(
+            "INSERT INTO django_session (session_key, session_data, expire_date)"
+            " VALUES ('expired', '', now() - interval '1 day')"
+        )
+        queue.send_task("portal.tasks.clear_expired")
+        left = "SELECT count(*) FROM django_session"
+        wait_for(lambda: database.execute(left).fetchone() == (0,))

@@ -1,0 +1,60 @@
+"""A web process ended at every step of a decision: never a charge without its record (test 24).
+
+The names are those that ``admission.failpoints`` lists; a process that hits one is gone at once.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults.load import under_load
+from tests.faults.portals import portals
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.faults.conftest import World
+    from tests.faults.portals import Portal
+
+pytestmark = pytest.mark.faults
+NAMES = (
+    "before-queue",
+    "after-queue",
+    "batch-begin",
+    "after-lock",
+    "after-revision",
+    "after-decide",
+    "before-ledger",
+    "after-ledger",
+    "before-audit",
+    "after-audit",
+    "before-commit",
+    "after-commit",
+    "before-answer",
+)
+HIT = 7  # the first reviews pass, so that others are under way when the process ends
+
+
+@pytest.fixture
+def survivor(world: World, folder: Path) -> Iterator[Portal]:
+    with portals(folder / "survivor", world.address, {}) as (started,):
+        yield started
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_process_that_ends_there_leaves_no_half_decision(
+    name: str, world: World, folder: Path, survivor: Portal
+) -> None:
+    with (
+        portals(folder, world.address, {"FAILPOINTS": f"{name}:kill:{HIT}"}) as (victim,),
+        under_load([survivor, victim], world.pods("roomy"), connections=24) as load,
+    ):
+        wait_for(lambda: len(victim.starts) > 1)
+        load.wait_until_answered(20, after=time.monotonic())
+    assert {answer.status for answer in load.answers} == {200, 0}
+    assert world.faults(load.answers) == []
