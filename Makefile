@@ -73,7 +73,7 @@ schema: setup-dev ## the API's description
 lock: setup-dev ## pin requirements anew, from pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements/main.txt pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev -o requirements/dev.txt pyproject.toml
-	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-deps --group bench -o requirements/bench.txt
+	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group bench -o requirements/bench.txt
 
 bench-quick: setup-dev ## measure the product beside its floors, about a minute; SQLITE=1 on SQLite
 	@$(PY) -m bench --quick $(if $(SQLITE),--sqlite)
@@ -88,7 +88,7 @@ bench-profile: setup-dev ## show where the product's time goes; SQLITE=1 on SQLi
 	@$(PY) -m bench --profile $(if $(SQLITE),--sqlite)
 
 bench-peers: setup-dev ## fetch the engines that the benchmark compares with, where it can
-	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --require-hashes --target bench/results/python --requirement requirements/bench.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --require-hashes --target bench/results/python --requirement requirements/bench.txt
 	@$(PY) -m bench --build-peers
 
 bench-docs: setup-dev ## put the last full run into docs/explanation

@@ -94,7 +94,7 @@ def rego_decision() -> Callable[[bytes], Any]:
 
     def decide(body: bytes) -> Any:
         interpreter.set_input_term(body.decode())
-        return interpreter.query_bundle(bundle).binding("x")
+        return interpreter.query_bundle(bundle)
 
     return decide
 
@@ -136,7 +136,8 @@ def _is_allowed(answer: Any) -> bool:
     if isinstance(answer, bytes):
         answer = orjson.loads(answer)
     elif not isinstance(answer, dict):
-        answer = orjson.loads(str(answer))
+        # The node lives in its output: asked for any later, the process ends.
+        answer = orjson.loads(str(answer.binding("x")))
     return bool(answer["response"]["allowed"])
 
 
