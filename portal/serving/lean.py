@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.core.handlers.exception import convert_exception_to_response
 from django.core.handlers.wsgi import LimitedStream, WSGIRequest
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.urls import Resolver404, get_resolver
 from django.utils.module_loading import import_string
 
@@ -66,6 +66,8 @@ def _key(name: str) -> str:
 
 class LeanRequest(WSGIRequest):
     """A request whose body is read by the view: its media type and headers are not taken apart."""
+
+    _encoding = "utf-8"  # JSON's own: nobody asks the settings for a default
 
     def __init__(self, environ: Environ) -> None:  # the parent's work is what is saved
         self.environ = self.META = environ
@@ -140,6 +142,6 @@ def _call_view(request: HttpRequest) -> HttpResponse:
 
 
 def _give_back_connections() -> None:
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:  # only a test is in one here
-            connection.close_if_unusable_or_obsolete()
+    connection = connections[DEFAULT_DB_ALIAS]
+    if connection.connection is not None and not connection.in_atomic_block:  # a test is in one
+        connection.close_if_unusable_or_obsolete()
