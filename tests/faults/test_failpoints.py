@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from admission.failpoints import NAMES, VARIABLE
 from tests.faults.load import under_load
 from tests.faults.portals import portals
 from tests.processes import wait_for
@@ -22,21 +23,6 @@ if TYPE_CHECKING:
     from tests.faults.portals import Portal
 
 pytestmark = pytest.mark.faults
-NAMES = (
-    "before-queue",
-    "after-queue",
-    "batch-begin",
-    "after-lock",
-    "after-revision",
-    "after-decide",
-    "before-ledger",
-    "after-ledger",
-    "before-audit",
-    "after-audit",
-    "before-commit",
-    "after-commit",
-    "before-answer",
-)
 HIT = 7  # the first reviews pass, so that others are under way when the process ends
 
 
@@ -51,7 +37,7 @@ def test_process_that_ends_there_leaves_no_half_decision(
     name: str, world: World, folder: Path, survivor: Portal
 ) -> None:
     with (
-        portals(folder, world.address, {"FAILPOINTS": f"{name}:kill:{HIT}"}) as (victim,),
+        portals(folder, world.address, {VARIABLE: f"{name}:kill:{HIT}"}) as (victim,),
         under_load([survivor, victim], world.pods("roomy"), connections=24) as load,
     ):
         wait_for(lambda: len(victim.starts) > 1)
