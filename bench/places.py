@@ -12,6 +12,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = ROOT / "bench" / "results"
 BUILT: Final = RESULTS / "peers"
+ENGINES: Final = RESULTS / "python"
 GRANIAN: Final = Path(sys.executable).with_name("granian")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bench import database, names, review, servers
 from bench.load import Answers, Load, LoadError
 from bench.names import CLOSED, FEW, HALF, HOT, QUIET, SLOW, SPREAD, key
-from bench.places import RESULTS, ROOT, surroundings
+from bench.places import ENGINES, ROOT, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -147,10 +147,7 @@ def seed(run: Run, size: str, name: str) -> dict[str, Any]:
 
 def ask_process(run: Run, module: str, *words: str, name: str = "") -> dict[str, Any]:
     """Run one of our measuring modules in a process of its own; gives the JSON it prints."""
-    around = _django(run, name) if name else surroundings()
-    extra = RESULTS / "python"
-    if extra.exists():
-        around["PYTHONPATH"] = str(extra)
+    around = _django(run, name) if name else {**surroundings(), "PYTHONPATH": str(ENGINES)}
     done = subprocess.run(  # noqa: S603 - our own words
         [sys.executable, "-m", module, *words],
         env=around,

@@ -1,0 +1,92 @@
+"""The benchmark itself: what it sends, what it counts, and what a tiny run prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from admission.review import parse_request
+from bench import review
+from bench.database import Standing
+from bench.engines import policies
+from bench.load import Answers
+from bench.run import mistakes
+from policies.engine import chain
+from policies.engine.request import Phase
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTHING = Standing(0, 0, {"a": 0}, {"a": 5})
+ANSWERS = Answers(sent=6, answered=6, allowed=5, denied=1)
+
+
+def test_review_is_allowed_and_charged() -> None:
+    asked = parse_request(review.fresh())
+    decision = chain.admit(asked, policies(), phase=Phase.VALIDATE)
+    assert decision.allowed
+    assert [str(charge.amounts["pods"]) for charge in decision.charges] == ["1"]
+
+
+def test_review_is_changed_by_the_mutating_call() -> None:
+    asked = parse_request(review.fresh())
+    assert len(chain.admit(asked, policies(), phase=Phase.MUTATE).patch) == 3
+
+
+@pytest.mark.parametrize("reason", review.refused())
+def test_review_is_refused_for_its_reason(reason: str) -> None:
+    asked = parse_request(review.fresh(review=review.refused()[reason]))
+    decision = chain.admit(asked, policies(), phase=Phase.VALIDATE)
+    assert reason in {violation.reason for violation in decision.violations}
+
+
+def test_review_has_the_size_of_an_ordinary_pod() -> None:
+    assert 5000 < len(review.template_bytes()) < 6000
+
+
+def test_each_review_has_uids_of_its_own() -> None:
+    first, second = (json.loads(review.fresh())["request"] for _ in range(2))
+    assert first["uid"] != second["uid"]
+    assert first["object"]["metadata"]["uid"] != second["object"]["metadata"]["uid"]
+
+
+def test_marks_have_the_length_of_what_replaces_them() -> None:
+    names = (*review.SPREAD, *review.HOT, *review.TIGHT)
+    assert {len(name) for name in names} == {len(review.NAMESPACE)}
+
+
+def test_exact_load_has_no_mistakes() -> None:
+    assert mistakes(ANSWERS, NOTHING, Standing(6, 5, {"a": 5}, {"a": 5})) == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        Standing(5, 5, {"a": 5}, {"a": 5}),
+        Standing(6, 4, {"a": 5}, {"a": 5}),
+        Standing(6, 5, {"a": 4}, {"a": 5}),
+        Standing(6, 5, {"a": 5}, {"a": 4}),
+    ],
+    ids=["row lost", "charge lost", "used too low", "above the quota"],
+)
+def test_inexact_load_is_told(after: Standing) -> None:
+    assert len(mistakes(ANSWERS, NOTHING, after)) == 1
+
+
+@pytest.mark.bench
+def test_tiny_run_prints_every_goal_and_counts_exactly() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "--tiny", "--sqlite"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode in {0, 2}, done.stderr
+    assert "exactness checks passed" in done.stdout
+    assert "full decision / DRF-lean echo" in done.stdout
+    figures = json.loads(Path(done.stdout.split()[-1]).read_text("utf-8"))["figures"]
+    assert figures["Gatehouse | spread | c32"][0]["rps"] > 0
