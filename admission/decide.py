@@ -1,52 +1,61 @@
-"""The order of one decision: lock, read, think, charge, record; all of it or nothing.
+"""The order of one decision: prepare, hand to the writer, wait for what is on record.
 
-Everything happens in one transaction, so that a charge, its record and the answer stand or fall
-together. No rule and no HTTP here.
+A request is prepared by its own thread, on the process's snapshot of the policies. What depends on
+used amounts is decided by the writer, on locked rows, in the transaction that charges and records
+it, so that charge, record and answer stand or fall together. No rule and no HTTP here.
 """
 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from django.db import connection, transaction
-
-from admission import audit
+from admission import audit, writer
 from admission.redaction import is_unstorable
-from policies import policy_set, usage
+from admission.writer import OverBudgetError, UnavailableError
+from policies import snapshot, usage
 from policies.engine import chain
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.policy import PolicySet
 from policies.engine.request import Phase
+from policies.policy_set import Authentication
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Mapping
 
+    from admission.writer.items import Stamp
+    from policies.engine.chain import Prepared
     from policies.engine.policy import PolicyRef
     from policies.engine.request import AdmissionRequest
+    from policies.engine.resource_list import ResourceList
+    from policies.snapshot import ClusterPolicies, QuotaKey, Snapshot
+    from policies.usage import Book
+
+__all__ = ["Call", "OverBudgetError", "Recorded", "UnavailableError", "decide", "refuse"]
 
 DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless told otherwise
-SHORTEST_WAIT: Final = 0.05
-SQLITE_TIMEOUT: Final = 5.0  # what Python's sqlite3 waits unless told otherwise
 LONGEST_NAME: Final = 317  # characters: a resource with its group
 LONGEST_UID: Final = 128
 
 
-class OverBudgetError(RuntimeError):
-    """The caller is about to give up: nothing was charged, nothing recorded."""
+class UnknownCallerError(RuntimeError):
+    """The credential was withdrawn, or its cluster removed, since the call was let in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Who asks, in which phase, since when (``time.monotonic_ns()``) and for how long (seconds)."""
+    """Who asks, in which phase, since when (``time.monotonic_ns()``) and for how long (seconds).
+
+    ``secret`` is the credential by which the cluster was recognised; it is kept nowhere.
+    """
 
     cluster: str
     phase: Phase
     client: str
     started: int
+    secret: str = field(default="", repr=False)
     budget: float = DEFAULT_BUDGET
 
     @property
@@ -55,14 +64,9 @@ class Call:
         return (time.monotonic_ns() - self.started) / 1e9
 
     @property
-    def remaining(self) -> float:
-        """Seconds left of the budget; negative when it is spent."""
-        return self.budget - self.spent
-
-    def check(self) -> None:
-        """Raise ``OverBudgetError`` when the budget is spent."""
-        if self.remaining <= 0:
-            raise OverBudgetError
+    def deadline(self) -> float:
+        """The end of the budget, as ``time.monotonic()`` counts."""
+        return self.started / 1e9 + self.budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,46 +84,144 @@ def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
 
     Raises:
         OverBudgetError: when the caller's time is up.
-        DatabaseError: when the record cannot be written. Nothing is kept in either case.
+        UnavailableError: when the record cannot be written. Nothing is kept in either case.
+        UnknownCallerError: when the credential was withdrawn in between.
     """
-    charged = call.phase is Phase.VALIDATE and not request.dry_run
-    unfit = _unfit(request)
-    with _all_or_nothing(call):
-        if unfit:
-            return _record(unfit, request=request, call=call, asked=(PolicySet(), 0))
-        policies, revision = _snapshot(request, call=call, locked=charged)
-        decision = _judge(request, policies=policies, call=call)
-        if charged and decision.allowed:
-            usage.charge(call.cluster, request=request, charges=decision.charges)
-        return _record(decision, request=request, call=call, asked=(policies, revision))
+    return _written(_Asked(request, call=call, refusal=_unfit(request)))
 
 
-def _snapshot(request: AdmissionRequest, *, call: Call, locked: bool) -> tuple[PolicySet, int]:
-    """Read the policies, and the revision of their cluster that all of them belong to.
-
-    Several queries see several moments: lock and read again if somebody wrote in between, so that
-    no quota is charged that was made after the locks were taken.
-    """
-    revision = policy_set.revision(call.cluster)
-    while True:
-        if locked:
-            usage.lock_quotas(call.cluster, request.namespace)
-        policies = policy_set.load(call.cluster, request.namespace)
-        revision_after = policy_set.revision(call.cluster)
-        if revision_after == revision:
-            return policies, revision
-        revision = revision_after
-        call.check()
+def refuse(decision: Decision, *, uid: str, call: Call) -> Recorded:
+    """Record the denial of a review that could not be read. Raises as ``decide`` does."""
+    return _written(_Asked(None, call=call, refusal=decision, uid=uid))
 
 
-def _judge(request: AdmissionRequest, *, policies: PolicySet, call: Call) -> Decision:
-    """Judge on what is used without this very object, so that a retry is judged like the first."""
-    now = _now()
-    if call.phase is Phase.VALIDATE:
-        policies = usage.net_of_own_charge(policies, request, now=now)
-    decision = chain.admit(request, policies, phase=call.phase, now=now)
-    call.check()
-    return decision
+def _written(asked: _Asked) -> Recorded:
+    asked.prepare(snapshot.current())
+    writer.submit(asked)
+    recorded: Recorded = asked.wait()
+    return recorded
+
+
+class _Asked(writer.Item):
+    """One call on its way to the record."""
+
+    def __init__(
+        self,
+        request: AdmissionRequest | None,
+        *,
+        call: Call,
+        refusal: Decision | None,
+        uid: str = "",
+    ) -> None:
+        super().__init__(id=audit.new_decision_id(), deadline=call.deadline)
+        self.request = request
+        self.call = call
+        self.uid = uid
+        self.refusal = refusal
+        self.cluster: ClusterPolicies | None = None
+        self.policies = PolicySet()
+        self.prepared: Prepared | None = None
+        self.quotas: Mapping[str, QuotaKey] = {}
+
+    def prepare(self, policies: Snapshot) -> None:
+        """Judge all but the used amounts; a second time, ask again who is asking."""
+        call, request = self.call, self.request
+        if self.cluster is not None and call.secret:
+            _authenticate_again(policies, call)
+        self.cluster = policies.clusters.get(call.cluster)
+        if self.cluster is None:
+            raise UnknownCallerError
+        if self.refusal is None and request is not None:
+            self.policies = self.cluster.policy_set(request.namespace)
+            self.prepared = chain.prepare(request, self.policies, phase=call.phase, now=_now())
+            self.quotas = self.cluster.quota_keys(request.namespace)
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """What it was prepared on."""
+        found = self.cluster
+        return (found.id, found.uid, found.revision) if found else None
+
+    @property
+    def quota_ids(self) -> Collection[int]:
+        """The quotas that count the object."""
+        names = self.prepared.quotas if self.prepared else ()
+        return [self.quotas[name].id for name in names]
+
+    @property
+    def object_key(self) -> tuple[int, str, str]:
+        """The object as the ledger knows it."""
+        cluster_id = self.cluster.id if self.cluster else 0
+        return (cluster_id, *usage.object_key(self.request)) if self.request else (0, "", "")
+
+    def decide(self, book: Book) -> tuple[Recorded, Mapping[str, Any]]:
+        """Judge on what is used without this very object: a retry is judged like the first."""
+        decision = self._judge(book)
+        circumstances = audit.Circumstances(
+            cluster=self.call.cluster,
+            phase=self.call.phase,
+            client=self.call.client,
+            started=self.call.started,
+            request_uid=self.uid,
+            policy_revision=self.cluster.revision if self.cluster and self.prepared else 0,
+            policies=_refs(self.policies),
+        )
+        row = audit.row(
+            decision, decision_id=self.id, request=self.request, circumstances=circumstances
+        )
+        return Recorded(id=self.id, decision=decision), row
+
+    def _judge(self, book: Book) -> Decision:
+        if self.prepared is None:
+            return self.refusal or Decision(allowed=False)
+        decision = self.prepared.decide(self._used(self.prepared, book))
+        if decision.charges and self._is_charged:
+            return self._charge(decision, book)
+        return decision
+
+    @property
+    def _is_charged(self) -> bool:
+        request = self.request
+        return self.call.phase is Phase.VALIDATE and request is not None and not request.dry_run
+
+    def _used(self, prepared: Prepared, book: Book) -> Mapping[str, ResourceList]:
+        key, before = self.object_key, prepared.before
+        return {
+            name: book.used(self.quotas[name].id, key, before.get(name, {}))
+            for name in prepared.quotas
+        }
+
+    def _charge(self, decision: Decision, book: Book) -> Decision:
+        """Charge all quotas, or refuse what too many unconfirmed objects stand before."""
+        cluster, request = self.cluster, self.request
+        if cluster is None or request is None:
+            return decision
+        limit, key = cluster.unconfirmed_limit, self.object_key
+        if book.over_cap(cluster.id, request.namespace, limit, key=key):
+            return _too_many_unconfirmed(request, limit)
+        for charge in decision.charges:
+            quota_id = self.quotas[charge.quota.name].id
+            book.charge(quota_id, key, name=request.display_name, decided=charge)
+        return decision
+
+
+def _authenticate_again(policies: Snapshot, call: Call) -> None:
+    """Refuse a caller whose credential was withdrawn while it waited."""
+    if policies.authenticate(call.cluster, call.secret) is not Authentication.OK:
+        raise UnknownCallerError
+
+
+def _too_many_unconfirmed(request: AdmissionRequest, limit: int) -> Decision:
+    message = (
+        f"namespace {request.namespace}: {limit} admitted objects wait to be seen in the cluster; "
+        "no more are admitted until they are, or are given up"
+    )
+    violation = Violation(
+        reason=Reason.TOO_MANY_UNCONFIRMED, field="metadata.namespace", message=message
+    )
+    return Decision(
+        allowed=False, code=403, reason="Forbidden", message=message, violations=(violation,)
+    )
 
 
 def _unfit(request: AdmissionRequest) -> Decision | None:
@@ -131,9 +233,9 @@ def _unfit(request: AdmissionRequest) -> Decision | None:
         "resource": resource,
         "object.metadata.uid": uid,
     }
-    for field, name in names.items():
+    for where, name in names.items():
         if len(name) > LONGEST_NAME or is_unstorable(name):
-            return _unfit_name(f"request.{field}")
+            return _unfit_name(f"request.{where}")
     return _unfit_name("request.object.metadata.uid") if len(uid) > LONGEST_UID else None
 
 
@@ -142,41 +244,6 @@ def _unfit_name(field: str) -> Decision:
     violation = Violation(reason=Reason.UNREADABLE_OBJECT, field=field, message=message)
     return Decision(
         allowed=False, code=422, reason="Invalid", message=message, violations=(violation,)
-    )
-
-
-def refuse(decision: Decision, *, uid: str, call: Call) -> Recorded:
-    """Record the denial of a review that could not be read. Raises as ``decide`` does."""
-    with _all_or_nothing(call):
-        decision_id = audit.new_decision_id()
-        circumstances = _circumstances(call, request_uid=uid)
-        audit.record(decision, decision_id=decision_id, request=None, circumstances=circumstances)
-        call.check()
-    return Recorded(id=decision_id, decision=decision)
-
-
-def _record(
-    decision: Decision, *, request: AdmissionRequest, call: Call, asked: tuple[PolicySet, int]
-) -> Recorded:
-    decision_id = audit.new_decision_id()
-    circumstances = _circumstances(call, asked=asked)
-    audit.record(decision, decision_id=decision_id, request=request, circumstances=circumstances)
-    call.check()
-    return Recorded(id=decision_id, decision=decision)
-
-
-def _circumstances(
-    call: Call, *, request_uid: str = "", asked: tuple[PolicySet, int] | None = None
-) -> audit.Circumstances:
-    policies, revision = asked or (PolicySet(), 0)
-    return audit.Circumstances(
-        cluster=call.cluster,
-        phase=call.phase,
-        client=call.client,
-        started=call.started,
-        request_uid=request_uid,
-        policy_revision=revision,
-        policies=_refs(policies),
     )
 
 
@@ -190,48 +257,3 @@ def _refs(policies: PolicySet) -> tuple[PolicyRef, ...]:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-@contextmanager
-def _all_or_nothing(call: Call) -> Iterator[None]:
-    """One transaction that waits for locks no longer than the caller waits for us."""
-    call.check()
-    with _bounded_wait(call.remaining), transaction.atomic():
-        if connection.vendor == "postgresql":
-            _bound_statements(call.remaining)
-        call.check()
-        yield
-
-
-@contextmanager
-def _bounded_wait(seconds: float) -> Iterator[None]:
-    """On SQLite the transaction begins with the write lock: bound the wait for it.
-
-    The connection serves others of its thread afterwards: they wait as the settings say.
-    """
-    if connection.vendor != "sqlite" or connection.in_atomic_block:
-        yield
-        return
-    usual = connection.settings_dict["OPTIONS"].get("timeout", SQLITE_TIMEOUT)
-    _wait_for_lock(seconds)
-    try:
-        yield
-    finally:
-        _wait_for_lock(usual)
-
-
-def _wait_for_lock(seconds: float) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"PRAGMA busy_timeout = {_milliseconds(seconds)}")
-
-
-def _bound_statements(seconds: float) -> None:
-    with connection.cursor() as cursor:
-        for setting in ("lock_timeout", "statement_timeout"):
-            cursor.execute(
-                "SELECT set_config(%s, %s, true)", [setting, f"{_milliseconds(seconds)}ms"]
-            )
-
-
-def _milliseconds(seconds: float) -> int:
-    return int(max(seconds, SHORTEST_WAIT) * 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -67,13 +68,11 @@ def shared() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _policies_forgotten() -> Iterator[None]:
-    """Have no test judge by what another one had stored."""
-    from policies import snapshot  # noqa: PLC0415 - settings must be configured first
-
-    snapshot.forget()
+def _no_writer_left() -> Iterator[None]:
+    """End the writer that a test has started: it holds a connection to the test's database."""
     yield
-    snapshot.forget()
+    if "admission.writer" in sys.modules:
+        sys.modules["admission.writer"].stop()
 
 
 RECORDS = (

@@ -6,14 +6,15 @@ get the same 401.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.permissions import BasePermission
 
-from policies import policy_set
+from policies import snapshot
+from policies.policy_set import Authentication
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -27,6 +28,7 @@ class ClusterCaller:
     """The API server of one cluster."""
 
     cluster: str
+    secret: str = field(repr=False)
     is_authenticated: bool = True
 
 
@@ -44,16 +46,24 @@ class WebhookAuthentication(BaseAuthentication):
         secret = kwargs.get("key") or _bearer(request)
         if not secret or len(secret) > MAX_CREDENTIAL:
             raise NotAuthenticated
-        found = policy_set.authenticate(kwargs["cluster"], secret)
-        if found is policy_set.Authentication.OTHER_CLUSTER:
+        found = _authenticate(kwargs["cluster"], secret)
+        if found is Authentication.OTHER_CLUSTER:
             raise PermissionDenied
-        if found is not policy_set.Authentication.OK:
+        if found is not Authentication.OK:
             raise NotAuthenticated
-        return ClusterCaller(kwargs["cluster"]), None
+        return ClusterCaller(kwargs["cluster"], secret), None
 
     def authenticate_header(self, _request: Request) -> str:
         """What a 401 asks for."""
         return 'Bearer realm="gatehouse admission"'
+
+
+def _authenticate(cluster: str, secret: str) -> Authentication:
+    """Look among the credentials in memory; ask the database about one that is not there yet."""
+    found = snapshot.current().authenticate(cluster, secret)
+    if found is Authentication.UNKNOWN:
+        found = snapshot.refresh().authenticate(cluster, secret)
+    return found
 
 
 def _bearer(request: Request) -> str:

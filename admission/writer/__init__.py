@@ -1,0 +1,10 @@
+"""The process's one writer: it decides, charges and records what waits, a batch a transaction.
+
+No rule and no HTTP here. ``batch`` is one transaction, ``thread`` the queue before it, ``session``
+the connection that it owns, ``items`` what waits.
+"""
+
+from admission.writer.items import Item, OverBudgetError, UnavailableError
+from admission.writer.thread import start, stop, submit
+
+__all__ = ["Item", "OverBudgetError", "UnavailableError", "start", "stop", "submit"]

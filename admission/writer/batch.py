@@ -1,0 +1,212 @@
+"""One batch in one transaction: lock, look at revisions, decide in turn, write, commit, answer.
+
+Correctness rests on this order alone. The quotas' rows are locked before anything is read, in the
+order of their ids, so that two batches never wait for each other. A cluster's revision is read
+after that, under a lock that its policies' writers wait for: what was prepared on an older one is
+prepared again. Answers are given when the database said that all is kept, and not before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import DatabaseError, InterfaceError, connection, transaction
+
+from admission import audit
+from admission.failpoints import hit
+from admission.writer import session, trouble
+from admission.writer.items import OverBudgetError, UnavailableError
+from policies import policy_set, snapshot, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from admission.writer.items import Item
+    from policies.usage import Book
+
+ATTEMPTS: Final = 6  # of one batch that loses its database, or a fight for locks
+
+
+class _StaleError(Exception):
+    """Policies were written since some items were prepared."""
+
+
+class _PoisonedError(Exception):
+    """One item cannot be decided: the others must not fail with it."""
+
+    def __init__(self, item: Item, error: Exception) -> None:
+        super().__init__(str(error))
+        self.item = item
+        self.error = error
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One transaction: what was decided, and whether the database was told to keep it."""
+
+    decided: list[tuple[Item, Any]] = field(default_factory=list)
+    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    is_complete: bool = False
+
+
+def commit(items: list[Item]) -> bool:
+    """Decide and record the items, then answer them; none is left without answer or error.
+
+    Returns whether the database could be reached.
+    """
+    waiting, is_reachable = _still_wanted(items), True
+    for _ in range(ATTEMPTS):
+        if not waiting:
+            return is_reachable
+        attempt = _Attempt()
+        try:
+            _run(waiting, attempt)
+        except _StaleError:
+            waiting = _prepare_again(waiting)
+        except _PoisonedError as error:
+            error.item.fail(error.error)
+            waiting.remove(error.item)
+        except (DatabaseError, InterfaceError) as error:
+            waiting, is_reachable = _recover(error, attempt, waiting)
+        else:
+            _answer(attempt, waiting)
+            return True
+        waiting = _still_wanted(waiting)
+    for item in waiting:
+        item.fail(UnavailableError())
+    return is_reachable
+
+
+def _still_wanted(items: list[Item]) -> list[Item]:
+    """Put aside what nobody waits for any more: it is neither charged nor recorded."""
+    wanted = []
+    for item in items:
+        if item.is_over:
+            item.fail(OverBudgetError())
+        else:
+            wanted.append(item)
+    return wanted
+
+
+def _run(items: list[Item], attempt: _Attempt) -> None:
+    with transaction.atomic():
+        hit("batch-begin")
+        book = _open_book(items)
+        hit("after-lock")
+        _check_revisions(items)
+        hit("after-revision")
+        for item in items:
+            _decide(item, book, attempt)
+        hit("after-decide")
+        hit("before-ledger")
+        book.write()
+        hit("after-ledger")
+        hit("before-audit")
+        audit.write(attempt.rows)
+        hit("after-audit")
+        attempt.is_complete = True
+        hit("before-commit")
+    hit("after-commit")
+
+
+def _open_book(items: list[Item]) -> Book:
+    quota_ids = {quota_id for item in items for quota_id in item.quota_ids}
+    objects = {item.object_key for item in items if item.quota_ids}
+    return usage.open_book(quota_ids, objects)
+
+
+def _check_revisions(items: list[Item]) -> None:
+    stamps = {stamp for item in items if (stamp := item.stamp)}
+    if not stamps:
+        return
+    found = policy_set.lock_revisions(sorted({cluster_id for cluster_id, _, _ in stamps}))
+    for cluster_id, uid, revision in stamps:
+        if found.get(cluster_id) != (uid, revision):
+            raise _StaleError
+
+
+def _decide(item: Item, book: Book, attempt: _Attempt) -> None:
+    if item.is_over:
+        return
+    try:
+        answer, row = item.decide(book)
+    except (DatabaseError, InterfaceError):
+        raise
+    except Exception as error:
+        raise _PoisonedError(item, error) from error
+    attempt.decided.append((item, answer))
+    attempt.rows.append(row)
+
+
+def _prepare_again(items: list[Item]) -> list[Item]:
+    policies, prepared = snapshot.refresh(), []
+    for item in items:
+        try:
+            item.prepare(policies)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this item's alone
+            item.fail(error)
+        else:
+            prepared.append(item)
+    return prepared
+
+
+def _answer(attempt: _Attempt, items: list[Item]) -> None:
+    hit("before-answer")
+    for item, answer in attempt.decided:
+        item.answer(answer)
+    answered = {id(item) for item, _ in attempt.decided}
+    for item in items:
+        if id(item) not in answered:
+            item.fail(OverBudgetError())
+
+
+def _recover(
+    error: DatabaseError | InterfaceError, attempt: _Attempt, items: list[Item]
+) -> tuple[list[Item], bool]:
+    """Find out what an error means; returns what is to be tried again, and if anybody listens."""
+    if connection.in_atomic_block:
+        raise error  # somebody else's transaction: it is not ours to repair
+    if attempt.is_complete:
+        return _look_up(attempt, items)
+    found = trouble.kind_of(error)
+    if found is trouble.Kind.ITEM:
+        return _one_by_one(items, error), True
+    if found is trouble.Kind.PARTITION:
+        audit.make_room()
+    if found is trouble.Kind.GONE:
+        session.close()
+    if found is trouble.Kind.DENIED:
+        _fail(items, error)
+        return [], False
+    return items, found is not trouble.Kind.GONE
+
+
+def _one_by_one(items: list[Item], error: Exception) -> list[Item]:
+    """Let a poisoned item fail alone."""
+    if len(items) == 1:
+        _fail(items, error)
+    else:
+        for item in items:
+            commit([item])
+    return []
+
+
+def _fail(items: list[Item], error: Exception) -> None:
+    for item in items:
+        item.fail(UnavailableError(error))
+
+
+def _look_up(attempt: _Attempt, items: list[Item]) -> tuple[list[Item], bool]:
+    """See what became of a transaction whose end was not heard: it is on record, or it is not."""
+    try:
+        session.renew()
+        kept = audit.recorded([item.id for item, _ in attempt.decided])
+    except (DatabaseError, InterfaceError) as error:
+        session.close()
+        _fail(items, error)
+        return [], False
+    if not kept:
+        return items, True
+    _answer(attempt, items)
+    return [], True

@@ -1,0 +1,101 @@
+"""What waits for the writer: one request that was prepared, and the thread that wants its answer.
+
+The rules' part is the subclass's (``admission.decide``); waiting and answering are known here.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from uuid import UUID
+
+    from policies.snapshot import Snapshot
+    from policies.usage import Book
+
+Stamp = tuple[int, "UUID", int]
+"""A cluster's id, uid, and policy revision: what a decision was prepared on."""
+
+
+class OverBudgetError(RuntimeError):
+    """The caller is about to give up: nothing is charged in its name any more."""
+
+
+class UnavailableError(RuntimeError):
+    """The record cannot be written now, or too much waits for it: nothing was charged."""
+
+
+class Item(ABC):
+    """One decision on its way to the record. ``deadline`` is a ``time.monotonic()``."""
+
+    def __init__(self, *, id: str, deadline: float) -> None:  # noqa: A002 - the decision's id
+        self.id = id
+        self.deadline = deadline
+        self._outcome: Any = None
+        self._error: Exception | None = None
+        self._given_up = False
+        self._is_settled = False
+        self._done = threading.Lock()
+        self._done.acquire()
+
+    @property
+    @abstractmethod
+    def stamp(self) -> Stamp | None:
+        """What it was prepared on; None if it depends on no policy."""
+
+    @property
+    @abstractmethod
+    def quota_ids(self) -> Collection[int]:
+        """The quotas whose used amounts it asks for."""
+
+    @property
+    @abstractmethod
+    def object_key(self) -> tuple[int, str, str]:
+        """Cluster id, resource and uid of the object it is about."""
+
+    @abstractmethod
+    def prepare(self, policies: Snapshot) -> None:
+        """Prepare on newer policies. What it raises is its answer."""
+
+    @abstractmethod
+    def decide(self, book: Book) -> tuple[Any, Mapping[str, Any]]:
+        """Decide on the book's amounts and charge it; returns the answer, and the audit row."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+        return self._given_up or time.monotonic() >= self.deadline
+
+    def answer(self, outcome: Any) -> None:
+        """Give the answer to the thread that waits. Only what is committed may be answered."""
+        if not self._is_settled:
+            self._outcome = outcome
+            self._settle()
+
+    def fail(self, error: Exception) -> None:
+        """Let the thread that waits raise an error: nothing was kept."""
+        if not self._is_settled:
+            self._error = error
+            self._settle()
+
+    def _settle(self) -> None:
+        self._is_settled = True
+        self._done.release()
+
+    def wait(self) -> Any:
+        """Wait for the answer until the deadline.
+
+        Raises:
+            OverBudgetError: when it did not come in time.
+            Exception: what the item failed with.
+        """
+        if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
+            self._given_up = True
+            raise OverBudgetError
+        if self._error is not None:
+            raise self._error
+        return self._outcome

@@ -1,0 +1,84 @@
+"""The writer's own connection: outside the pool, with short waits, and with a mark of its end.
+
+On PostgreSQL a session holds an advisory lock of its own as long as it lives. Who lost it in the
+middle of a COMMIT opens another one and waits for that lock: then nothing of the lost one is still
+under way, and what is not on record will never be.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from typing import Any, Final
+
+from django.db import connection, connections
+from django.db.utils import load_backend
+
+LOCK_TIMEOUT: Final = 500  # milliseconds
+STATEMENT_TIMEOUT: Final = 1500  # milliseconds
+CONNECT_TIMEOUT: Final = 2  # seconds
+SQLITE_TIMEOUT: Final = 2  # seconds
+_ALIAS: Final = "default"
+_LOCK_CLASS: Final = 0x6761  # "ga": tells our advisory locks from others
+_PATIENCE: Final = {
+    "connect_timeout": CONNECT_TIMEOUT,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,  # milliseconds
+}
+_marks: Final = threading.local()
+
+
+def own() -> None:
+    """Give the calling thread a connection of its own in place of one from the pool."""
+    settings = {**connections.settings[_ALIAS]}
+    options = {**settings["OPTIONS"]}
+    if settings["ENGINE"].endswith("postgresql"):
+        options.pop("pool", None)
+        options |= _PATIENCE
+        options["options"] = (
+            f"-c lock_timeout={LOCK_TIMEOUT} -c statement_timeout={STATEMENT_TIMEOUT} "
+            "-c synchronous_commit=on"
+        )
+        options["prepare_threshold"] = 2
+    else:
+        options["timeout"] = SQLITE_TIMEOUT
+    settings["OPTIONS"] = options
+    backend: Any = load_backend(settings["ENGINE"])
+    connections[_ALIAS] = backend.DatabaseWrapper(settings, _ALIAS)
+
+
+def open_marked() -> None:
+    """Connect if need be, and mark the session on PostgreSQL. Raises DatabaseError."""
+    if connection.connection is not None:
+        return
+    connection.ensure_connection()
+    if connection.vendor != "postgresql":
+        return
+    mark = secrets.randbits(31)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_LOCK_CLASS, mark])
+    _marks.value = mark
+
+
+def renew() -> None:
+    """Open another session, once the lost one has ended. Raises DatabaseError if it has not."""
+    lost = getattr(_marks, "value", None)
+    close()
+    open_marked()
+    if lost is not None and connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_LOCK_CLASS, lost])
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, lost])
+
+
+def probe() -> None:
+    """Ask the database for a sign of life. Raises DatabaseError."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def close() -> None:
+    """Drop the connection, whatever state it is in."""
+    connection.close()

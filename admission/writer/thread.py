@@ -1,0 +1,161 @@
+"""The queue before the writer, and its thread: drain what waits, commit it, drain again.
+
+There is no timer: an item that comes alone is a batch of one at once; while a batch is being
+committed, the next one gathers. The queue is bounded, and while the database is known to be away
+nothing is queued at all: whoever asks then is told so at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from admission import metrics
+from admission.failpoints import hit
+from admission.writer import session
+from admission.writer.batch import commit
+from admission.writer.items import UnavailableError
+
+if TYPE_CHECKING:
+    from admission.writer.items import Item
+
+logger = logging.getLogger(__name__)
+FAILURES: Final = 3  # batches in a row without a database, until it counts as away
+PROBE_EVERY: Final = 1.0  # seconds
+STUCK_AFTER: Final = 1.5  # seconds that one batch may take before newcomers are sent away
+_STOP: Final = None
+
+
+class Writer:
+    """One thread with one connection. Made and used by this module alone."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._began: float | None = None
+        self._failures = 0
+        self._is_stopping = False
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs: it ends with ``stop``, and is not taken along by a fork."""
+        return self._thread.is_alive() and not self._is_stopping
+
+    @property
+    def _is_away(self) -> bool:
+        return self._failures >= FAILURES
+
+    def submit(self, item: Item) -> None:
+        """Queue an item. Raises UnavailableError when it cannot be written soon."""
+        began = self._began
+        is_stuck = began is not None and time.monotonic() - began > STUCK_AFTER
+        is_full = self._queue.qsize() >= settings.GATEHOUSE_QUEUE_LIMIT
+        if self._is_away or is_stuck or is_full:
+            raise UnavailableError
+        hit("before-queue")
+        self._queue.put(item)
+        hit("after-queue")
+
+    def stop(self, timeout: float) -> None:
+        """Write what is queued, then end the thread and its connection."""
+        self._is_stopping = True
+        self._queue.put(_STOP)
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        session.own()
+        try:
+            while self._serve(self._gather()):
+                pass
+        finally:
+            session.close()
+
+    def _gather(self) -> list[Item | None]:
+        """Wait for one item and take along what else waits; none where it is time to probe."""
+        timeout = PROBE_EVERY if self._is_away else None
+        items: list[Item | None] = []
+        with contextlib.suppress(queue.Empty):
+            items.append(self._queue.get(timeout=timeout))
+            while len(items) < settings.GATEHOUSE_BATCH_LIMIT:
+                items.append(self._queue.get_nowait())
+        return items
+
+    def _serve(self, found: list[Item | None]) -> bool:
+        items = [item for item in found if item is not None]
+        self._began = time.monotonic()
+        try:
+            self._commit(items)
+        finally:
+            self._began = None
+        return len(items) == len(found)
+
+    def _commit(self, items: list[Item]) -> None:
+        try:
+            session.open_marked()
+            if self._is_away:
+                session.probe()
+            is_reachable = commit(items)
+        except (DatabaseError, InterfaceError) as error:
+            session.close()
+            _fail(items, error)
+            is_reachable = False
+        except Exception as error:
+            logger.exception("the writer failed")
+            session.close()
+            _fail(items, error)
+            return
+        self._count(is_reachable=is_reachable, size=len(items))
+
+    def _count(self, *, is_reachable: bool, size: int) -> None:
+        if size and is_reachable:
+            metrics.BATCH.observe(size)
+        was_away = self._is_away
+        self._failures = 0 if is_reachable else self._failures + 1
+        if self._is_away and not was_away:
+            logger.error("the database is away: reviews are answered with 503 until it is back")
+        if was_away and is_reachable:
+            logger.warning("the database is back")
+
+
+def _fail(items: list[Item], error: Exception) -> None:
+    for item in items:
+        item.fail(UnavailableError(error))
+
+
+_writer: Writer | None = None
+_starting: Final = threading.Lock()
+
+
+def start() -> Writer:
+    """Give the process's writer, started if need be."""
+    global _writer  # noqa: PLW0603 - one for each process is the point
+    with _starting:
+        if _writer is None or not _writer.is_alive:
+            _writer = Writer()
+        return _writer
+
+
+def submit(item: Item) -> None:
+    """Hand an item to the writer; inside somebody's transaction it is written there at once.
+
+    Raises UnavailableError when it cannot be written soon.
+    """
+    if connection.in_atomic_block:
+        commit([item])
+    else:
+        (_writer if _writer is not None and _writer.is_alive else start()).submit(item)
+
+
+def stop(timeout: float = 10.0) -> None:
+    """Write what is queued, then end; whoever submits later starts another one."""
+    with _starting:
+        if _writer is not None and _writer.is_alive:
+            _writer.stop(timeout)

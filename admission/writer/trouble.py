@@ -1,0 +1,55 @@
+"""What the database's errors mean for a batch: try again, one item's fault, or nobody there."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import IntegrityError
+
+if TYPE_CHECKING:
+    from django.db import DatabaseError, InterfaceError
+
+_AGAIN: Final = ("40001", "40P01", "55P03")  # serialization failure, deadlock, lock timeout
+_GONE: Final = ("08", "57P")  # connection lost, server shutting down
+_NO_PARTITION: Final = "23514"
+_ITEM: Final = ("22", "23")  # data that does not fit, a constraint
+_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+
+
+class Kind(Enum):
+    """What to do about an error."""
+
+    AGAIN = auto()
+    ITEM = auto()
+    PARTITION = auto()
+    GONE = auto()
+    DENIED = auto()
+
+
+def kind_of(error: DatabaseError | InterfaceError) -> Kind:
+    """Tell what an error of a batch means.
+
+    Source: PostgreSQL's appendix of error codes, SQLite's list of result codes.
+    """
+    cause: Any = error.__cause__
+    name = getattr(cause, "sqlite_errorname", None)
+    return _kind_on_sqlite(error, name) if name else _kind_of_state(cause)
+
+
+def _kind_on_sqlite(error: Exception, name: str) -> Kind:
+    if name.startswith(_BUSY):
+        return Kind.AGAIN
+    is_data = isinstance(error, IntegrityError) or name.startswith(("SQLITE_TOOBIG", "SQLITE_MIS"))
+    return Kind.ITEM if is_data else Kind.DENIED
+
+
+def _kind_of_state(cause: Any) -> Kind:
+    state = getattr(cause, "sqlstate", None)
+    if state is None or state.startswith(_GONE):
+        return Kind.GONE
+    if state in _AGAIN:
+        return Kind.AGAIN
+    if state == _NO_PARTITION and "partition" in str(cause):
+        return Kind.PARTITION
+    return Kind.ITEM if state.startswith(_ITEM) else Kind.DENIED

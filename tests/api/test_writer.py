@@ -1,0 +1,157 @@
+"""The writer: one batch a transaction, no failing with a neighbour, no answer before the record."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from admission import audit, writer
+from admission.models import AuditEvent
+from policies.engine.decision import Decision
+from policies.engine.request import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from policies.snapshot import Snapshot
+    from policies.usage import Book
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Waiting(writer.Item):
+    """An item without a request; ``before`` runs in the writer's thread when it is decided."""
+
+    stamp = None
+    quota_ids = ()
+    object_key = (0, "", "")
+
+    def __init__(self, before: Callable[[], Any] = lambda: None, **columns: Any) -> None:
+        seconds = columns.pop("seconds", 20.0)
+        super().__init__(id=audit.new_decision_id(), deadline=time.monotonic() + seconds)
+        self.before = before
+        self.columns = columns
+        self.books: list[Any] = []
+
+    def prepare(self, _policies: Snapshot) -> None:
+        """Nothing depends on policies."""
+
+    def decide(self, book: Book) -> tuple[str, dict[str, Any]]:
+        self.books.append(book)
+        self.before()
+        circumstances = audit.Circumstances(
+            cluster="demo", phase=Phase.VALIDATE, client="", started=time.monotonic_ns()
+        )
+        row = audit.row(
+            Decision(allowed=True), decision_id=self.id, request=None, circumstances=circumstances
+        )
+        return self.id, {**row, **self.columns}
+
+
+def outcome_of(item: Waiting) -> Any:
+    """The answer, or the error's type."""
+    try:
+        return item.wait()
+    except Exception as error:  # noqa: BLE001 - the type is compared
+        return type(error)
+
+
+def gathered(*items: Waiting) -> list[Any]:
+    """Outcomes of items that waited together while the writer was busy."""
+    gate = threading.Event()
+    first = Waiting(gate.wait)
+    for item in (first, *items):
+        writer.submit(item)
+    gate.set()
+    first.wait()
+    return [outcome_of(item) for item in items]
+
+
+def recorded() -> set[str]:
+    return set(AuditEvent.objects.values_list("id", flat=True))
+
+
+def fail() -> None:
+    raise ZeroDivisionError
+
+
+def test_what_waits_together_is_one_transaction() -> None:
+    items = [Waiting() for _ in range(10)]
+    assert gathered(*items) == [item.id for item in items]
+    assert len({id(item.books[0]) for item in items}) == 1
+
+
+def test_who_comes_alone_waits_for_nobody() -> None:
+    item = Waiting()
+    writer.submit(item)
+    assert item.wait() == item.id
+    assert recorded() == {item.id}
+
+
+def test_an_item_that_cannot_be_decided_fails_alone() -> None:
+    good, bad, other = Waiting(), Waiting(fail), Waiting()
+    assert gathered(good, bad, other) == [good.id, ZeroDivisionError, other.id]
+    assert {good.id, other.id} < recorded()
+    assert bad.id not in recorded()
+
+
+def test_an_item_that_cannot_be_stored_fails_alone() -> None:
+    good, bad, other = Waiting(), Waiting(verdict="unknown"), Waiting()
+    assert gathered(good, bad, other) == [good.id, writer.UnavailableError, other.id]
+    assert bad.id not in recorded()
+
+
+def test_what_nobody_waits_for_is_not_recorded() -> None:
+    late = Waiting(seconds=0)
+    assert gathered(late) == [writer.OverBudgetError]
+    assert late.id not in recorded()
+
+
+def test_a_queue_that_is_full_says_so_at_once(settings: Any) -> None:
+    settings.GATEHOUSE_QUEUE_LIMIT = 1
+    gate, begun = threading.Event(), threading.Event()
+    busy = Waiting(lambda: (begun.set(), gate.wait()))
+    writer.submit(busy)
+    begun.wait()
+    queued = Waiting()
+    writer.submit(queued)
+    with pytest.raises(writer.UnavailableError):
+        writer.submit(Waiting())
+    gate.set()
+    assert [outcome_of(busy), outcome_of(queued)] == [busy.id, queued.id]
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "lost"])
+def test_a_commit_whose_outcome_is_unknown_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
+) -> None:
+    commit, broken = BaseDatabaseWrapper._commit, []
+
+    def lose(wrapper: Any) -> None:
+        if threading.current_thread().name != "writer" or broken:
+            return commit(wrapper)
+        broken.append(wrapper)
+        if is_kept:
+            commit(wrapper)
+        raise OperationalError
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "_commit", lose)
+    item = Waiting()
+    writer.submit(item)
+    assert item.wait() == item.id
+    assert len(item.books) == (1 if is_kept else 2)
+    assert AuditEvent.objects.filter(id=item.id).count() == 1
+
+
+def test_a_stopped_writer_has_written_all_and_another_one_follows() -> None:
+    items = [Waiting() for _ in range(5)]
+    for item in items:
+        writer.submit(item)
+    writer.stop()
+    assert {item.id for item in items} <= recorded()
+    assert gathered(Waiting()) != []
