@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from policies.engine.quantity import ZERO, Quantity
-from policies.engine.resource_list import add, mask, max_of, stored, subtract
+from policies.engine.quantity import BINARY_SI, DECIMAL_SI, ZERO, Quantity
+from policies.engine.resource_list import add, mask, max_of, subtract
 
 if TYPE_CHECKING:
     from policies.engine.decision import Charge as DecidedCharge
     from policies.engine.resource_list import ResourceList
+
+_HUGE: Final = 2**62 * 10**9
+"""Nanos from which on amounts may not come back as they were written."""
+_KIBI: Final = 1024 * 10**9
+"""Nanos of what ``Ki`` stands for: other amounts of the binary format lose it when written."""
 
 
 def without_surplus(used: ResourceList, held: ResourceList, before: ResourceList) -> ResourceList:
@@ -31,15 +36,17 @@ def grown(held: ResourceList, decided: DecidedCharge) -> dict[str, Quantity]:
     """Add what was decided, but never beyond the object's whole usage, and never lower it."""
     more = add(mask(held, decided.delta), decided.delta)
     capped = {name: min(amount, decided.amounts.get(name, amount)) for name, amount in more.items()}
-    return stored(max_of(capped, held))
+    return as_stored(max_of(capped, held))
 
 
 def used_before(decided: DecidedCharge) -> dict[str, Quantity]:
     """What the object used before it grew by what was decided; names of nothing are left out."""
-    before = {
-        name: amount - decided.delta.get(name, ZERO) for name, amount in decided.amounts.items()
+    delta = decided.delta
+    return {
+        name: amount - delta.get(name, ZERO)
+        for name, amount in decided.amounts.items()
+        if amount > delta.get(name, ZERO)
     }
-    return {name: amount for name, amount in before.items() if amount.sign > 0}
 
 
 def moved(used: ResourceList, held: ResourceList, wanted: ResourceList) -> ResourceList:
@@ -48,9 +55,21 @@ def moved(used: ResourceList, held: ResourceList, wanted: ResourceList) -> Resou
     Gives ``used`` itself where nothing moves.
     """
     steps = {}
-    for name in held.keys() | wanted.keys():
-        if name in used:
-            step = wanted.get(name, ZERO) - held.get(name, ZERO)
-            if step.sign:
-                steps[name] = (used[name] + step).stored()
+    for name, total in used.items():
+        after, now = wanted.get(name, ZERO), held.get(name, ZERO)
+        if after.nano != now.nano:
+            steps[name] = _stored(total + (after - now if now.nano else after))
     return {**used, **steps} if steps else used
+
+
+def as_stored(amounts: ResourceList) -> dict[str, Quantity]:
+    """Return every amount as it is read back after storage."""
+    return {name: _stored(amount) for name, amount in amounts.items()}
+
+
+def _stored(amount: Quantity) -> Quantity:
+    """Do as ``Quantity.stored``; most sums come back as they are, and need not be written out."""
+    if amount.text is not None or not -_HUGE < amount.nano < _HUGE:
+        return amount.stored()
+    is_whole = amount.format == BINARY_SI and amount.nano and amount.nano % _KIBI == 0
+    return amount if is_whole or amount.format == DECIMAL_SI else amount.stored()

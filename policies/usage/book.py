@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
+import orjson
 from django.db import connection, transaction
 
 from policies.engine.quantity import ZERO
-from policies.engine.resource_list import mask, parse, stored, subtract, to_json
+from policies.engine.resource_list import mask, parse, subtract, to_json
 from policies.usage import postgresql, sqlite
-from policies.usage.arithmetic import grown, moved, used_before, without_surplus
+from policies.usage.arithmetic import as_stored, grown, moved, used_before, without_surplus
 from policies.usage.rows import NewCharge, NewUsage
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Quota:
 
     def __init__(self, row: UsageRow) -> None:
         self.id, self.cluster_id, self.uid, self.namespace = row[:4]
-        self.used: ResourceList = parse(json.loads(row.used))
+        self.used: ResourceList = parse(orjson.loads(row.used))
         self.changed = False
 
     def move(self, held: ResourceList, wanted: ResourceList) -> None:
@@ -71,7 +71,7 @@ class _Charge:
     def __init__(self, quota: Quota, key: Key, found: FoundCharge | None = None) -> None:
         self.quota, self.key = quota, key
         self.name = found.object_name if found else ""
-        self.amounts: ResourceList = parse(json.loads(found.amounts)) if found else {}
+        self.amounts: ResourceList = parse(orjson.loads(found.amounts)) if found else {}
         self.state = found.state if found else RESERVED
         self.changed = False
 
@@ -147,7 +147,8 @@ class Book:
         charge = self._charges.get((quota_id, key))
         if charge is None:
             charge = self._charges[quota_id, key] = _Charge(quota, key)
-            held, wanted = self._take_from_opening_balance(quota, decided), stored(decided.amounts)
+            held = self._take_from_opening_balance(quota, decided)
+            wanted = as_stored(decided.amounts)
         else:
             held, wanted = charge.held, grown(charge.held, decided)
         quota.move(held, wanted)
@@ -170,7 +171,7 @@ class Book:
             return {}
         balance = opening.amounts
         taken = {name: min(balance.get(name, ZERO), amount) for name, amount in before.items()}
-        opening.amounts = stored(subtract(balance, mask(taken, balance)))
+        opening.amounts = as_stored(subtract(balance, mask(taken, balance)))
         opening.changed = True
         return taken
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 from django.db import connection
 
 from policies.usage.rows import FoundCharge, UsageRow
@@ -70,6 +70,10 @@ _CHARGE_FIELDS: Final = (
 )
 
 
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
 def lock(cluster_ids: Collection[int], quota_ids: Collection[int]) -> list[UsageRow]:
     """Lock the rows of those quotas in id order, until the transaction ends."""
     return [UsageRow(*row) for row in _rows(_LOCK, [list(cluster_ids), list(quota_ids)])]
@@ -82,7 +86,7 @@ def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
 
 def charges_of(objects: Collection[Key]) -> list[FoundCharge]:
     """Read the charges of some objects, whatever their state."""
-    asked = json.dumps([{"c": c, "r": r, "u": u} for c, r, u in objects])
+    asked = _json([{"c": c, "r": r, "u": u} for c, r, u in objects])
     return [FoundCharge(*row) for row in _rows(_CHARGES_OF, [asked])]
 
 
@@ -102,7 +106,7 @@ def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
 
 def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
     """Write both in one statement; charges are found by quota and object."""
-    page = json.dumps(
+    page = _json(
         {
             "usage": [{"cluster": c, "quota": q, "used": used} for c, q, used in usage],
             "charges": [dict(zip(_CHARGE_FIELDS, row, strict=True)) for row in charges],

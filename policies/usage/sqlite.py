@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 from django.db import connection
 
 from policies.usage.rows import FoundCharge, UsageRow
@@ -47,9 +47,13 @@ _WRITE_CHARGE: Final = f"""
         updated = excluded.updated"""  # noqa: S608 - our own words
 
 
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
 def lock(cluster_ids: Collection[int], quota_ids: Collection[int]) -> list[UsageRow]:
     """Read the rows of those quotas in id order."""
-    asked = [json.dumps(list(cluster_ids)), json.dumps(list(quota_ids))]
+    asked = [_json(list(cluster_ids)), _json(list(quota_ids))]
     return [UsageRow(*row) for row in _rows(_LOCK, asked)]
 
 
@@ -60,14 +64,14 @@ def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
 
 def charges_of(objects: Collection[Key]) -> list[FoundCharge]:
     """Read the charges of some objects, whatever their state."""
-    return [FoundCharge(*row) for row in _rows(_CHARGES_OF, [json.dumps(list(objects))])]
+    return [FoundCharge(*row) for row in _rows(_CHARGES_OF, [_json(list(objects))])]
 
 
 def charges_by(
     cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
 ) -> list[FoundCharge]:
     """Read what each of some quotas is charged for one object."""
-    asked = [json.dumps(list(cluster_ids)), resource, uid, json.dumps(list(quota_uids))]
+    asked = [_json(list(cluster_ids)), resource, uid, _json(list(quota_uids))]
     return [FoundCharge(*row) for row in _rows(_CHARGES_BY, asked)]
 
 
@@ -83,12 +87,12 @@ def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
         if usage:
             cursor.executemany(
                 _WRITE_USAGE,
-                [(json.dumps(row.used), row.cluster_id, row.quota_id) for row in usage],
+                [(_json(row.used), row.cluster_id, row.quota_id) for row in usage],
             )
         if charges:
             cursor.executemany(
                 _WRITE_CHARGE,
-                [(*row[:6], json.dumps(row.amounts), row.state) for row in charges],
+                [(*row[:6], _json(row.amounts), row.state) for row in charges],
             )
 
 
