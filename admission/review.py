@@ -6,10 +6,15 @@ Source: ``k8s.io/api/admission/v1/types.go`` and what an API server does with ea
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from binascii import b2a_base64
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+import orjson
 
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.errors import DecodeError
@@ -20,10 +25,14 @@ from policies.engine.request import (
     Operation,
     Phase,
 )
-from policies.engine.wire import loads
+from policies.engine.wire import RawNumber, loads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from policies.engine.patch import PatchOperation
+
+_Named = TypeVar("_Named", GroupVersionKind, GroupVersionResource)
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
@@ -46,7 +55,11 @@ _REASONS: Final = {
     _INVALID: "Invalid",
 }
 _UID_DEPTH: Final = 2
+_SHARED_LENGTH: Final = 256
 _TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
+_READER: Final = msgspec.json.Decoder(float_hook=RawNumber)
+_GO_ESCAPES: Final = ((rb"\u003c", b"<"), (rb"\u003e", b">"), (rb"\u0026", b"&"))
+_OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -103,10 +116,35 @@ def _decode(body: bytes) -> Any:
     if len(body) > MAX_BODY:
         raise too_large(body)
     try:
-        return loads(body)
+        return _read(body)
     except DecodeError as error:
         detail = f"the review is not readable: {error.detail}"
         raise _answerable(body, _BAD_REQUEST, detail) from None
+
+
+def _read(body: bytes) -> Any:
+    """Read a body the quick way where that is sure to mean the same; raises ``DecodeError``.
+
+    What was read is written again. Only a body without a key twice, with no number but whole ones
+    in their usual spelling (which come as ``int``) and no text spelled oddly comes out as it went
+    in. Go's own spelling of ``<``, ``>`` and ``&`` is not odd. All others are read exactly.
+    """
+    try:
+        value = _READER.decode(body)
+        text = orjson.dumps(value)
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+        return loads(body)
+    return value if text == body or text == _without_go_escapes(body) else loads(body)
+
+
+def _without_go_escapes(body: bytes) -> bytes:
+    """The same document with three signs written plainly and no line break at its end.
+
+    An escaped backslash before ``u003c`` is torn apart here: that makes no valid text any more.
+    """
+    for escaped, plain in _GO_ESCAPES:
+        body = body.replace(escaped, plain)
+    return body.removesuffix(b"\n")
 
 
 def too_large(head: bytes) -> ReviewError | NotAReviewError:
@@ -168,19 +206,40 @@ def build_request(raw: Mapping[str, Any]) -> AdmissionRequest:
     groups = user.get("groups")
     return AdmissionRequest(
         uid=_text(raw, "uid"),
-        kind=GroupVersionKind(**_names(raw, "kind", ("group", "version", "kind"))),
-        resource=GroupVersionResource(**_names(raw, "resource", ("group", "version", "resource"))),
+        kind=_shared(_kind_of, _names(raw, "kind", ("group", "version", "kind"))),
+        resource=_shared(_resource_of, _names(raw, "resource", ("group", "version", "resource"))),
         sub_resource=_text(raw, "subResource"),
         name=_text(raw, "name"),
         namespace=_text(raw, "namespace"),
         operation=_operation(raw),
         user=_text(user, "username", "userInfo."),
-        groups=tuple(g for g in groups if type(g) is str) if isinstance(groups, list) else (),
+        groups=tuple([g for g in groups if type(g) is str]) if isinstance(groups, list) else (),
         object=_object(raw, "object"),
         old_object=_object(raw, "oldObject"),
         dry_run=_flag(raw, "dryRun"),
         user_info=user,
     )
+
+
+def _kind_of(group: str, version: str, kind: str) -> GroupVersionKind:
+    return GroupVersionKind(group=group, version=version, kind=kind)
+
+
+def _resource_of(group: str, version: str, resource: str) -> GroupVersionResource:
+    return GroupVersionResource(group=group, version=version, resource=resource)
+
+
+def _shared(make: Callable[..., _Named], names: list[str]) -> _Named:
+    """Make one value for each kind and resource there is; only short names are worth keeping."""
+    if sum(map(len, names)) > _SHARED_LENGTH:
+        return make(*names)
+    found: _Named = _make(make, *names)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _make(make: Callable[..., Any], *names: str) -> Any:
+    return make(*names)
 
 
 def _wrong(path: str, wanted: str) -> DecodeError:
@@ -189,9 +248,11 @@ def _wrong(path: str, wanted: str) -> DecodeError:
 
 def _map(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = raw.get(name)
-    if value is not None and not isinstance(value, dict):
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
         raise _wrong(name, "an object")
-    return value or {}
+    return value
 
 
 def _object(raw: Mapping[str, Any], name: str) -> dict[str, Any] | None:
@@ -200,9 +261,11 @@ def _object(raw: Mapping[str, Any], name: str) -> dict[str, Any] | None:
 
 def _text(raw: Mapping[str, Any], name: str, parent: str = "") -> str:
     value = raw.get(name)
-    if value is not None and type(value) is not str:
+    if type(value) is str:
+        return value
+    if value is not None:
         raise _wrong(f"{parent}{name}", "a text")
-    return value or ""
+    return ""
 
 
 def _flag(raw: Mapping[str, Any], name: str) -> bool:
@@ -212,19 +275,19 @@ def _flag(raw: Mapping[str, Any], name: str) -> bool:
     return bool(value)
 
 
-def _names(raw: Mapping[str, Any], name: str, parts: tuple[str, ...]) -> dict[str, str]:
-    shape = _map(raw, name)
-    names = {part: _text(shape, part, f"{name}.") for part in parts}
-    if not names[parts[-1]]:
-        raise _wrong(f"{name}.{parts[-1]}", "given")
+def _names(raw: Mapping[str, Any], name: str, parts: tuple[str, ...]) -> list[str]:
+    shape, parent = _map(raw, name), f"{name}."
+    names = [_text(shape, part, parent) for part in parts]
+    if not names[-1]:
+        raise _wrong(f"{parent}{parts[-1]}", "given")
     return names
 
 
 def _operation(raw: Mapping[str, Any]) -> Operation:
-    text = _text(raw, "operation")
-    if text not in tuple(Operation):
+    operation = _OPERATIONS.get(_text(raw, "operation"))
+    if operation is None:
         raise _wrong("operation", "CREATE, UPDATE, DELETE or CONNECT")
-    return Operation(text)
+    return operation
 
 
 def render_response(
@@ -239,13 +302,26 @@ def render_response(
     if not decision.allowed:
         response["status"] = _status(decision, decision_id, external_url)
     elif phase is Phase.MUTATE and decision.patch:
-        operations = [operation.to_json() for operation in decision.patch]
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(json.dumps(operations).encode()).decode("ascii")
+        response["patch"] = _encode_patch(decision.patch)
     if warnings := render_warnings(decision.warnings):
         response["warnings"] = warnings
     response["auditAnnotations"] = _audit_annotations(decision, decision_id)
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def _encode_patch(operations: tuple[PatchOperation, ...]) -> str:
+    """Write operations as ASCII JSON in base64, spelled as ``json.dumps`` does."""
+    texts = ", ".join([_operation_text(operation) for operation in operations])
+    return b2a_base64(f"[{texts}]".encode("ascii"), newline=False).decode("ascii")
+
+
+def _operation_text(operation: PatchOperation) -> str:
+    """Write one operation; most of them set a text, which needs no encoder made for it."""
+    if operation.op == "remove" or type(operation.value) is not str:
+        return json.dumps(operation.to_json())
+    path, value = encode_basestring_ascii(operation.path), encode_basestring_ascii(operation.value)
+    return f'{{"op": "{operation.op}", "path": {path}, "value": {value}}}'
 
 
 def _status(decision: Decision, decision_id: str, external_url: str) -> dict[str, Any]:
@@ -313,5 +389,8 @@ def _audit_annotations(decision: Decision, decision_id: str) -> dict[str, str]:
 
 
 def dump_response(response: Mapping[str, Any]) -> bytes:
-    """Write the answer as ASCII JSON, so that even a lone surrogate in the uid comes back whole."""
-    return json.dumps(response).encode("ascii")
+    """Write the answer as UTF-8 JSON; as ASCII where a lone surrogate has no other spelling."""
+    try:
+        return orjson.dumps(response)
+    except TypeError:
+        return json.dumps(response).encode("ascii")

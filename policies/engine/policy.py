@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from policies.engine.errors import DecodeError
+from policies.engine.facts import Remembering, once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +60,7 @@ class PolicyRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitRangeItem:
+class LimitRangeItem(Remembering):
     """One entry of ``spec.limits``, after API defaulting."""
 
     type: str
@@ -71,7 +72,7 @@ class LimitRangeItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitRange:
+class LimitRange(Remembering):
     """A LimitRange of one namespace."""
 
     name: str
@@ -83,9 +84,7 @@ class LimitRange:
     @property
     def ref(self) -> PolicyRef:
         """How records name this object."""
-        return PolicyRef(
-            kind="LimitRange", namespace=self.namespace, name=self.name, revision=self.revision
-        )
+        return _ref_of(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +105,7 @@ class PolicyAction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetadataPolicyRule:
+class MetadataPolicyRule(Remembering):
     """One rule of a MetadataPolicy."""
 
     policy_predicate: PolicyPredicate
@@ -114,7 +113,7 @@ class MetadataPolicyRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetadataPolicy:
+class MetadataPolicy(Remembering):
     """A MetadataPolicy of one namespace.
 
     ``ratchet``: an update is refused only if the old object did not match already.
@@ -132,13 +131,11 @@ class MetadataPolicy:
     @property
     def ref(self) -> PolicyRef:
         """How records name this object."""
-        return PolicyRef(
-            kind="MetadataPolicy", namespace=self.namespace, name=self.name, revision=self.revision
-        )
+        return _ref_of(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceQuota:
+class ResourceQuota(Remembering):
     """A ResourceQuota of one namespace.
 
     ``hard`` is what is enforced and ``used`` what is consumed (both as in ``status``);
@@ -159,9 +156,15 @@ class ResourceQuota:
     @property
     def ref(self) -> PolicyRef:
         """How records name this object."""
-        return PolicyRef(
-            kind="ResourceQuota", namespace=self.namespace, name=self.name, revision=self.revision
-        )
+        return _ref_of(self)
+
+
+@once
+def _ref_of(policy: LimitRange | MetadataPolicy | ResourceQuota) -> PolicyRef:
+    kind = type(policy).__name__
+    return PolicyRef(
+        kind=kind, namespace=policy.namespace, name=policy.name, revision=policy.revision
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +178,7 @@ class LimitedResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicySet:
+class PolicySet(Remembering):
     """All that decides about one namespace of one cluster, each kind in name order."""
 
     cluster: str = ""

@@ -37,6 +37,7 @@ _NANO: Final = 10**9
 _MILLI: Final = 10**6  # in nanos
 _INT32: Final = 2**31
 _INT32_DIGITS: Final = 10
+_LARGEST_DECIMAL: Final = 10**18 * _NANO  # from E on a power of ten may have no suffix
 _LARGEST_BINARY: Final = (2**63 - 1) * _NANO
 _FAST_DIGITS: Final = 18
 _BINARY_DIGITS: Final = 14
@@ -81,7 +82,7 @@ class Quantity:
 
     @classmethod
     def parse_json(cls, value: object) -> Quantity:
-        """Read a decoded JSON value: a string, a number kept as text (or an int), or null.
+        """Read a decoded JSON value: a string, a number (its text, or an int), or null.
 
         Control characters can only come from an escape, which Kubernetes does not decode here:
         they are refused like every other shape, with FORMAT.
@@ -91,7 +92,7 @@ class Quantity:
         if value is None:
             return NULL
         if isinstance(value, int) and not isinstance(value, bool):
-            return cls.from_int(value)
+            return cls.parse(str(value))
         raise QuantityError(FORMAT)
 
     @classmethod
@@ -130,15 +131,20 @@ class Quantity:
 
     def stored(self) -> Quantity:
         """Return it as it is read back after storage, where only its text survives."""
-        return Quantity.parse(str(self))
+        return self if self._survives_storage() else Quantity.parse(str(self))
+
+    def _survives_storage(self) -> bool:
+        """Whether the canonical text reads as this very value and format; most sums do."""
+        if self.text is not None:
+            return False
+        if self.format == DECIMAL_SI:
+            return -_LARGEST_DECIMAL < self.nano < _LARGEST_DECIMAL
+        has_suffix = self.format == BINARY_SI and self.nano % (_KIBI * _NANO) == 0
+        return has_suffix and 0 < self.nano <= _LARGEST_BINARY
 
     def canonical(self) -> str:
         """Write the canonical text, whatever the input looked like."""
-        if self.nano == 0:
-            return "0"
-        if self.format == BINARY_SI:
-            return _render_binary(self.nano)
-        return _render_decimal(self.nano, exponent=self.format != DECIMAL_SI)
+        return _canonical(self.nano, self.format)
 
     def __str__(self) -> str:
         return self.canonical() if self.text is None else self.text
@@ -282,6 +288,15 @@ def _sum(a: int, b: int) -> int:
 def _away(nano: int, unit: int) -> int:
     """Count nanos in whole units, rounded away from zero."""
     return -(-nano // unit) if nano > 0 else nano // unit
+
+
+@lru_cache(maxsize=16384)
+def _canonical(nano: int, fmt: str) -> str:
+    if nano == 0:
+        return "0"
+    if fmt == BINARY_SI:
+        return _render_binary(nano)
+    return _render_decimal(nano, exponent=fmt != DECIMAL_SI)
 
 
 def _render_decimal(nano: int, *, exponent: bool) -> str:

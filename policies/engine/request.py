@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from policies.engine.wire import json_type
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -53,8 +55,8 @@ class GroupVersionResource:
 class AdmissionRequest:
     """One request, in the terms of ``admission.k8s.io/v1`` AdmissionRequest.
 
-    ``object`` and ``old_object`` are decoded JSON whose numbers kept their text
-    (``int`` and ``float`` never appear where a quantity may stand).
+    ``object`` and ``old_object`` are decoded JSON whose numbers kept their text, or are an ``int``
+    where that has the same text; ``float`` never appears.
     """
 
     uid: str = ""
@@ -77,4 +79,11 @@ class AdmissionRequest:
         metadata = (self.object or {}).get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         names = (self.name, metadata.get("name"), metadata.get("generateName"))
-        return next((n for n in names if isinstance(n, str) and n), "Unknown")
+        return next((n for n in names if type(n) is str and n), "Unknown")
+
+    @property
+    def is_being_deleted(self) -> bool:
+        """Whether the stored object waits for its finalizers, which no policy may hold up."""
+        metadata = (self.old_object or {}).get("metadata")
+        deleted = metadata.get("deletionTimestamp") if isinstance(metadata, dict) else None
+        return bool(deleted) or json_type(deleted) == "number"

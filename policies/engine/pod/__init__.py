@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.pod.defaulting import default_claim, default_pod
+from policies.engine.pod.defaulting import default_claim, default_pod, read_settled
 from policies.engine.pod.qos import QOSClass, qos_class
 from policies.engine.pod.reading import Container, PodSpec, container_resources, read_pod
 from policies.engine.pod.totals import (
@@ -45,6 +45,7 @@ __all__ = [
     "qos_class",
     "quota_totals",
     "read_pod",
+    "read_settled",
     "resource_name_texts",
     "validate_requirements",
     "validate_resources",

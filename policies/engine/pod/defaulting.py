@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from policies.engine.errors import DecodeError
 from policies.engine.names import is_over_commit_allowed
 from policies.engine.pod.reading import (
     Container,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _STATUS_LISTS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_REPORTS = frozenset(_STATUS_LISTS)
 _CLAIM = "PersistentVolumeClaim"
 
 
@@ -40,6 +42,9 @@ def default_pod(pod: Mapping[str, Any], record: Record | None = None) -> dict[st
     ``record(path, value)`` is told each change of meaning, in order, so that a patch can be written
     of it; a quantity that is only spelled anew is not recorded.
     """
+    result = dict(pod)
+    if read_settled(pod) is not None:
+        return result
     record = record or _forget
     spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
     fresh = dict(spec)
@@ -50,12 +55,28 @@ def default_pod(pod: Mapping[str, Any], record: Record | None = None) -> dict[st
         fresh["overhead"] = _rounded(spec["overhead"], ("spec", "overhead"), "PodSpec", record)
     if spec.get("resources") is not None:
         fresh["resources"] = _default_pod_level(pod, record)
-    result = dict(pod)
     if any(fresh[key] is not spec[key] for key in fresh):
         result["spec"] = fresh
     if pod.get("status") is not None:
         result["status"] = _default_status(pod, record)
     return result
+
+
+def read_settled(pod: Mapping[str, Any]) -> PodSpec | None:
+    """Read a pod that defaulting leaves as it is, as API servers send it; None for all others.
+
+    What cannot be read is not settled either: defaulting says why, where it is asked.
+    """
+    status, spec = pod.get("status"), pod.get("spec")
+    if type(spec) is not dict or spec.get("ephemeralContainers") is not None:
+        return None
+    if status is not None and not (type(status) is dict and _REPORTS.isdisjoint(status)):
+        return None
+    try:
+        found = read_pod(pod)
+    except DecodeError:
+        return None
+    return found if found.is_settled else None
 
 
 def default_claim(claim: Mapping[str, Any], record: Record | None = None) -> dict[str, Any]:

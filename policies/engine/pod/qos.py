@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from policies.engine.facts import once
 from policies.engine.pod.reading import PodSpec, read_pod
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ def qos_class(pod: Mapping[str, Any] | PodSpec) -> QOSClass:
     ``status.qosClass`` is never looked at, and ephemeral containers do not count. Raises
     DecodeError for a pod that cannot be read.
     """
-    spec = pod if isinstance(pod, PodSpec) else read_pod(pod)
+    return _class_of(pod if isinstance(pod, PodSpec) else read_pod(pod))
+
+
+@once
+def _class_of(spec: PodSpec) -> QOSClass:
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     bounded = True

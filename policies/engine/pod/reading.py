@@ -1,14 +1,18 @@
 """Reading a pod's resource requirements into values; what they mean is decided elsewhere.
 
 Only what the rules ask for is looked at. Shapes that the API server could not decode raise
-DecodeError, worded as Go words it; anything unknown is passed over.
+DecodeError, worded as Go words it; anything unknown is passed over. Pods come in sets of one
+template: the same few fields are read into the same value, with all that is known of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import marshal
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
+from policies.engine.facts import Remembering
 from policies.engine.quantity import Quantity, QuantityError
 from policies.engine.wire import (
     decode_resource_list,
@@ -37,7 +41,11 @@ __all__ = [
 ]
 
 _REQUIREMENTS = "ResourceRequirements"
+_KEPT: Final = 1024
+_KEPT_LENGTH: Final = 4096  # bytes; some forty containers
+_PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
 _NOTHING: Mapping[str, Quantity] = {}
+_GROUPS: Final = ("containers", "initContainers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +60,12 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class PodSpec:
+class PodSpec(Remembering):
     """The parts of a pod's spec that resource rules read.
 
     ``requests`` and ``limits`` are the pod's own (``spec.resources``); ``has_resources`` tells an
-    empty ``spec.resources`` from none.
+    empty ``spec.resources`` from none. ``is_settled``: API defaulting is known to leave all of
+    these parts as they are.
     """
 
     containers: tuple[Container, ...] = ()
@@ -65,6 +74,7 @@ class PodSpec:
     requests: ResourceList = field(default_factory=dict)
     limits: ResourceList = field(default_factory=dict)
     overhead: ResourceList = field(default_factory=dict)
+    is_settled: bool = field(default=False, compare=False)
 
     @property
     def all_containers(self) -> tuple[Container, ...]:
@@ -75,6 +85,46 @@ class PodSpec:
 def read_pod(pod: Mapping[str, Any]) -> PodSpec:
     """Read a pod as it stands, without defaulting; raises DecodeError."""
     spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
+    excerpt = _excerpt(spec)
+    return _read(spec) if excerpt is None else _read_again(excerpt)
+
+
+def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
+    """Write down what is read of a pod, and nothing else; None for what is long or odd.
+
+    No two pods that are read differently have the same excerpt: it tells all types apart, and
+    has none for numbers that kept their text.
+    """
+    try:
+        parts = [spec.get("resources"), spec.get("overhead")]
+        for group in _GROUPS:
+            containers = spec.get(group)
+            parts.append(
+                containers
+                and [
+                    (c.get("name"), c.get("restartPolicy"), c.get("resources")) for c in containers
+                ]
+            )
+        excerpt = marshal.dumps(parts, _PLAIN_FORMAT)
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return excerpt if len(excerpt) <= _KEPT_LENGTH else None
+
+
+@lru_cache(maxsize=_KEPT)
+def _read_again(excerpt: bytes) -> PodSpec:
+    """Read what an excerpt holds; raises DecodeError."""
+    resources, overhead, *groups = marshal.loads(excerpt)  # noqa: S302 - our own bytes
+    spec: dict[str, Any] = {"resources": resources, "overhead": overhead}
+    for group, containers in zip(_GROUPS, groups, strict=True):
+        spec[group] = containers and [
+            {"name": name, "restartPolicy": policy, "resources": stated}
+            for name, policy, stated in containers
+        ]
+    return replace(_read(spec), is_settled=_is_settled(spec))
+
+
+def _read(spec: Mapping[str, Any]) -> PodSpec:
     resources = spec.get("resources")
     requests, limits = read_requirements(resources, "spec.resources", "spec.resources")
     return PodSpec(
@@ -84,6 +134,33 @@ def read_pod(pod: Mapping[str, Any]) -> PodSpec:
         requests=requests,
         limits=limits,
         overhead=read_list(spec.get("overhead"), "spec.overhead", "PodSpec.spec.overhead"),
+    )
+
+
+def _is_settled(spec: Mapping[str, Any]) -> bool:
+    """Whether defaulting changes nothing in a spec that can be read.
+
+    Resources of the pod itself, which take more than a look, count as not settled.
+    """
+    if spec["resources"] is not None or not _is_final(spec["overhead"]):
+        return False
+    stated = [c["resources"] or {} for group in _GROUPS for c in spec[group] or ()]
+    return all(map(_has_final_resources, stated))
+
+
+def _has_final_resources(resources: Mapping[str, Any]) -> bool:
+    """Whether all amounts stay as they are, and each limit has its request."""
+    limits, requests = resources.get("limits"), resources.get("requests")
+    if not _is_final(limits) or not _is_final(requests):
+        return False
+    return not limits or (requests is not None and limits.keys() <= requests.keys())
+
+
+def _is_final(amounts: Mapping[str, Any] | None) -> bool:
+    """Whether each amount is written as Kubernetes prints it, in whole thousandths."""
+    return all(
+        type(value) is str and value == str(Quantity.parse_json(value).round_up_milli())
+        for value in (amounts or {}).values()
     )
 
 

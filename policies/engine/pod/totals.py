@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from policies.engine.facts import Remembering, once
 from policies.engine.names import is_hugepage
 from policies.engine.pod.reading import (
     Container,
@@ -33,7 +34,7 @@ _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
 
 
 @dataclass(frozen=True, slots=True)
-class PodTotals:
+class PodTotals(Remembering):
     """Requests and limits of a whole pod; a name is present if any container has it."""
 
     requests: ResourceList
@@ -61,17 +62,26 @@ def effective_limits(spec: PodSpec) -> dict[str, Quantity]:
 
 def limit_range_totals(pod: Mapping[str, Any] | PodSpec) -> PodTotals:
     """Totals as a LimitRange of type Pod sees them: neither overhead nor status counts."""
-    spec = _as_spec(pod)
+    return _limit_range_totals(_as_spec(pod))
+
+
+@once
+def _limit_range_totals(spec: PodSpec) -> PodTotals:
     return PodTotals(effective_requests(spec), effective_limits(spec))
 
 
-def quota_totals(pod: Mapping[str, Any]) -> PodTotals:
+def quota_totals(pod: Mapping[str, Any], spec: PodSpec | None = None) -> PodTotals:
     """Totals as a quota charges them; raises DecodeError.
 
     On top of ``limit_range_totals``: the pod's own huge pages, overhead (on limits only where
     there is one), and for containers that report resources the larger of spec and status.
+    ``spec`` is the pod's, where it was read already.
     """
-    spec = _with_status(read_pod(pod), pod)
+    return _quota_totals(_with_status(spec or read_pod(pod), pod))
+
+
+@once
+def _quota_totals(spec: PodSpec) -> PodTotals:
     requests = _override(_aggregate(spec, "requests"), spec.requests, hugepages=True)
     limits = _override(_aggregate(spec, "limits"), spec.limits, hugepages=True)
     if spec.overhead:
@@ -88,7 +98,7 @@ def aggregate_requests(spec: PodSpec) -> dict[str, Quantity]:
 
 def has_pod_level_resources(spec: PodSpec) -> bool:
     """Whether the pod itself names cpu, memory or huge pages; then containers need not."""
-    return any(map(is_pod_level, (*spec.requests, *spec.limits)))
+    return spec.has_resources and any(map(is_pod_level, (*spec.requests, *spec.limits)))
 
 
 def is_pod_level(name: str) -> bool:
@@ -149,6 +159,8 @@ def _override(
 
 def _with_status(spec: PodSpec, pod: Mapping[str, Any]) -> PodSpec:
     """Blend in what running containers report, where a resize is under way."""
+    if pod.get("status") is None:
+        return spec
     status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
     reported = _read_statuses(status)
     if not reported:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from policies.engine.errors import ErrorType, FieldError, FieldPath
+from policies.engine.facts import once
 from policies.engine.names import (
     is_extended_resource,
     is_hugepage,
@@ -35,7 +36,11 @@ _OVERCOMMITTED = "Limit must be set for non overcommitable resources"
 
 def validate_resources(pod: Mapping[str, Any] | PodSpec) -> list[FieldError]:
     """Check the resources of containers, init containers and the pod; raises DecodeError."""
-    spec = pod if isinstance(pod, PodSpec) else read_pod(pod)
+    return list(_errors_of(pod if isinstance(pod, PodSpec) else read_pod(pod)))
+
+
+@once
+def _errors_of(spec: PodSpec) -> list[FieldError]:
     errors: list[FieldError] = []
     for container in spec.all_containers:
         path = FieldPath(container.path).child("resources")

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.engine.facts import once
 from policies.engine.names import is_extended_resource, is_hugepage
 from policies.engine.pod import (
     PodSpec,
+    PodTotals,
     has_pod_level_resources,
     is_terminal,
     quota_totals,
@@ -69,16 +71,20 @@ _ALL_DEVICES: Final = 32  # what a claim for "all" devices may get at most
 
 
 def usage_of(
-    obj: Mapping[str, Any], resource: GroupVersionResource, *, now: str | int | None = None
+    obj: Mapping[str, Any],
+    resource: GroupVersionResource,
+    *,
+    now: str | int | None = None,
+    spec: PodSpec | None = None,
 ) -> dict[str, Quantity]:
     """Work out what a stored object uses, by name; zero amounts may be among them.
 
     ``now`` is RFC 3339 text or whole seconds since 1970; without it no pod is ever past its
-    grace. Raises DecodeError.
+    grace. ``spec`` is that of a pod, where it was read already. Raises DecodeError.
     """
     name = str(resource)
     if name == PODS:
-        return _pod_usage(obj, now)
+        return _pod_usage(obj, now, spec)
     if name == SERVICES:
         return _service_usage(obj)
     if name == CLAIMS:
@@ -88,10 +94,16 @@ def usage_of(
     return dict.fromkeys(count_names(resource), ONE)
 
 
-def _pod_usage(pod: Mapping[str, Any], now: str | int | None) -> dict[str, Quantity]:
+def _pod_usage(
+    pod: Mapping[str, Any], now: str | int | None, spec: PodSpec | None
+) -> dict[str, Quantity]:
     if is_terminal(pod) or _is_past_grace(pod, now):
         return {"count/pods": ONE}
-    totals = quota_totals(pod)
+    return dict(_running_usage(quota_totals(pod, spec)))
+
+
+@once
+def _running_usage(totals: PodTotals) -> dict[str, Quantity]:
     return {"count/pods": ONE, "pods": ONE, **_compute_usage(totals.requests, totals.limits)}
 
 
@@ -131,8 +143,8 @@ def missing_names(
     where the pod itself does. Raises DecodeError.
     """
     spec = pod if isinstance(pod, PodSpec) else read_pod(pod)
-    required = sorted(MUST_SPECIFY.intersection(names))
-    if not required or has_pod_level_resources(spec):
+    required = sorted(MUST_SPECIFY.intersection(names) - _stated_everywhere(spec))
+    if not required:
         return {}
     missing: dict[str, list[Container]] = {}
     for container in spec.all_containers:
@@ -140,7 +152,18 @@ def missing_names(
         for name in required:
             if name not in stated:
                 missing.setdefault(name, []).append(container)
-    return {name: missing[name] for name in required if name in missing}
+    return {name: missing[name] for name in required}
+
+
+@once
+def _stated_everywhere(spec: PodSpec) -> frozenset[str]:
+    """Find what every container states, or need not, because the pod itself does."""
+    if has_pod_level_resources(spec):
+        return MUST_SPECIFY
+    stated = [
+        _compute_usage(container.requests, container.limits) for container in spec.all_containers
+    ]
+    return MUST_SPECIFY.intersection(*stated)
 
 
 def must_specify_text(missing: Mapping[str, list[Container]]) -> str:
