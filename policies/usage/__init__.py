@@ -9,6 +9,7 @@ from policies.usage.book import OPENING_RESOURCE, OPENING_UID, Book, open_book
 from policies.usage.life import (
     confirm,
     confirm_seen,
+    lock_quotas,
     read_clock,
     release,
     release_orphans,
@@ -16,7 +17,6 @@ from policies.usage.life import (
 )
 from policies.usage.recount import Difference, recount
 from policies.usage.rows import Key, object_key
-from policies.usage.single import charge, lock_quotas, net_of_own_charge
 from policies.usage.sums import settle
 
 __all__ = [
@@ -25,11 +25,9 @@ __all__ = [
     "Book",
     "Difference",
     "Key",
-    "charge",
     "confirm",
     "confirm_seen",
     "lock_quotas",
-    "net_of_own_charge",
     "object_key",
     "open_book",
     "read_clock",

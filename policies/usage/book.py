@@ -122,16 +122,15 @@ class Book:
         """Whether the quota is still there, in a cluster of the objects."""
         return quota_id in self._quotas
 
-    def used(self, quota_id: int, key: Key, before: ResourceList | None = None) -> ResourceList:
+    def used(self, quota_id: int, key: Key, before: ResourceList) -> ResourceList:
         """Give what the quota has used now, net of what the object itself is charged already.
 
         ``before`` is what the quota counted of the object before an update, empty for a create.
-        None where that cannot be told: then nothing is taken off, which may refuse a replay, but
-        never admits too much. The result must not be changed. Raises KeyError without the quota.
+        The result must not be changed. Raises KeyError without the quota.
         """
         quota = self._quotas[quota_id]
         charge = self._charges.get((quota_id, key))
-        if charge is None or before is None:
+        if charge is None:
             return quota.used
         return without_surplus(quota.used, charge.held, before)
 

@@ -18,6 +18,7 @@ from policies.usage.book import (
     OPENING_RESOURCE,
     OPENING_UID,
     Quota,
+    require_transaction,
     statements,
 )
 from policies.usage.sums import OPEN_STATES, settle
@@ -105,6 +106,15 @@ def _in_each_namespace(charges: QuerySet[Charge], work: Callable[[_Ledger], int]
     return sum(_in_namespace(*place, work) for place in sorted(places))
 
 
+def lock_quotas(cluster: str, namespace: str) -> None:
+    """Lock the usage of all quotas of a namespace, in id order, until the transaction ends.
+
+    Must run inside ``atomic``. SQLite has locked the database already (immediate transactions).
+    """
+    require_transaction()
+    statements().lock_namespace(_id_of(cluster), namespace)
+
+
 def confirm(
     cluster: str, *, resource: str, uid: str, amounts: dict[UUID, ResourceList] | None = None
 ) -> int:
@@ -183,8 +193,13 @@ def read_clock() -> dt.datetime:
 
 
 def _open_charges(cluster: str, **which: object) -> QuerySet[Charge]:
-    owner = Cluster.objects.filter(name=cluster).values_list("id", flat=True).first()
-    return Charge.objects.filter(cluster_id=owner or 0, state__in=OPEN_STATES).filter(**which)
+    charges = Charge.objects.filter(cluster_id=_id_of(cluster), state__in=OPEN_STATES)
+    return charges.filter(**which)
+
+
+def _id_of(cluster: str) -> int:
+    """Find a cluster's number; 0, which none has, for an unknown one."""
+    return Cluster.objects.filter(name=cluster).values_list("id", flat=True).first() or 0
 
 
 def _release(ledger: _Ledger, charges: Collection[Charge]) -> int:

@@ -6,18 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, connections
 
-from policies import policy_set, usage
-from policies.engine import resource_quota
+from policies import usage
 from policies.models import Charge, QuotaUsage
-from tests import builders, factories
+from tests import builders, charging, factories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NOW = "2026-01-01T00:00:00Z"
 THREADS = 8
 
 
@@ -34,14 +32,8 @@ def attempt(uid: str) -> bool:
 def _admit(request: builders.AdmissionRequest) -> bool:
     if connection.vendor == "sqlite":
         connection.cursor().execute("PRAGMA busy_timeout = 60000")
-    with transaction.atomic():
-        usage.lock_quotas("prod", "team")
-        policies = policy_set.load("prod", "team")
-        net = usage.net_of_own_charge(policies, request, now=NOW)
-        result = resource_quota.evaluate(request, net.resource_quotas, (), now=NOW)
-        if not result.violations:
-            usage.charge("prod", request=request, charges=result.charges)
-        return not result.violations
+    [allowed] = charging.admit(request)
+    return allowed
 
 
 def give_back(uid: str) -> bool:

@@ -1,0 +1,57 @@
+"""Decide and charge as admission does, one request or several in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from policies import policy_set, usage
+from policies.engine import chain
+from policies.engine.request import Phase
+from policies.models import Cluster, QuotaUsage
+
+if TYPE_CHECKING:
+    from policies.engine.chain import Prepared
+    from policies.engine.request import AdmissionRequest
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def admit(*requests: AdmissionRequest, in_cluster: str = "prod") -> list[bool]:
+    """Judge requests about one namespace in one book; which of them were allowed."""
+    cluster_id = Cluster.objects.get(name=in_cluster).pk
+    policies = policy_set.load(in_cluster, requests[0].namespace)
+    ids = dict(
+        QuotaUsage.objects.filter(
+            cluster_id=cluster_id, namespace=requests[0].namespace
+        ).values_list("quota__name", "quota_id")
+    )
+    keys = [(cluster_id, *usage.object_key(request)) for request in requests]
+    with transaction.atomic():
+        book = usage.open_book(ids.values(), keys)
+        verdicts = [
+            _decide(
+                book,
+                key,
+                ids,
+                chain.prepare(request, policies, phase=Phase.VALIDATE, now=NOW),
+                request.display_name,
+            )
+            for key, request in zip(keys, requests, strict=True)
+        ]
+        book.write()
+    return verdicts
+
+
+def _decide(
+    book: usage.Book, key: usage.Key, ids: dict[str, int], prepared: Prepared, name: str
+) -> bool:
+    used = {
+        quota: book.used(ids[quota], key, prepared.before.get(quota, {}))
+        for quota in prepared.quotas
+    }
+    decision = prepared.decide(used)
+    for charge in decision.charges if decision.allowed else ():
+        book.charge(ids[charge.quota.name], key, name=name, decided=charge)
+    return decision.allowed
