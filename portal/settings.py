@@ -43,12 +43,22 @@ env.text("GATEHOUSE_ENV_FILE")
 GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
 GATEHOUSE_LISTEN_HOST = env.text("GATEHOUSE_LISTEN_HOST", "127.0.0.1")
 GATEHOUSE_LISTEN_PORT = env.port("GATEHOUSE_LISTEN_PORT", 8000)
-GATEHOUSE_WEB_WORKERS = env.integer("GATEHOUSE_WEB_WORKERS", 1, lowest=1, highest=64)
-GATEHOUSE_WEB_THREADS = env.integer(
-    "GATEHOUSE_WEB_THREADS", min(8, 2 * (os.cpu_count() or 1) + 1), lowest=1, highest=256
+GATEHOUSE_WEB_WORKERS = env.integer(
+    "GATEHOUSE_WEB_WORKERS", min(64, os.cpu_count() or 1), lowest=1, highest=64
 )
+# Most of them wait for the writer, which commits for all that wait at once.
+GATEHOUSE_WEB_THREADS = env.integer("GATEHOUSE_WEB_THREADS", 32, lowest=1, highest=256)
+GATEHOUSE_DRAIN_SECONDS = env.integer("GATEHOUSE_DRAIN_SECONDS", 5, lowest=0, highest=300)
+GATEHOUSE_TLS_CERTIFICATE = env.file("GATEHOUSE_TLS_CERTIFICATE", BASE_DIR)
+GATEHOUSE_TLS_KEY = env.file("GATEHOUSE_TLS_KEY", BASE_DIR)
+GATEHOUSE_TLS_CLIENT_CA = env.file("GATEHOUSE_TLS_CLIENT_CA", BASE_DIR)
+if bool(GATEHOUSE_TLS_CERTIFICATE) is not bool(GATEHOUSE_TLS_KEY):
+    env.complain("GATEHOUSE_TLS_CERTIFICATE", "and GATEHOUSE_TLS_KEY go together", "set both")
+if GATEHOUSE_TLS_CLIENT_CA and not GATEHOUSE_TLS_CERTIFICATE:
+    env.complain("GATEHOUSE_TLS_CLIENT_CA", "needs TLS", "set GATEHOUSE_TLS_CERTIFICATE, too")
+_scheme = "https" if GATEHOUSE_TLS_CERTIFICATE else "http"
 GATEHOUSE_EXTERNAL_URL = env.web_address(
-    "GATEHOUSE_EXTERNAL_URL", f"http://127.0.0.1:{GATEHOUSE_LISTEN_PORT}"
+    "GATEHOUSE_EXTERNAL_URL", f"{_scheme}://127.0.0.1:{GATEHOUSE_LISTEN_PORT}"
 )
 GATEHOUSE_BEHIND_PROXY = env.boolean("GATEHOUSE_BEHIND_PROXY", default=False)
 _external = urlsplit(GATEHOUSE_EXTERNAL_URL)
@@ -108,7 +118,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-# What the webserver sends under /admission/ through; Django's test client takes the list above.
+# What the web server sends reviews through; Django's test client takes the list above.
 ADMISSION_MIDDLEWARE = ["portal.middleware.RequestIdMiddleware"]
 TEMPLATES = [
     {
@@ -150,7 +160,8 @@ _POSTGRESQL: dict[str, Any] = {
     "PORT": _database.port,
     "CONN_HEALTH_CHECKS": True,
     "OPTIONS": {
-        "pool": {"min_size": 1, "max_size": GATEHOUSE_WEB_THREADS + 2, "timeout": 4},
+        # For pages, the writer and the policies; reviews need no connection of their own.
+        "pool": {"min_size": 1, "max_size": min(GATEHOUSE_WEB_THREADS, 8) + 2, "timeout": 4},
         "connect_timeout": 3,
         "application_name": "gatehouse",
         "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s",
@@ -186,6 +197,10 @@ CELERY_BEAT_SCHEDULE = {
     "forget expired sessions and tokens": {
         "task": "portal.tasks.clear_expired",
         "schedule": 3600.0,
+    },
+    "look for differences in the quota ledger": {
+        "task": "policies.tasks.report_differences",
+        "schedule": 6 * 3600.0,
     },
 }
 

@@ -1,0 +1,75 @@
+"""Compare what quotas say they use with the sum of their charges."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import CommandError
+
+from policies import usage
+from policies.management.console import FINDINGS, USAGE, Console, find_cluster
+from policies.models import Cluster, Namespace
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+_HELP = """\
+Compare what each quota says is used with the sum of its charges, reservations included.
+
+  manage.py quota_recount                              all clusters
+  manage.py quota_recount --cluster prod -n web        one namespace
+  manage.py quota_recount --cluster prod --repair      set what differs to the sum
+  manage.py quota_recount -o json                      for machines
+
+Admissions go on meanwhile: each namespace is locked for as long as it is counted. Whatever is
+outstanding is part of the sum, so a repair takes no room from anybody who was promised it.
+Exit code 0: nothing differs, or it was repaired; 1: something differs; 2: wrong usage.
+"""
+
+
+class Command(Console):
+    """``manage.py quota_recount``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        add = parser.add_argument
+        add("--cluster", default="", help="only this one")
+        add("-n", "--namespace", default="", help="only this one; needs --cluster")
+        add("--repair", action="store_true", help="set what differs to the sum of the charges")
+        add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Count, show, and end with what was found."""
+        namespace, repair = options["namespace"], options["repair"]
+        found = [
+            {"cluster": name, **asdict(difference)}
+            for name in _clusters(options["cluster"], namespace)
+            for difference in usage.recount(name, namespace=namespace, repair=repair)
+        ]
+        if options["output"] == "json":
+            self.stdout.write(json.dumps({"differences": found, "repaired": repair}, indent=2))
+        else:
+            self.stdout.write("\n".join(map(_line, found)) or "nothing differs")
+        if found and not repair:
+            count = f"{len(found)} difference{'s' if len(found) > 1 else ''}"
+            raise CommandError(f"{count}; --repair sets them right", returncode=FINDINGS)
+
+
+def _clusters(name: str, namespace: str) -> list[str]:
+    if not name:
+        if namespace:
+            raise CommandError("--namespace needs --cluster", returncode=USAGE)
+        return list(Cluster.objects.order_by("name").values_list("name", flat=True))
+    cluster = find_cluster(name)
+    if namespace and not Namespace.objects.filter(cluster=cluster, name=namespace).exists():
+        raise CommandError(f'cluster {name} has no namespace "{namespace}"', returncode=USAGE)
+    return [cluster.name]
+
+
+def _line(found: dict[str, str]) -> str:
+    place = f"{found['cluster']}/{found['namespace']} {found['quota']} {found['resource']}"
+    return f"{place}: used {found['used'] or 'nothing'}, charged {found['charged'] or 'nothing'}"
