@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "PROFILE_FOLDER"
 PACE: Final = 0.004  # seconds between two looks
 SWITCH: Final = 0.0005  # seconds: so that the sampler is let in soon
-SECONDS: Final = 8.0
+SECONDS: Final = 6.0
 SHOWN: Final = 45
 Costs = collections.Counter[str]
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 
 from admission import audit
+from admission.models import AuditEvent
 from bench.baseline import ledger
 from policies import policy_set
 from policies.engine import chain
@@ -47,7 +48,8 @@ def decide(
             policies=_refs(policies),
         )
         name = audit.new_decision_id()
-        audit.record(decision, decision_id=name, request=request, circumstances=circumstances)
+        row = audit.row(decision, decision_id=name, request=request, circumstances=circumstances)
+        AuditEvent(**row).save()
     return name, decision
 
 
