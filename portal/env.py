@@ -138,6 +138,16 @@ class Reader:
             self.complain(name, f"is not a broker address ({_without_password(value)!r})", hint)
         return "filesystem://"
 
+    def file(self, name: str, folder: Path) -> Path | None:
+        """A file that is there, seen from the folder; None where none is named."""
+        value = self.text(name)
+        if not value:
+            return None
+        path = folder / value
+        if not path.is_file():
+            self.complain(name, f"points at {value}: no such file", "name a file that can be read")
+        return path
+
     def finish(self) -> None:
         """Raise when anything was wrong, unknown names included."""
         ours = {name for name in self.values if name.startswith(PREFIX)}

@@ -17,6 +17,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.multiprocess import MultiProcessCollector
 from psycopg_pool import PoolTimeout
 
+from policies import snapshot
+from portal.serving import leaving
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -56,11 +59,27 @@ def check_migrations() -> str:
     return f"{len(missing)} to be applied: run manage.py migrate" if missing else ""
 
 
+def check_policies() -> str:
+    """Whether all policies are in memory."""
+    try:
+        snapshot.current()
+    except _UNREACHABLE:
+        return "not read yet"
+    return ""
+
+
+def check_shutdown() -> str:
+    """Whether this process goes on: one that stops still answers, but wants no more reviews."""
+    return "the portal stops" if leaving.state.is_stopping else ""
+
+
 LIVE: Final[Mapping[str, Check]] = {"ping": check_ping}
 READY: Final[Mapping[str, Check]] = {
     "ping": check_ping,
     "database": check_database,
     "migrations": check_migrations,
+    "policies": check_policies,
+    "shutdown": check_shutdown,
 }
 
 

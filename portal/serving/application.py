@@ -1,0 +1,65 @@
+"""The WSGI application of both stacks, and what runs beside it as long as its process does.
+
+``build`` may run before a process divides itself; ``begin`` starts threads and must run after.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.core.wsgi import get_wsgi_application
+
+if TYPE_CHECKING:
+    from portal.serving.lean import Application
+
+logger = logging.getLogger(__name__)
+
+
+def build() -> Application:
+    """Everything that answers requests, loaded: no address is imported with its first request."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        # Several processes count into files there; it must exist before the first count.
+        Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).mkdir(mode=0o700, parents=True, exist_ok=True)
+    full = get_wsgi_application()
+    from django.urls import get_resolver  # noqa: PLC0415  needs Django to be set up
+
+    from portal.serving.lean import URLCONF, LeanHandler  # noqa: PLC0415  the same
+
+    for urlconf in (URLCONF, None):
+        _ = get_resolver(urlconf).url_patterns
+    return LeanHandler(full)
+
+
+def begin() -> None:
+    """Read the policies and keep them fresh from here on; without a database, try again."""
+    from django.db import Error, connections  # noqa: PLC0415  needs Django to be set up
+    from psycopg_pool import PoolTimeout  # noqa: PLC0415  the same
+
+    from policies import snapshot  # noqa: PLC0415  the same
+
+    snapshot.start()
+    try:
+        snapshot.current()
+    except (Error, PoolTimeout) as error:
+        # /readyz says so until the thread that was just started has read them.
+        logger.warning("policies are not read yet: %s", error)
+    finally:
+        connections.close_all()
+
+
+def finish(timeout: float) -> None:
+    """Commit what was accepted within so many seconds, then end the threads of this process."""
+    from django.db import connections  # noqa: PLC0415  needs Django to be set up
+
+    from policies import snapshot  # noqa: PLC0415  the same
+
+    with contextlib.suppress(ModuleNotFoundError):
+        import_module("admission.writer").stop(timeout)
+    snapshot.stop()
+    connections.close_all()

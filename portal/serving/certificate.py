@@ -1,0 +1,101 @@
+"""Certificate, key and client authority as files: read together, proven to fit, noticed anew.
+
+Whoever renews them writes one file after the other. What is half written or does not fit is told
+apart here, before any server process sees it. No Django in here.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class CertificateError(Exception):
+    """Why the files cannot be used, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the files held at one moment; ``authority`` is empty without client certificates."""
+
+    certificate: bytes
+    key: bytes
+    authority: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where a server's certificate (chain first to last, PEM), its key and its clients' CA are."""
+
+    certificate: Path
+    key: Path
+    authority: Path | None = None
+
+    def read(self) -> Contents:
+        """What stands in the files now; raises CertificateError for one that cannot be read."""
+        try:
+            authority = self.authority.read_bytes() if self.authority else b""
+            return Contents(self.certificate.read_bytes(), self.key.read_bytes(), authority)
+        except OSError as error:
+            raise CertificateError(f"{error.filename} cannot be read ({error.strerror})") from None
+
+
+class PrivateCopies:
+    """The contents as files of this process alone, which nobody overwrites while they are in use.
+
+    On Linux they are in memory and never on a disk.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        self._open = [_keep(each) for each in (contents.certificate, contents.key)]
+        if contents.authority:
+            self._open.append(_keep(contents.authority))
+
+    @property
+    def paths(self) -> list[str]:
+        """Certificate, key and, where there is one, authority; readable by our own processes."""
+        return [path for _, path in self._open]
+
+    def close(self) -> None:
+        """Forget them."""
+        for descriptor, path in self._open:
+            os.close(descriptor)
+            if not path.startswith("/proc/"):
+                Path(path).unlink(missing_ok=True)
+        self._open = []
+
+
+def _keep(content: bytes) -> tuple[int, str]:
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("gatehouse-tls")
+        path = f"/proc/{os.getpid()}/fd/{descriptor}"
+    else:
+        descriptor, path = tempfile.mkstemp(prefix="gatehouse-tls-")
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(content)
+    return descriptor, path
+
+
+def check(contents: Contents) -> None:
+    """Raise CertificateError unless the key is the certificate's own and all can be read."""
+    copies = PrivateCopies(contents)
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificate, key, *authority = copies.paths
+        context.load_cert_chain(certificate, key, password=_no_password)
+        for path in authority:
+            context.load_verify_locations(path)
+    except (ssl.SSLError, CertificateError) as error:
+        reason = getattr(error, "reason", None) or str(error)
+        words = str(reason).replace("_", " ").lower()
+        raise CertificateError(f"certificate and key cannot be used ({words})") from None
+    finally:
+        copies.close()
+
+
+def _no_password() -> str:
+    """Refuse instead of asking whoever sits at the terminal."""
+    raise CertificateError("the key has a password")

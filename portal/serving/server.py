@@ -1,0 +1,229 @@
+"""The web server's parent process: it owns the sockets, so that its processes can come and go.
+
+granian closes its sockets with the process that served them, and with them whoever was waiting.
+Here the parent holds one listening socket for each process; the next process takes it over. The
+new one is ready before the old one is told, and the old one answers all it has accepted.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import socket
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from granian.constants import HTTPModes, Interfaces, SSLProtocols
+from granian.log import LogLevels
+from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there to be used
+from granian.server.mp import MPServer
+
+from portal.serving import leaving, worker
+from portal.serving.application import build
+from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterable
+
+    from granian.server.mp import WorkerProcess
+
+logger = logging.getLogger(__name__)
+BACKLOG: Final = 1024
+READY_WITHIN: Final = 60.0  # seconds
+LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
+SHORTEST_FAREWELL: Final = 2.0  # seconds in which a connection in use has its next request
+_STEP: Final = 0.05
+
+
+class Server(MPServer):
+    """granian for WSGI over HTTP/1.1 with sockets that outlive its processes.
+
+    ``files`` switches TLS on; ``drain`` is for how many seconds the portal says that it stops
+    before it does.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        *,
+        workers: int,
+        threads: int,
+        drain: int,
+        files: Files | None,
+    ) -> None:
+        super().__init__(
+            "portal.wsgi:application",
+            *address,
+            interface=Interfaces.WSGI,
+            http=HTTPModes.http1,  # API servers speak nothing else to webhooks
+            websockets=False,
+            workers=workers,
+            blocking_threads=threads,
+            backlog=BACKLOG,
+            backpressure=BACKLOG,  # connections: an idle one must not keep another out
+            log_level=LogLevels.error,
+            respawn_failed_workers=True,
+            workers_kill_timeout=LONGEST_REQUEST,
+        )
+        # Loaded once: where processes are copies of this one, they start within milliseconds.
+        is_copied = multiprocessing.get_start_method() == "fork"
+        self._application = build() if is_copied else None
+        self._drain = drain
+        self._files = files
+        self._copies: PrivateCopies | None = None
+        self._slots: list[tuple[Any, socket.socket]] = []
+        if files:
+            self.take(files.read())
+
+    def take(self, contents: Contents) -> None:
+        """Let processes that start from now on use this certificate; raises CertificateError."""
+        check(contents)
+        before, self._copies = self._copies, PrivateCopies(contents)
+        certificate, key, *authority = self._copies.paths
+        self.ssl_ctx: Any = (
+            *(True, certificate, key, None, str(SSLProtocols.tls12)),
+            *(authority[0] if authority else None, [], bool(authority)),
+        )
+        if before:
+            before.close()
+
+    # Sockets
+
+    def _init_shared_socket(self) -> None:
+        if sys.platform != "linux":
+            super()._init_shared_socket()
+            return
+        for _ in range(self.workers):
+            holder = SocketSpec(self.bind_addr, self.bind_port, self.backlog).build()
+            owned = socket.socket(fileno=holder.get_fd())
+            owned.set_inheritable(True)
+            self._slots.append((holder, owned))
+
+    def _drop_shared_socket(self) -> None:
+        super()._drop_shared_socket()  # type: ignore[no-untyped-call]
+        for _, owned in self._slots:
+            owned.close()
+
+    # Processes
+
+    def _spawn_worker(  # type: ignore[override]  # as granian calls it
+        self, idx: int, target: Any, callback_loader: Any
+    ) -> WorkerProcess:
+        del target, callback_loader  # granian's own, which know nothing of a farewell
+        listener = None
+        if self._slots:
+            holder, self._sso = self._slots[idx]
+            self._shd, listener = holder, holder.get_fd()
+        ready = multiprocessing.Event()
+        load = partial(worker.load, self._application, listener, ready)
+        made = super()._spawn_worker(idx, worker.run, load)
+        made.is_ready = ready.is_set  # type: ignore[attr-defined]
+        return made
+
+    def _respawn_workers(
+        self, workers: Iterable[int], spawn_target: Any, target_loader: Any, delay: float = 0
+    ) -> None:
+        del delay  # we know when the new ones are ready
+        numbers = list(workers)
+        fresh: dict[int, Any] = {
+            idx: self._spawn_worker(idx, spawn_target, target_loader) for idx in numbers
+        }
+        for idx, process in fresh.items():
+            self.respawned_wrks[idx] = time.monotonic()
+            process.interrupt_by_parent = True  # its end is our business until it is ready
+            process.start()
+        if not self._are_ready(fresh.values()):
+            _end(fresh.values(), within=1)
+            self._keep_old(numbers)
+            return
+        old = []
+        for idx, process in fresh.items():
+            process.interrupt_by_parent = False
+            old.append(self.wrks[idx])
+            self.wrks[idx] = process
+        self._say_farewell(old)
+
+    def _are_ready(self, processes: Iterable[Any]) -> bool:
+        waiting = list(processes)
+        deadline = time.monotonic() + READY_WITHIN
+        while waiting and time.monotonic() < deadline and not self.interrupt_signal:
+            waiting = [process for process in waiting if not process.is_ready()]
+            if not all(process.is_alive() for process in waiting):
+                return False
+            time.sleep(_STEP)
+        return not waiting
+
+    def _keep_old(self, numbers: list[int]) -> None:
+        if self.interrupt_signal:
+            return
+        if all(process.inner.is_alive() for process in map(self.wrks.__getitem__, numbers)):
+            logger.error("new web processes did not start: the old ones go on as before")
+        else:
+            logger.critical("web processes ended and could not be started again")
+            self.interrupt_signal = True
+            self.interrupt_children.extend(numbers)
+
+    def _say_farewell(self, old: list[Any]) -> None:
+        """Have them accept nothing more, end what is in use, then stop."""
+        alive = [process for process in old if process.is_alive()]
+        for process in alive:
+            process.interrupt_by_parent = True
+            _signal(process, leaving.REPLACED)
+        if alive:
+            self._wait(max(self._drain, SHORTEST_FAREWELL))
+        _end(old, within=LONGEST_REQUEST)
+
+    def _wait(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.interrupt_signal:
+            time.sleep(_STEP)
+
+    # What granian's loop calls
+
+    def _reload(self, spawn_target: Any, target_loader: Any) -> None:
+        """On SIGHUP, or when the files changed: go on with what they hold, if it can be used."""
+        self.reload_signal = False
+        self.main_loop_interrupt.clear()
+        try:
+            if self._files:
+                self.take(self._files.read())
+        except CertificateError as error:
+            logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
+        else:
+            self._respawn_workers(range(self.workers), spawn_target, target_loader)
+            logger.warning("web processes were replaced")
+        if self.interrupt_signal or self.interrupt_children:
+            self.main_loop_interrupt.set()
+
+    def _stop_workers(self) -> None:
+        """Say that we stop, as long as we were told to, then let each finish its requests."""
+        if self._drain:
+            for process in self.wrks:
+                _signal(process, leaving.STOPPING)
+            time.sleep(self._drain)
+        super()._stop_workers()  # type: ignore[no-untyped-call]
+        if self._copies:
+            self._copies.close()
+
+
+def _end(processes: Iterable[Any], *, within: float) -> None:
+    waiting = list(processes)
+    for process in waiting:
+        process.terminate()
+    deadline = time.monotonic() + within
+    for process in waiting:
+        process.join(max(deadline - time.monotonic(), _STEP))
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+def _signal(process: Any, number: signal.Signals) -> None:
+    try:
+        os.kill(process.inner.pid, number)
+    except ProcessLookupError:
+        return

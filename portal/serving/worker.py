@@ -1,0 +1,39 @@
+"""One web process from its first line to its last: what it loads, and what it still finishes."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Any, Final
+
+from granian.server.mp import MPServer
+
+from portal.serving import leaving
+from portal.serving.application import begin, build, finish
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+
+    from portal.serving.leaving import Application
+
+_FLUSH_WITHIN: Final = 5.0  # seconds
+
+
+def load(application: Application | None, listener: int | None, ready: Event) -> Application:
+    """The application, with all policies in memory; ``ready`` is set when that is so.
+
+    It is the one that the parent loaded, where this process is a copy of the parent.
+    """
+    leaving.listen_for_signals(listener)
+    answering = application or build()
+    begin()
+    # What was loaded stays: the collector need not look at it again with every few requests.
+    gc.collect()
+    gc.freeze()
+    ready.set()
+    return leaving.saying_farewell(answering)
+
+
+def run(*words: Any) -> None:
+    """Serve until told to stop and the last request is answered, then finish what is left."""
+    MPServer._spawn_wsgi_worker(*words)  # noqa: SLF001 - the server's own way to run a process
+    finish(_FLUSH_WITHIN)

@@ -1,0 +1,117 @@
+"""Callers that keep asking a portal, as API servers do, and remember what went wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import select
+import ssl
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PAUSE = 0.04  # seconds between two calls of one caller
+
+
+def insecure(version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
+    """A context that takes any certificate, and one version where it is named."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if version:
+        context.minimum_version = context.maximum_version = version
+    return context
+
+
+@dataclass
+class Callers:
+    """What all callers saw: answers, failures in words, certificates in order of appearance."""
+
+    port: Callable[[], int]
+    tls: bool
+    answers: int = 0
+    failures: list[str] = field(default_factory=list)
+    certificates: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    def call(self, *, keep: bool) -> None:
+        """Call until told to end, over one connection or over a new one each time."""
+        line = None
+        while not self._end.wait(PAUSE):
+            if line is None or _was_closed(line):
+                line = self._connect()
+            try:
+                self._ask(line)
+            except OSError as error:
+                self.failures.append(repr(error))
+                line = None
+            except http.client.HTTPException as error:
+                self.failures.append(repr(error))
+                line = None
+            if line and not keep:
+                line.close()
+                line = None
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if not self.tls:
+            return http.client.HTTPConnection("127.0.0.1", self.port(), timeout=10)
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.port(), timeout=10, context=insecure()
+        )
+
+    def _ask(self, line: http.client.HTTPConnection) -> None:
+        if line.sock is None:
+            line.connect()
+            self.connections += 1
+            self._remember(line.sock)
+        line.request("GET", "/livez")
+        answer = line.getresponse()
+        answer.read()
+        self.answers += 1
+        if answer.status != 200:
+            self.failures.append(f"status {answer.status}")
+
+    def _remember(self, sock: object) -> None:
+        if isinstance(sock, ssl.SSLSocket):
+            shown = sock.getpeercert(binary_form=True) or b""
+            if not self.certificates or self.certificates[-1] != shown:
+                self.certificates.append(shown)
+
+    def end(self) -> None:
+        """Have all of them stop."""
+        self._end.set()
+
+
+def _was_closed(line: http.client.HTTPConnection) -> bool:
+    """Whether the server has hung up meanwhile, as a pool of connections would notice."""
+    return line.sock is not None and bool(select.select([line.sock], [], [], 0)[0])
+
+
+@contextlib.contextmanager
+def calling(
+    port: Callable[[], int], *, tls: bool, keeping: int = 3, fresh: int = 1
+) -> Iterator[Callers]:
+    """So many callers that keep their connection, and so many that do not, while the test runs."""
+    callers = Callers(port, tls)
+    kinds = [True] * keeping + [False] * fresh
+    threads = [threading.Thread(target=callers.call, kwargs={"keep": kind}) for kind in kinds]
+    for thread in threads:
+        thread.start()
+    try:
+        yield callers
+    finally:
+        callers.end()
+        for thread in threads:
+            thread.join(30)
+
+
+def answers_of(callers: Callers, number: int, within: float = 30.0) -> None:
+    """Wait until so many more answers came."""
+    wanted, deadline = callers.answers + number, time.monotonic() + within
+    while callers.answers < wanted:
+        assert time.monotonic() < deadline, callers.failures
+        time.sleep(0.02)
