@@ -174,11 +174,19 @@ def _mutated_types(body: Any, dice: random.Random) -> bytes:
             holder.pop(key)
         else:
             holder.extend(copy.deepcopy(holder[:1]))
-    return json.dumps(body).encode()
+    return _written(body, dice)
+
+
+def _written(body: Any, dice: random.Random) -> bytes:
+    """As an API server writes, as a person does, or with every letter as it is."""
+    compact = dice.random() < 0.7
+    separators = (",", ":") if compact else None
+    text = json.dumps(body, separators=separators, ensure_ascii=dice.random() < 0.3)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _mutated_bytes(body: Any, dice: random.Random) -> bytes:
-    data = bytearray(json.dumps(body).encode())
+    data = bytearray(_written(body, dice))
     for _ in range(dice.choice((1, 1, 2, 8))):
         place = dice.randrange(len(data) or 1)
         choice = dice.randrange(4)

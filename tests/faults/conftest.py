@@ -52,13 +52,14 @@ class World:
         return faults_of(self.record(), answers)
 
     def pods(
-        self, namespace: str, *, cluster: str = "prod", timeout: str = "10s", **spec: Any
+        self, namespace: str, *, cluster: str = "prod", timeout: str = "10s", **more: Any
     ) -> Iterator[Question]:
-        """Endless reviews of new pods in that namespace."""
+        """Endless reviews of new pods in that namespace; ``more`` goes into spec or request."""
         made = pod(container(requests={"cpu": "10m"}), namespace=namespace, name="p-@object@")
-        made["spec"].update(spec)
+        asked = {"dryRun": more.pop("dry_run", False)}
+        made["spec"].update(more)
         secret = self.secrets[cluster]
-        return ask_for(made, secret=secret, cluster=cluster, timeout=timeout)
+        return ask_for(made, secret=secret, cluster=cluster, timeout=timeout, **asked)
 
 
 def seeded(server: PostgresServer, folder: Path) -> dict[str, str]:

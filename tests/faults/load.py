@@ -69,7 +69,8 @@ def ask_for(
         f"POST /admission/{cluster}/validate?timeout={timeout} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Authorization: Bearer {secret}\r\nContent-Type: application/json\r\nContent-Length: "
     ).encode()
-    template = json.dumps(_review(manifest, request)).encode()
+    # Compact, as an API server writes it.
+    template = json.dumps(_review(manifest, request), separators=(",", ":")).encode()
     while True:
         yield _question(head, template, str(uuid4()))
 

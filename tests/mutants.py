@@ -1,0 +1,149 @@
+"""Plant known faults, one at a time, and see a test fail for each: ``python -m tests.mutants``.
+
+    python -m tests.mutants                       all of tests/mutants.toml
+    python -m tests.mutants "drop the lock"       one of them
+    python -m tests.mutants --write               and put the table into docs/explanation/testing.md
+
+The faults go into a copy of the checkout in a temporary folder, never into the checkout itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+LIST: Final = ROOT / "tests" / "mutants.toml"
+PAGE: Final = ROOT / "docs" / "explanation" / "testing.md"
+MARKS: Final = ("<!-- mutants: begin -->\n", "<!-- mutants: end -->")
+PATIENCE: Final = 300  # seconds; a fault may make a test hang, which is found, too
+_FAILED: Final = 1  # pytest's exit code when tests ran and some failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """One fault: what is replaced in which file, and the tests one of which must fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    postgres: bool = False
+
+    def plant(self, tree: Path) -> str:
+        """Put the fault into a tree; gives the file's text as it was."""
+        path = tree / self.file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(self.old) == 1, f"{self.name}: {self.file} has another text now"
+        path.write_text(text.replace(self.old, self.new), encoding="utf-8")
+        return text
+
+
+def read_mutants() -> list[Mutant]:
+    """The list, in its order."""
+    entries = tomllib.loads(LIST.read_text(encoding="utf-8"))["mutant"]
+    return [Mutant(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
+
+
+def copy_checkout(target: Path) -> None:
+    """Copy what git knows, as it is now."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    for name in filter(None, listing.stdout.decode().split("\0")):
+        source = ROOT / name
+        if source.is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name)
+
+
+def run_tests(tree: Path, tests: tuple[str, ...], *, postgres: bool) -> int:
+    """Run tests of a tree; gives pytest's exit code, or -1 if they did not come to an end."""
+    # -B and no cache: nothing compiled before the fault was planted may be used.
+    words = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    words += ["-p", "no:randomly", *tests]
+    if postgres:
+        words = [sys.executable, ".ci/with_postgres.py", *words]
+    around = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(tree)}
+    try:
+        done = subprocess.run(  # noqa: S603 - our own words
+            words, cwd=tree, env=around, capture_output=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return -1
+    if done.returncode not in (0, _FAILED):
+        sys.stderr.write(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
+    return done.returncode
+
+
+def judge(tree: Path, mutant: Mutant) -> str:
+    """Plant one fault, run its tests, take it out again."""
+    text = mutant.plant(tree)
+    try:
+        code = run_tests(tree, mutant.tests, postgres=mutant.postgres)
+    finally:
+        (tree / mutant.file).write_text(text, encoding="utf-8")
+    return {0: "survived", _FAILED: "found", -1: "found (hangs)"}.get(code, "not tried")
+
+
+def sound(tree: Path, mutants: list[Mutant]) -> bool:
+    """Whether the tests pass without any fault: else they would find nothing."""
+    for tests, postgres in dict.fromkeys((m.tests, m.postgres) for m in mutants):
+        if run_tests(tree, tests, postgres=postgres) != 0:
+            sys.stderr.write(f"fails without a fault: {' '.join(tests)}\n")
+            return False
+    return True
+
+
+def write_page(results: dict[Mutant, str]) -> None:
+    """Put the table between its marks."""
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
+    tail = rest.partition(MARKS[1])[2]
+    lines = ["| fault | where | result |", "|---|---|---|"]
+    lines += [f"| {m.name} | `{m.file}` | {result} |" for m, result in results.items()]
+    PAGE.write_text(
+        head + MARKS[0] + "\n" + "\n".join(lines) + "\n\n" + MARKS[1] + tail, encoding="utf-8"
+    )
+
+
+def main() -> int:
+    """Judge the mutants that are named, or all; 1 if one of them survived."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("names", nargs="*", help="those to plant (default: all)")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
+    options = parser.parse_args()
+    mutants = [m for m in read_mutants() if not options.names or m.name in options.names]
+    results: dict[Mutant, str] = {}
+    with tempfile.TemporaryDirectory(prefix="gatehouse-mutants-") as folder:
+        tree = Path(folder)
+        copy_checkout(tree)
+        if not sound(tree, mutants):
+            return 1
+        for mutant in mutants:
+            began = time.monotonic()
+            results[mutant] = judge(tree, mutant)
+            seconds = time.monotonic() - began
+            sys.stdout.write(f"{results[mutant]:13} {seconds:4.0f} s  {mutant.name}\n")
+            sys.stdout.flush()
+    found = sum(result.startswith("found") for result in results.values())
+    sys.stdout.write(f"{found} of {len(results)} found\n")
+    if options.write:
+        write_page(results)
+    return 0 if found == len(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
