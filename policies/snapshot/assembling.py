@@ -12,7 +12,7 @@ from policies.snapshot.reading import as_uuid
 from policies.snapshot.values import NamespacePolicies, QuotaKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from policies.engine.policy import LimitedResource, LimitRange, MetadataPolicy, ResourceQuota
     from policies.snapshot.decoding import Row
@@ -35,23 +35,25 @@ class _Contents:
 
 
 def assemble(
-    found: Policies, limited: LimitedByCluster, clusters: Mapping[int, str]
+    batches: Iterable[Policies], limited: LimitedByCluster, clusters: Mapping[int, str]
 ) -> dict[int, dict[str, NamespacePolicies]]:
     """Make the policies of each namespace that has any, by id of cluster and name."""
     result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
-    for namespace_id, contents in _contents(found).items():
-        cluster_id, name = found.namespaces[namespace_id]
-        policy_set = PolicySet(
-            cluster=clusters[cluster_id],
-            namespace=name,
-            limit_ranges=_in_order(contents.limit_ranges),
-            metadata_policies=_in_order(contents.metadata_policies),
-            resource_quotas=_in_order(contents.resource_quotas),
-            limited_resources=limited[cluster_id],
-        )
-        result[cluster_id][name] = NamespacePolicies(
-            policy_set=policy_set, quota_keys=contents.quota_keys, trouble=contents.trouble
-        )
+    decoder = Decoder()
+    for batch in batches:
+        for namespace_id, contents in _contents(batch, decoder).items():
+            place = batch.places[namespace_id]
+            policy_set = PolicySet(
+                cluster=clusters[place.cluster_id],
+                namespace=place.name,
+                limit_ranges=_in_order(contents.limit_ranges),
+                metadata_policies=_in_order(contents.metadata_policies),
+                resource_quotas=_in_order(contents.resource_quotas),
+                limited_resources=limited[place.cluster_id],
+            )
+            result[place.cluster_id][place.name] = NamespacePolicies(
+                policy_set=policy_set, quota_keys=contents.quota_keys, trouble=contents.trouble
+            )
     return result
 
 
@@ -68,10 +70,9 @@ def with_limited_resources(
     }
 
 
-def _contents(found: Policies) -> dict[int, _Contents]:
+def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
     """Decode everything; what cannot be decoded troubles its own namespace alone."""
     contents: dict[int, _Contents] = defaultdict(_Contents)
-    decoder = Decoder()
     for row, names, place in _each(found.limit_ranges, found, contents):
         try:
             policy = decoder.limit_range(names, found.items.get(row[0], ()))
@@ -98,12 +99,10 @@ def _contents(found: Policies) -> dict[int, _Contents]:
 def _each(
     rows: list[Row], found: Policies, contents: Mapping[int, _Contents]
 ) -> Iterator[tuple[Row, Names, _Contents]]:
-    """Leave out what belongs to a namespace that came or went while we read."""
     for row in rows:
         _, namespace_id, name, enforcement, revision, *_ = row
-        if namespace_id in found.namespaces:
-            namespace = found.namespaces[namespace_id][1]
-            yield row, Names(namespace, name, enforcement, revision), contents[namespace_id]
+        namespace = found.places[namespace_id].name
+        yield row, Names(namespace, name, enforcement, revision), contents[namespace_id]
 
 
 def _quota(decoder: Decoder, found: Policies, names: Names, row: Row) -> ResourceQuota:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from policies.policy_set import limited_resources_of
 from policies.snapshot.assembling import assemble, with_limited_resources
 from policies.snapshot.reading import (
-    Scope,
     changes_since,
     read_credentials,
     read_heads,
+    read_places,
     read_policies,
 )
 from policies.snapshot.values import ClusterPolicies, NamespacePolicies, Snapshot
@@ -87,24 +87,22 @@ def _changed(known: ClusterPolicies | None, head: Head) -> set[str] | None:
 
 
 def _whole(heads: Collection[Head]) -> dict[str, ClusterPolicies]:
-    if not heads:
-        return {}
-    ids = [head.id for head in heads]
-    return _compiled(heads, Scope(clusters=ids), {})
+    return _compiled(heads, None, {}) if heads else {}
 
 
 def _changed_only(head: Head, names: set[str], known: ClusterPolicies) -> ClusterPolicies:
-    scope = Scope(clusters=[head.id], names=sorted(names))
     kept = {name: found for name, found in known.namespaces.items() if name not in names}
-    return _compiled([head], scope, kept)[head.name]
+    return _compiled([head], names, kept)[head.name]
 
 
 def _compiled(
-    heads: Collection[Head], scope: Scope, kept: Mapping[str, NamespacePolicies]
+    heads: Collection[Head], names: set[str] | None, kept: Mapping[str, NamespacePolicies]
 ) -> dict[str, ClusterPolicies]:
-    credentials = read_credentials([head.id for head in heads])
-    limited = limited_resources_of([head.id for head in heads])
-    namespaces = assemble(read_policies(scope), limited, {head.id: head.name for head in heads})
+    """Read these names, or all, and add what is kept."""
+    ids = {head.id: head.name for head in heads}
+    credentials = read_credentials(ids)
+    limited = limited_resources_of(ids)
+    found = assemble(read_policies(read_places(ids, names)), limited, ids)
     return {
         head.name: ClusterPolicies(
             id=head.id,
@@ -113,7 +111,7 @@ def _compiled(
             revision=head.revision,
             unconfirmed_limit=head.unconfirmed_limit,
             limited_resources=limited[head.id],
-            namespaces={**with_limited_resources(kept, limited[head.id]), **namespaces[head.id]},
+            namespaces={**with_limited_resources(kept, limited[head.id]), **found[head.id]},
             credentials=credentials[head.id],
         )
         for head in heads

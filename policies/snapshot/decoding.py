@@ -1,36 +1,41 @@
 """Stored columns to engine values: each distinct content is decoded once, equal ones are shared.
 
 Columns come as the driver gives them: quantities and JSON as text. What they mean is decided by
-the engine's own decoders, which see the manifest that the columns stand for.
+the engine's own decoders; here a decoded amount is only put where the manifest would have it.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from sys import intern
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from policies.engine.limit_range import decode_limit_range
+from policies.engine.limit_range import default_item
 from policies.engine.metadata_policy import decode_metadata_policy
 from policies.engine.policy import (
     Enforcement,
     LimitRange,
+    LimitRangeItem,
     MetadataPolicy,
     MetadataPolicyRule,
     ResourceQuota,
 )
+from policies.engine.resource_list import parse, round_up, stored
 from policies.engine.resource_quota import decode_resource_quota
 from policies.models.limit_range import MAPS
 from policies.models.metadata_policy import SELECTORS, UPDATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from policies.engine.policy import LimitRangeItem
+    from policies.engine.quantity import Quantity
+    from policies.engine.resource_list import ResourceList
 
 Row = tuple[Any, ...]
 V = TypeVar("V")
 P = TypeVar("P", LimitRange, MetadataPolicy, ResourceQuota)
+REMEMBERED: Final = 4096
 
 
 class Names(NamedTuple):
@@ -45,46 +50,76 @@ class Names(NamedTuple):
         """Give a policy these."""
         return replace(
             policy,
-            name=self.name,
+            name=intern(self.name),
             namespace=self.namespace,
             enforcement=Enforcement(self.enforcement),
             revision=self.revision,
         )
 
 
-class Decoder:
-    """Decodes during one refresh; what it keeps goes with it, the shared values stay in use."""
+class _Memory:
+    """Remembers what was used lately: at least so many results, at most twice as many."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Any] = {}
+        self._young: dict[Hashable, Any] = {}
+        self._old: dict[Hashable, Any] = {}
 
-    def _once(self, key: tuple[str, Hashable], decode: Callable[[Any], V]) -> V:
-        found: V | None = self._known.get(key)
+    def once(self, key: Hashable, make: Callable[..., V], *arguments: Any) -> V:
+        """Give what was made for the key, or make it of the arguments."""
+        found: V | None = self._young.get(key)
         if found is None:
-            found = self._known[key] = decode(key[1])
+            found = self._old.get(key)
+            if found is None:
+                found = make(*arguments)
+            if len(self._young) >= REMEMBERED:
+                self._old, self._young = self._young, {}
+            self._young[key] = found
         return found
+
+
+class Decoder:
+    """Decodes during one refresh; what it remembers goes with it, shared values stay in use."""
+
+    def __init__(self) -> None:
+        self._specs = _Memory()
+        self._parts = _Memory()
+        self._amounts = _Memory()
+        self._lists = _Memory()
 
     def limit_range(self, names: Names, rows: Sequence[Row]) -> LimitRange:
         """Rows in order: position, type, resource, and the amounts in the order of ``MAPS``."""
-        return names.give(self._once(("LimitRange", tuple(rows)), self._limit_range))
+        key = ("LimitRange", *rows)
+        return names.give(self._specs.once(key, self._limit_range, rows))
 
     def _limit_range(self, rows: Sequence[Row]) -> LimitRange:
         items: dict[int, list[Row]] = {}
-        for position, *columns in rows:
-            items.setdefault(position, []).append(tuple(columns))
-        decoded = (self._once(("item", tuple(item)), _item) for item in items.values())
+        for row in rows:
+            items.setdefault(row[0], []).append(row[1:])
+        decoded = (self._parts.once(tuple(item), self._item, item) for item in items.values())
         return LimitRange(name="", items=tuple(decoded))
+
+    def _item(self, rows: Sequence[Row]) -> LimitRangeItem:
+        """Put each amount into its map, then have the engine derive the defaults."""
+        maps: dict[str, dict[str, Quantity]] = {column: {} for column in MAPS.values()}
+        for _, resource, *texts in rows:
+            for amounts, text in zip(maps.values(), texts, strict=True):
+                if text is not None:
+                    amounts[intern(resource)] = self._amounts.once(text, _amount, text)
+        item = default_item(LimitRangeItem(type=intern(rows[0][0]), **maps))
+        shared = {name: self._shared(getattr(item, name)) for name in maps}
+        return LimitRangeItem(type=item.type, **shared)
 
     def metadata_policy(
         self, names: Names, rows: Sequence[Row], *, ratchet: bool, strict: bool
     ) -> MetadataPolicy:
         """Rows in order: both selectors, reject, updated labels and annotations."""
-        key = (tuple(rows), bool(ratchet), bool(strict))
-        return names.give(self._once(("MetadataPolicy", key), self._metadata_policy))
+        flags = (bool(ratchet), bool(strict))
+        key = ("MetadataPolicy", flags, *rows)
+        return names.give(self._specs.once(key, self._metadata_policy, rows, flags))
 
-    def _metadata_policy(self, key: tuple[Sequence[Row], bool, bool]) -> MetadataPolicy:
-        rows, ratchet, strict = key
-        rules = tuple(self._once(("rule", row), _rule) for row in rows)
+    def _metadata_policy(self, rows: Sequence[Row], flags: tuple[bool, bool]) -> MetadataPolicy:
+        ratchet, strict = flags
+        rules = tuple(self._parts.once(row, _rule, row) for row in rows)
         return MetadataPolicy(name="", rules=rules, ratchet=ratchet, strict=strict)
 
     def resource_quota(
@@ -94,17 +129,49 @@ class Decoder:
 
         No expressions are an empty selector, None is no selector.
         """
-        key = (tuple(hard), scopes, None if expressions is None else tuple(expressions))
-        return names.give(self._once(("ResourceQuota", key), _resource_quota))
+        scoped = (scopes, None if expressions is None else tuple(expressions))
+        key = ("ResourceQuota", scoped, *hard)
+        return names.give(self._specs.once(key, self._resource_quota, hard, scoped))
+
+    def _resource_quota(self, hard: Sequence[Row], scoped: Row) -> ResourceQuota:
+        """Put the limits, each of which the engine decoded alone, into a quota of these scopes."""
+        entries = [self._parts.once(row, _limit, *row) for row in hard]
+        spec_hard, enforced, used = (
+            self._shared({name: amount for entry in entries for name, amount in entry[i].items()})
+            for i in range(3)
+        )
+        empty = self._parts.once(scoped, _scoped, *scoped)
+        return replace(empty, spec_hard=spec_hard, hard=enforced, used=used)
+
+    def _shared(self, amounts: Mapping[str, Quantity]) -> ResourceList:
+        """Give one and the same map for the same names and amounts.
+
+        Equal is not enough, since 1Gi equals 1024Mi but is shown otherwise: the very same objects.
+        """
+        key = tuple([(name, id(amount)) for name, amount in amounts.items()])
+        return self._lists.once(key, dict, amounts)
 
 
-def _item(rows: Sequence[Row]) -> LimitRangeItem:
-    item: dict[str, Any] = {"type": rows[0][0]}
-    for _, resource, *amounts in rows:
-        for name, text in zip(MAPS, amounts, strict=True):
-            if text is not None:
-                item.setdefault(name, {})[resource] = text or None
-    return decode_limit_range({"spec": {"limits": [item]}}).items[0]
+def _amount(text: str) -> Quantity:
+    """Read one amount as the engine reads those of a range: rounded, then as storage keeps it."""
+    return stored(round_up(parse({"": text or None})))[""]
+
+
+def _limit(resource: str, amount: str) -> tuple[ResourceList, ResourceList, ResourceList]:
+    """Have the engine read one limit: as asked for, as enforced, and what is used of it."""
+    quota = decode_resource_quota({"spec": {"hard": {intern(resource): amount or None}}})
+    return quota.spec_hard, quota.hard, quota.used
+
+
+def _scoped(scopes: str, expressions: Sequence[Row] | None) -> ResourceQuota:
+    spec: dict[str, Any] = {"scopes": _json(scopes)}
+    if expressions is not None:
+        entries = [
+            {"scopeName": name, "operator": operator, "values": _json(values)}
+            for name, operator, values in expressions
+        ]
+        spec["scopeSelector"] = {"matchExpressions": entries}
+    return decode_resource_quota({"spec": spec})
 
 
 def _rule(row: Row) -> MetadataPolicyRule:
@@ -118,23 +185,6 @@ def _rule(row: Row) -> MetadataPolicyRule:
         },
     }
     return decode_metadata_policy({"spec": {"rules": [rule]}}).rules[0]
-
-
-def _resource_quota(
-    key: tuple[Sequence[Row], str, Sequence[Row] | None],
-) -> ResourceQuota:
-    rows, scopes, expressions = key
-    spec: dict[str, Any] = {
-        "hard": {resource: amount or None for resource, amount in rows},
-        "scopes": _json(scopes),
-    }
-    if expressions is not None:
-        entries = [
-            {"scopeName": name, "operator": operator, "values": _json(values)}
-            for name, operator, values in expressions
-        ]
-        spec["scopeSelector"] = {"matchExpressions": entries}
-    return decode_resource_quota({"spec": spec})
 
 
 def _json(text: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""Bulk reading: whole tables or some namespaces in a fixed number of queries, no model instances.
+"""Bulk reading: some hundred namespaces in seven queries, and no model instances.
 
 A reader may see some tables before and others after somebody's commit. What it read is good only
 if the cluster's revision is the same before and after (``building`` sees to that).
@@ -6,8 +6,8 @@ if the cluster's revision is the same before and after (``building`` sees to tha
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -19,6 +19,7 @@ from policies.models import (
     MetadataPolicy,
     MetadataPolicyRule,
     Namespace,
+    PolicyObject,
     PolicyRevision,
     ResourceQuota,
     ResourceQuotaRow,
@@ -30,13 +31,23 @@ from policies.models.metadata_policy import SELECTORS, UPDATES
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
-    from django.db.models import QuerySet
+    from django.db.models import Model, QuerySet
 
     from policies.snapshot.decoding import Row
 
-_OWN = ("id", "namespace_id", "name", "enforcement", "revision")
+AT_ONCE: Final = 500
+_OWN: Final = ("id", "namespace_id", "name", "enforcement", "revision")
+_KINDS: Final[tuple[tuple[type[PolicyObject], tuple[str, ...]], ...]] = (
+    (LimitRange, ()),
+    (MetadataPolicy, ("ratchet", "strict")),
+    (ResourceQuota, ("uid", "scopes", "has_scope_selector")),
+)
+_ITEMS: Final = ("limit_range_id", "position", "type", "resource", *MAPS.values())
+_RULES: Final = ("policy_id", *SELECTORS.values(), "reject", *UPDATES.values())
+_HARD: Final = ("quota_id", "resource", "hard")
+_EXPRESSIONS: Final = ("quota_id", "scope_name", "operator", "values")
 
 
 class Head(NamedTuple):
@@ -49,22 +60,18 @@ class Head(NamedTuple):
     unconfirmed_limit: int
 
 
-class Scope(NamedTuple):
-    """Which namespaces to read: of these clusters, or of all; these names, or all."""
+class Place(NamedTuple):
+    """A namespace's own row."""
 
-    clusters: Collection[int] | None = None
-    names: Collection[str] | None = None
-
-    def within(self, prefix: str) -> dict[str, Any]:
-        """Give the filter for a model that reaches the namespace by ``prefix``."""
-        wanted = {"cluster_id__in": self.clusters, "name__in": self.names}
-        return {f"{prefix}{key}": value for key, value in wanted.items() if value is not None}
+    id: int
+    cluster_id: int
+    name: str
 
 
 class Policies(NamedTuple):
-    """Everything within a scope, as columns; rows by the id of their policy, in order."""
+    """Everything of some namespaces, as columns; rows by the id of their policy, in order."""
 
-    namespaces: dict[int, tuple[int, str]]
+    places: dict[int, Place]
     limit_ranges: list[Row]
     items: dict[int, list[Row]]
     metadata_policies: list[Row]
@@ -93,40 +100,38 @@ def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
     return set(found.order_by().values_list("cluster_revision", "namespace").distinct())
 
 
-def read_policies(scope: Scope) -> Policies:
-    """Read all policies of some namespaces; eight queries, however many there are."""
-    own = scope.within("namespace__")
-    namespaces = _fetch(Namespace.objects.filter(**scope.within("")), "id", "cluster_id", "name")
+def read_places(clusters: Collection[int], names: Collection[str] | None) -> list[Place]:
+    """Read which namespaces some clusters have, or which of these names."""
+    found = Namespace.objects.filter(cluster__in=clusters).order_by("id")
+    if names is not None:
+        if not names:
+            return []
+        found = found.filter(name__in=names)
+    return [Place(*row) for row in _fetch(found, "id", "cluster_id", "name")]
+
+
+def read_policies(places: Collection[Place]) -> Iterator[Policies]:
+    """Read all policies of namespaces, some hundred at a time: a whole table is much to hold."""
+    waiting = iter(places)
+    while some := list(islice(waiting, AT_ONCE)):
+        yield _read({place.id: place for place in some})
+
+
+def _read(places: dict[int, Place]) -> Policies:
     limit_ranges, metadata_policies, quotas = (
-        model.objects.filter(**own).order_by()
-        for model in (LimitRange, MetadataPolicy, ResourceQuota)
+        _fetch(model.objects.filter(namespace__in=list(places)).order_by(), *_OWN, *more)
+        for model, more in _KINDS
     )
     return Policies(
-        namespaces={pk: (cluster_id, name) for pk, cluster_id, name in namespaces},
-        limit_ranges=_fetch(limit_ranges, *_OWN),
-        items=_rows(
-            LimitRangeRow.objects.filter(**scope.within("limit_range__namespace__"))
-            .order_by("limit_range_id", "position", "id"),
-            "limit_range_id", "position", "type", "resource", *MAPS.values(),
-        ),
-        metadata_policies=_fetch(metadata_policies, *_OWN, "ratchet", "strict"),
-        rules=_rows(
-            MetadataPolicyRule.objects.filter(**scope.within("policy__namespace__"))
-            .order_by("policy_id", "position"),
-            "policy_id", *SELECTORS.values(), "reject", *UPDATES.values(),
-        ),
-        resource_quotas=_fetch(quotas, *_OWN, "uid", "scopes", "has_scope_selector"),
-        hard=_rows(
-            ResourceQuotaRow.objects.filter(**scope.within("quota__namespace__"))
-            .order_by("quota_id", "id"),
-            "quota_id", "resource", "hard",
-        ),
-        expressions=_rows(
-            ScopeSelectorRow.objects.filter(**scope.within("quota__namespace__"))
-            .order_by("quota_id", "position"),
-            "quota_id", "scope_name", "operator", "values",
-        ),
-    )  # fmt: skip
+        places=places,
+        limit_ranges=limit_ranges,
+        items=_rows(LimitRangeRow, limit_ranges, _ITEMS, order=("position", "id")),
+        metadata_policies=metadata_policies,
+        rules=_rows(MetadataPolicyRule, metadata_policies, _RULES, order=("position",)),
+        resource_quotas=quotas,
+        hard=_rows(ResourceQuotaRow, quotas, _HARD, order=("id",)),
+        expressions=_rows(ScopeSelectorRow, quotas, _EXPRESSIONS, order=("position",)),
+    )
 
 
 def read_credentials(clusters: Collection[int]) -> dict[int, dict[str, dt.datetime | None]]:
@@ -143,10 +148,21 @@ def as_uuid(value: UUID | str) -> UUID:
     return value if isinstance(value, UUID) else UUID(value)
 
 
-def _rows(queryset: QuerySet[Any], *columns: str) -> dict[int, list[Row]]:
-    grouped: dict[int, list[Row]] = defaultdict(list)
-    for key, *row in _fetch(queryset, *columns):
-        grouped[key].append(tuple(row))
+def _rows(
+    model: type[Model],
+    policies: Collection[Row],
+    columns: tuple[str, ...],
+    *,
+    order: tuple[str, ...],
+) -> dict[int, list[Row]]:
+    """Read the rows of these policies; the first column is the policy's id."""
+    owner = columns[0]
+    ids = [policy[0] for policy in policies]
+    grouped: dict[int, list[Row]] = {}
+    if ids:
+        found = model._default_manager.filter(**{f"{owner}__in": ids})  # noqa: SLF001 - of any model
+        for key, *row in _fetch(found.order_by(owner, *order), *columns):
+            grouped.setdefault(key, []).append(tuple(row))
     return grouped
 
 
