@@ -135,14 +135,21 @@ def _changing() -> Iterator[CursorWrapper]:
 
 
 def _exists(day: date) -> bool:
+    # Asked of the catalogue itself: to_regclass may still remember that it was not there.
     with connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name(day)])
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_class WHERE relname = %s AND pg_table_is_visible(oid))",
+            [name(day)],
+        )
         return bool(cursor.fetchone()[0])
 
 
-def create_detached(cursor: CursorWrapper, table: str) -> None:
-    """Make an empty table of the record's shape that is not part of it yet."""
-    parts = ("DEFAULTS", "CONSTRAINTS", "STORAGE", "COMPRESSION")
+def create_detached(cursor: CursorWrapper, table: str, *, indexed: bool = False) -> None:
+    """Make an empty table of the record's shape that is not part of it yet.
+
+    Without indexes it gets them as it is attached.
+    """
+    parts = ["DEFAULTS", "CONSTRAINTS", "STORAGE", "COMPRESSION"] + ["INDEXES"] * indexed
     like = " ".join(f"INCLUDING {part}" for part in parts)
     cursor.execute(f"CREATE TABLE {table} (LIKE {TABLE} {like})")
 

@@ -69,6 +69,17 @@ _is_plain = _external.scheme == "http" and bool(env.text("GATEHOUSE_EXTERNAL_URL
 GATEHOUSE_QUEUE_LIMIT = env.integer("GATEHOUSE_QUEUE_LIMIT", 1024, lowest=1, highest=100_000)
 GATEHOUSE_BATCH_LIMIT = env.integer("GATEHOUSE_BATCH_LIMIT", 256, lowest=1, highest=4096)
 
+# How long the record is kept, in days (0: for ever), and where it is exported to before it goes
+GATEHOUSE_RETENTION_ALLOWED_DAYS = env.integer(
+    "GATEHOUSE_RETENTION_ALLOWED_DAYS", 30, lowest=0, highest=36500
+)
+GATEHOUSE_RETENTION_DENIED_DAYS = env.integer(
+    "GATEHOUSE_RETENTION_DENIED_DAYS", 365, lowest=0, highest=36500
+)
+GATEHOUSE_EXPORT_FOLDER = (
+    BASE_DIR / env.text("GATEHOUSE_EXPORT_FOLDER", str(GATEHOUSE_VAR / "audit-exports"))
+).resolve()
+
 # Secrets
 SECRET_KEY = _secret_key(env, GATEHOUSE_VAR)
 GATEHOUSE_KEY_PEPPER = env.secret("GATEHOUSE_KEY_PEPPER") or derive_key(
@@ -201,6 +212,20 @@ CELERY_BEAT_SCHEDULE = {
     "look for differences in the quota ledger": {
         "task": "policies.tasks.report_differences",
         "schedule": 6 * 3600.0,
+    },
+    # Each looks hourly, so that a machine that sleeps at midnight catches up; with nothing to do
+    # it is one question.
+    "make the partitions of the coming days": {
+        "task": "admission.tasks.prepare_partitions",
+        "schedule": 3600.0,
+    },
+    "export the days that are over": {
+        "task": "admission.tasks.export_record",
+        "schedule": 3600.0,
+    },
+    "take off the record what is past its time": {
+        "task": "admission.tasks.apply_retention",
+        "schedule": 3600.0,
     },
 }
 

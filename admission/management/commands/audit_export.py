@@ -1,0 +1,67 @@
+"""Write days of the record to files."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import CommandError
+
+from admission import exports
+from admission.models import AuditExport
+from policies.management.console import FINDINGS, USAGE, Console
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+_HELP = """\
+Write each finished day of the record to a file of its own: one decision a line, JSON, gzip. A file
+counts when it was read again. Stopped, it goes on where it was.
+
+  manage.py audit_export                    every finished day that has no file
+  manage.py audit_export --day 2026-11-20   this day, again if it has a file
+  manage.py audit_export --verify           whether the files are still as they were written
+
+Exit code 0: done; 1: a file could not be written or is not as it was; 2: wrong usage.
+"""
+
+
+class Command(Console):
+    """``manage.py audit_export``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--day", type=date.fromisoformat, metavar="YYYY-MM-DD")
+        which.add_argument("--verify", action="store_true", help="look only, write nothing")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Export, or verify, and tell."""
+        if options["verify"]:
+            self._verify()
+            return
+        for day in self._days(options["day"]):
+            try:
+                export = exports.export_day(day)
+            except exports.ExportError as error:
+                raise CommandError(str(error), returncode=FINDINGS) from error
+            self.stdout.write(f"{export.path}: {export.rows} rows, SHA-256 {export.sha256}")
+
+    def _days(self, wanted: date | None) -> list[date]:
+        now = datetime.now(UTC)
+        if wanted is None:
+            return exports.due(now=now)
+        if not exports.is_over(wanted, now=now):
+            raise CommandError(f"{wanted} is not over yet", returncode=USAGE)
+        return [wanted]
+
+    def _verify(self) -> None:
+        wrong = [e for e in AuditExport.objects.order_by("day") if not exports.is_intact(e)]
+        for export in wrong:
+            self.stderr.write(f"{export.path}: is not there as it was written")
+        if wrong:
+            sys.exit(FINDINGS)
+        self.stdout.write(f"{AuditExport.objects.count()} files, all as they were written")

@@ -1,0 +1,241 @@
+"""How long the record is kept: what may go, and how it goes; the only code that takes rows away.
+
+What goes is in an export that is there and whole; what a hold covers stays. On PostgreSQL a day's
+partition is dropped, or exchanged for one with the rows that stay: nothing is ever deleted from
+the record itself, and its triggers stay in force. On SQLite rows are deleted in batches, and the
+trigger that forbids it is lifted within the transaction of each batch.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+from django.db.models import Q
+
+from admission import exports, partitions
+from admission.models import AuditHold, RetentionRun, Verdict
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from django.db.backends.utils import CursorWrapper
+
+    from admission.models import AuditEventQuerySet, AuditExport
+
+Verdicts = RetentionRun.Verdicts
+BATCH: Final = 5000  # rows that SQLite deletes in one transaction
+ATTEMPTS: Final = 10
+# Everybody who writes waits behind us for this long at most; then we stand back and try again.
+LOCK_TIMEOUT: Final = "300ms"
+PAUSE: Final = 0.2  # seconds
+_HOLDS: Final = AuditHold._meta.db_table  # noqa: SLF001  Django's own way to ask
+_DUE: Final = {
+    Verdicts.ALL: Q(),
+    Verdicts.DENIED: Q(verdict=Verdict.DENIED),
+    Verdicts.ALLOWED: ~Q(verdict=Verdict.DENIED),
+}
+
+
+class BusyError(RuntimeError):
+    """Holds changed, or a lock was not to be had, at each attempt; the next run tries again."""
+
+
+class _HoldsChangedError(RuntimeError):
+    """Somebody made or released a hold meanwhile."""
+
+
+class _LateRowsError(RuntimeError):
+    """There are other rows than were exported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What goes of one day, or would: rows due and not held; and what stays."""
+
+    day: date
+    verdicts: Verdicts
+    going: int
+    kept: int
+    held: int
+    export: str = ""
+    problem: str = ""
+
+
+def due_verdicts(day: date, *, today: date) -> Verdicts | None:
+    """Which rows of a day are past their time, by the settings; 0 days is for ever."""
+    allowed = _is_past(day, settings.GATEHOUSE_RETENTION_ALLOWED_DAYS, today=today)
+    denied = _is_past(day, settings.GATEHOUSE_RETENTION_DENIED_DAYS, today=today)
+    if allowed and denied:
+        return Verdicts.ALL
+    if allowed:
+        return Verdicts.ALLOWED
+    return Verdicts.DENIED if denied else None
+
+
+def plan(*, today: date) -> list[Removal]:
+    """What would go, oldest day first; changes nothing."""
+    return [_plan(day, verdicts) for day, verdicts in _due_days(today)]
+
+
+def apply(*, today: date, until: float = float("inf")) -> list[Removal]:
+    """Take away what may go, a day at a time, until ``time.monotonic()`` reaches ``until``.
+
+    A day that is not exported as it is now is exported first. What cannot go has a ``problem``.
+    """
+    done = []
+    for day, verdicts in _due_days(today):
+        if time.monotonic() > until:
+            break
+        done.append(_remove(day, verdicts, until=until))
+    return done
+
+
+def _is_past(day: date, days: int, *, today: date) -> bool:
+    return days > 0 and day < today - timedelta(days=days)
+
+
+def _due_days(today: date) -> list[tuple[date, Verdicts]]:
+    found = ((day, due_verdicts(day, today=today)) for day in exports.days_on_record())
+    return [(day, which) for day, which in found if which and _going(day, which).exists()]
+
+
+def _going(day: date, verdicts: Verdicts) -> AuditEventQuerySet:
+    held = AuditHold.objects.on_day(day).rows()
+    return exports.rows_of(day).filter(_DUE[verdicts] & ~held)
+
+
+def _staying(day: date, verdicts: Verdicts) -> AuditEventQuerySet:
+    held = AuditHold.objects.on_day(day).rows()
+    return exports.rows_of(day).filter(~(_DUE[verdicts] & ~held))
+
+
+def _plan(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "") -> Removal:
+    held = exports.rows_of(day).filter(AuditHold.objects.on_day(day).rows(), _DUE[verdicts])
+    return Removal(
+        day=day,
+        verdicts=verdicts,
+        going=_going(day, verdicts).count(),
+        kept=_staying(day, verdicts).count(),
+        held=held.count(),
+        export=export,
+        problem=problem,
+    )
+
+
+def _remove(day: date, verdicts: Verdicts, *, until: float) -> Removal:
+    try:
+        return _remove_exported(day, verdicts, until=until)
+    except exports.OutOfTimeError:
+        return _plan(day, verdicts, problem="its export takes longer than this run")
+    except (exports.ExportError, BusyError) as error:
+        return _plan(day, verdicts, problem=str(error))
+
+
+def _remove_exported(day: date, verdicts: Verdicts, *, until: float) -> Removal:
+    take_away = _exchange if partitions.is_partitioned() else _delete
+    for attempt in range(ATTEMPTS):
+        export = exports.latest(day)
+        if export is None or not exports.is_current(export):
+            export = exports.export_day(day, until=until)
+        try:
+            return take_away(day, verdicts, export)
+        except (_HoldsChangedError, _LateRowsError):
+            continue
+        except OperationalError:
+            time.sleep(PAUSE * (attempt + 1))
+    raise BusyError("the record is too busy now")
+
+
+def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
+    """PostgreSQL: drop the day's partition, or put one in its place with the rows that stay."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [partitions.ADVISORY_KEY])
+        holds = _holds(day)
+        removal = _plan(day, verdicts, export=export.sha256)
+        kept = f"{partitions.name(day)}_kept"
+        if removal.kept:
+            _build(cursor, kept, day, _staying(day, verdicts))
+        # From here to the end nobody makes a hold; one made since the plan wins.
+        cursor.execute(f"LOCK TABLE {_HOLDS} IN SHARE MODE")
+        if _holds(day) != holds:
+            raise _HoldsChangedError
+        cursor.execute(f"LOCK TABLE {partitions.name(day)} IN SHARE MODE")
+        _check_rows(removal, export)
+        partitions.drop(day)
+        if removal.kept:
+            cursor.execute(f"ALTER TABLE {kept} RENAME TO {partitions.name(day)}")
+            partitions.attach(cursor, partitions.name(day), day)
+            cursor.execute(f"ALTER TABLE {partitions.name(day)} DROP CONSTRAINT audit_day")
+        _put_on_record(removal, export)
+    return removal
+
+
+def _holds(day: date) -> list[tuple[int, str, str]]:
+    return list(AuditHold.objects.on_day(day).values_list("id", "cluster", "namespace"))
+
+
+def _build(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySet) -> None:
+    """Make the table of the rows that stay, with its indexes, so that attaching it is brief."""
+    partitions.create_detached(cursor, table, indexed=True)
+    columns = [field.attname for field in rows.model._meta.concrete_fields]  # noqa: SLF001  Django's own way to ask
+    names = ", ".join(f'"{name}"' for name in columns)
+    query, values = rows.order_by("created", "id").values_list(*columns).query.sql_with_params()
+    cursor.execute(f"INSERT INTO {table} ({names}) {query}", values)
+    begin, end = partitions.bounds(day)
+    # With it, attaching does not read the rows.
+    cursor.execute(
+        f"ALTER TABLE {table} ADD CONSTRAINT audit_day CHECK ("
+        f"created >= '{begin.isoformat()}' AND created < '{end.isoformat()}')"
+    )
+    cursor.execute(f"ANALYZE {table}")
+
+
+def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
+    """SQLite: delete batch after batch; each asks for the holds anew and is on record itself."""
+    total = _plan(day, verdicts, export=export.sha256)
+    while True:
+        with transaction.atomic(), connection.cursor() as cursor:
+            before = _plan(day, verdicts, export=export.sha256)
+            _check_rows(before, export)
+            if not before.going:
+                return total
+            query, values = _going(day, verdicts).values("id")[:BATCH].query.sql_with_params()
+            cursor.execute("SELECT sql FROM sqlite_master WHERE name = 'audit_no_delete'")
+            (trigger,) = cursor.fetchone()
+            cursor.execute("DROP TRIGGER audit_no_delete")
+            statement = f"DELETE FROM {partitions.TABLE} WHERE id IN ({query})"  # noqa: S608  our own words
+            cursor.execute(statement, values)
+            removed = cursor.rowcount
+            cursor.execute(trigger)
+            rest = before.kept + before.going - removed
+            _put_on_record(before, export, removed=removed, kept=rest)
+
+
+def _check_rows(removal: Removal, export: AuditExport) -> None:
+    if exports.rows_of(removal.day).count() != exports.remaining(export):
+        raise _LateRowsError
+
+
+def _put_on_record(
+    removal: Removal, export: AuditExport, *, removed: int | None = None, kept: int | None = None
+) -> None:
+    RetentionRun.objects.create(
+        day=removal.day,
+        verdicts=removal.verdicts,
+        removed=removal.going if removed is None else removed,
+        kept=removal.kept if kept is None else kept,
+        held=removal.held,
+        export=export,
+        export_sha256=export.sha256,
+    )
+
+
+def today() -> date:
+    """This day of UTC."""
+    return datetime.now(UTC).date()

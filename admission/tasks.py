@@ -1,0 +1,46 @@
+"""What is done now and then about the record; each is safe to repeat, and to kill."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import UTC, datetime
+from typing import Final
+
+from celery import shared_task
+from django.conf import settings
+
+from admission import exports, partitions, retention
+
+log = logging.getLogger(__name__)
+LONGEST: Final = 300.0  # seconds of one run; the next goes on
+SOFT_LIMIT: Final = 540
+HARD_LIMIT: Final = 570
+
+
+@shared_task
+def prepare_partitions() -> None:
+    """Make the partitions of the coming days."""
+    partitions.ensure_ahead()
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def export_record() -> None:
+    """Export the days that are over, if any rows are ever to go."""
+    if settings.GATEHOUSE_RETENTION_ALLOWED_DAYS or settings.GATEHOUSE_RETENTION_DENIED_DAYS:
+        until = time.monotonic() + LONGEST
+        try:
+            for day in exports.due(now=datetime.now(UTC)):
+                exports.export_day(day, until=until)
+        except (exports.OutOfTimeError, exports.ExportError) as error:
+            log.warning("export of the record stopped: %s", error or "out of time")
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def apply_retention() -> None:
+    """Take away what may go."""
+    for done in retention.apply(today=retention.today(), until=time.monotonic() + LONGEST):
+        if done.problem:
+            log.warning("%s stays on record: %s", done.day, done.problem)
+        else:
+            log.info("%s: %s %s rows removed", done.day, done.going, done.verdicts)

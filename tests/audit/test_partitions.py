@@ -1,0 +1,109 @@
+"""Days of the record: made ahead, made once, found by their name; nothing of it on SQLite."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import DatabaseError, connection, connections, transaction
+
+from admission import decision_id, partitions
+from admission.models import AuditEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.django_db
+ON_POSTGRESQL = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="about PostgreSQL")
+DAY = date(2031, 2, 28)
+
+
+def run(statement: str, table: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement.format(table))
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="about SQLite")
+def test_sqlite_has_no_partitions() -> None:
+    assert not partitions.ensure(DAY)
+    assert partitions.ensure_ahead() == partitions.days() == []
+    assert not partitions.is_ready()
+
+
+@ON_POSTGRESQL
+def test_the_coming_days_are_there_after_migrating() -> None:
+    today = datetime.now(UTC).date()
+    assert {today + timedelta(days=number) for number in range(7)} <= set(partitions.days())
+    assert partitions.ensure_ahead() == []
+
+
+@ON_POSTGRESQL
+def test_a_day_is_made_once() -> None:
+    assert partitions.ensure(DAY)
+    assert not partitions.ensure(DAY)
+    assert not partitions.ensure(datetime(2031, 2, 28, 23, 59, tzinfo=UTC))
+    assert partitions.days()[-1] == DAY
+
+
+@ON_POSTGRESQL
+def test_making_a_day_leaves_the_callers_wait_as_it_was() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '777ms'")
+        partitions.ensure(DAY)
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchone() == ("777ms",)
+
+
+@ON_POSTGRESQL
+@pytest.mark.django_db(transaction=True)
+def test_a_day_is_made_once_by_many() -> None:
+    made: list[bool] = []
+
+    def make() -> None:
+        made.append(partitions.ensure(DAY))
+        connections.close_all()
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == [False, False, False, True]
+    with transaction.atomic():
+        partitions.drop(DAY)
+
+
+@ON_POSTGRESQL
+def test_an_insert_without_a_day_says_so() -> None:
+    wanted = decision_id.lowest(datetime(2031, 2, 28, tzinfo=UTC))
+    event = AuditEvent(id=wanted, duration_us=1, code=200, verdict="allowed")
+    with pytest.raises(DatabaseError) as caught, transaction.atomic():
+        event.save()
+    assert partitions.is_missing(caught.value)
+
+
+def test_another_failure_is_no_missing_day(decided: Callable[..., AuditEvent]) -> None:
+    with pytest.raises(DatabaseError) as caught, transaction.atomic():
+        decided(verdict="perhaps")
+    assert not partitions.is_missing(caught.value)
+
+
+@ON_POSTGRESQL
+@pytest.mark.parametrize(
+    "statement", ["TRUNCATE {0}", "UPDATE {0} SET cluster = 'x'", "DELETE FROM {0}"]
+)
+@pytest.mark.parametrize("role", ["origin", "replica"])
+def test_a_partition_refuses_every_change(
+    decided: Callable[..., AuditEvent], statement: str, role: str
+) -> None:
+    triggers = import_module("admission.migrations.0003_daily_partitions")
+    triggers.drop(connection)
+    triggers.create(connection)
+    partitions.ensure(DAY)
+    for day in (DAY, datetime.now(UTC).date()):
+        decided(day)
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            run(f"SET LOCAL session_replication_role = {role}; {statement}", partitions.name(day))
