@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -32,7 +33,7 @@ def main(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("stopped; nothing was left running", file=sys.stderr)
         return INTERRUPTED
-    except (load.LoadError, MissingError) as error:
+    except (load.LoadError, MissingError, subprocess.CalledProcessError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
 
