@@ -41,9 +41,8 @@ def escape_pointer(token: str) -> str:
 
 def pointer(tokens: Sequence[Token]) -> str:
     """Write a path, map keys and list positions, as a JSON pointer."""
-    return "".join(
-        f"/{escape_pointer(token) if isinstance(token, str) else token}" for token in tokens
-    )
+    texts = [escape_pointer(token) if isinstance(token, str) else str(token) for token in tokens]
+    return "".join([f"/{text}" for text in texts])
 
 
 class PatchBuilder:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from policies.engine.decision import Outcome, Step, Violation
 from policies.engine.policy import Enforcement
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from policies.engine.policy import PolicyRef
+
+_SHORT: Final = 128  # characters of a reason that is worth keeping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,14 @@ class Findings:
 
 def skipped(name: str, why: str) -> Findings:
     """Say that a part of the chain had nothing to do, and why."""
+    return (_skipped if len(why) <= _SHORT else _skipped_anew)(name, why)
+
+
+def _skipped_anew(name: str, why: str) -> Findings:
     return Findings(steps=(Step(name=name, outcome=Outcome.SKIPPED, detail=why),))
+
+
+_skipped = lru_cache(maxsize=1024)(_skipped_anew)
 
 
 def sort_by_enforcement(

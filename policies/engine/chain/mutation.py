@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from policies.engine import metadata_policy
 from policies.engine.chain.findings import Findings, skipped
-from policies.engine.chain.subjects import is_claim, is_pod, is_resize, restate
+from policies.engine.chain.subjects import is_claim, is_pod, is_resize
 from policies.engine.limit_range import default_pod_resources
 from policies.engine.patch import PatchBuilder
-from policies.engine.pod import default_claim, default_pod
+from policies.engine.pod import default_claim, default_pod, read_settled
 from policies.engine.request import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from policies.engine.decision import Step
     from policies.engine.patch import PatchOperation
+    from policies.engine.pod import PodSpec
     from policies.engine.policy import LimitRange, PolicySet
     from policies.engine.request import AdmissionRequest
 
@@ -54,38 +56,56 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
     patch says so: else it would not fit the object, and limits would not become requests.
     """
     received = metadata_policy.Snapshot.of(obj)
-    decoding = PatchBuilder(obj)
-    obj = default_object(request, obj, decoding.record)
-    defaulted, operations, findings = _default_resources(request, policy_set.limit_ranges, obj)
-    qos = metadata_policy.annotate_qos(request, defaulted, default_object(request, defaulted))
-    findings += Findings(steps=(qos.step,))
+    spec = _read_settled(request, obj)
+    decoded: list[PatchOperation] = []
+    if spec is None:
+        decoding = PatchBuilder(obj)
+        obj = default_object(request, obj, decoding.record)
+        decoded = decoding.operations
+    defaulted, operations, resources = _default_resources(
+        request, policy_set.limit_ranges, obj, spec
+    )
+    if defaulted is not obj:
+        spec = _read_settled(request, defaulted)
+    as_defaulted = spec or default_object(request, defaulted)
+    qos = metadata_policy.annotate_qos(request, defaulted, as_defaulted)
     result = _apply_metadata(request, policy_set, received.with_qos(qos.qos), qos.object)
-    refused = bool(result.violations)
-    findings += Findings(
+    written = (*decoded, *operations, *qos.operations, *result.operations)
+    findings = Findings(
         violations=result.violations,
         observed=result.observed,
         warnings=result.warnings,
-        steps=result.steps,
+        steps=(*resources, qos.step, *result.steps),
     )
-    written = (*decoding.operations, *operations, *qos.operations, *result.operations)
-    return Mutation(object=result.object, operations=() if refused else written, findings=findings)
+    return Mutation(
+        object=result.object,
+        operations=() if result.violations else written,
+        findings=findings,
+    )
+
+
+def _read_settled(request: AdmissionRequest, obj: Mapping[str, Any]) -> PodSpec | None:
+    """Read a pod that is defaulted already; None for all other objects."""
+    return read_settled(obj) if is_pod(request) else None
 
 
 def _default_resources(
-    request: AdmissionRequest, ranges: tuple[LimitRange, ...], obj: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], tuple[PatchOperation, ...], Findings]:
+    request: AdmissionRequest,
+    ranges: tuple[LimitRange, ...],
+    obj: Mapping[str, Any],
+    spec: PodSpec | None,
+) -> tuple[Mapping[str, Any], Sequence[PatchOperation], Sequence[Step]]:
     if why := _reason_not_defaulted(request, ranges):
-        return obj, (), skipped("LimitRangeDefaults", why)
+        return obj, (), skipped("LimitRangeDefaults", why).steps
     # A resize keeps none of the changes to metadata, so it is not told what was set.
     annotate = not is_resize(request)
-    changed, operations, steps = default_pod_resources(obj, ranges, annotate=annotate)
-    return changed, tuple(operations), Findings(steps=tuple(steps))
+    return default_pod_resources(obj, ranges, annotate=annotate, spec=spec)
 
 
 def _reason_not_defaulted(request: AdmissionRequest, ranges: tuple[LimitRange, ...]) -> str:
     if not defaults_pods(request):
         return "only pods that are created or resized get default resources"
-    if metadata_policy.is_being_deleted(request):
+    if request.is_being_deleted:
         return "the object is being deleted"
     return "" if ranges else "the namespace has no LimitRange"
 
@@ -110,4 +130,4 @@ def _apply_metadata(
         return metadata_policy.MetadataResult(
             object=obj, steps=skipped("MetadataPolicy", why).steps
         )
-    return metadata_policy.apply(restate(request, obj), policy_set.metadata_policies, snapshot, obj)
+    return metadata_policy.apply(request, policy_set.metadata_policies, snapshot, obj)

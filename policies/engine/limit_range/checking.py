@@ -83,7 +83,7 @@ def acts_on(request: AdmissionRequest) -> bool:
         return False
     if request.operation is Operation.UPDATE:
         is_pod = resource.resource == "pods"
-        return request.sub_resource == ("resize" if is_pod else "") and not _is_deleting(request)
+        return request.sub_resource == ("resize" if is_pod else "") and not request.is_being_deleted
     return request.operation is Operation.CREATE and not request.sub_resource
 
 
@@ -113,11 +113,6 @@ def check(
         if found:
             violated.append((limit_range, tuple(found)))
     return violated, steps
-
-
-def _is_deleting(request: AdmissionRequest) -> bool:
-    meta = (request.old_object or {}).get("metadata")
-    return isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
 
 
 def _subjects(

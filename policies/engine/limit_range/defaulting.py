@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from policies.engine.decision import Outcome, Step
+from policies.engine.facts import once
 from policies.engine.limit_range.manifest import CONTAINER
 from policies.engine.patch import PatchBuilder, PatchOperation
 from policies.engine.pod import read_pod
@@ -19,7 +20,7 @@ from policies.engine.resource_list import to_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.engine.pod import Container
+    from policies.engine.pod import Container, PodSpec
     from policies.engine.policy import LimitRange
 
 ANNOTATION = "kubernetes.io/limit-ranger"
@@ -40,17 +41,24 @@ class _Slot:
 
 
 def default_pod_resources(
-    pod: Mapping[str, Any], ranges: Iterable[LimitRange], *, annotate: bool = True
-) -> tuple[dict[str, Any], list[PatchOperation], list[Step]]:
+    pod: Mapping[str, Any],
+    ranges: Iterable[LimitRange],
+    *,
+    annotate: bool = True,
+    spec: PodSpec | None = None,
+) -> tuple[Mapping[str, Any], list[PatchOperation], list[Step]]:
     """Set what containers and init containers leave open, range by range in the given order.
 
     The first range to set a name wins; the last that set anything is the one that the annotation
     tells of. Ranges that only warn or audit set nothing. ``annotate`` is off for ``pods/resize``,
-    which drops metadata. Returns the pod (the given one stays as it is), the operations that made
-    it and the trace. Raises DecodeError.
+    which drops metadata. ``spec`` is the pod's, where it was read already. Returns the pod (the
+    given one stays as it is, and comes back where nothing is set), the operations that made it
+    and the trace. Raises DecodeError.
     """
+    meta = read_map(pod, "metadata", "metadata", _META)
+    read_map(meta, "annotations", "metadata.annotations", _ANNOTATIONS)
+    slots = _slots(spec or read_pod(pod))
     builder = PatchBuilder(pod)
-    slots = _slots(pod)
     steps = []
     for limit_range in ranges:
         if limit_range.enforcement is not Enforcement.ENFORCE:
@@ -58,13 +66,10 @@ def default_pod_resources(
             steps.append(_step(limit_range, Outcome.SKIPPED, detail))
             continue
         steps.append(_apply(limit_range, slots, builder, annotate=annotate))
-    return builder.object, builder.operations, steps
+    return builder.object if builder.operations else pod, builder.operations, steps
 
 
-def _slots(pod: Mapping[str, Any]) -> list[_Slot]:
-    meta = read_map(pod, "metadata", "metadata", _META)
-    read_map(meta, "annotations", "metadata.annotations", _ANNOTATIONS)
-    spec = read_pod(pod)
+def _slots(spec: PodSpec) -> list[_Slot]:
     containers = enumerate(spec.containers)
     init_containers = enumerate(spec.init_containers)
     return [_slot(c, "container", ("spec", "containers", i)) for i, c in containers] + [
@@ -87,7 +92,7 @@ def _apply(
     """Set one range's defaults everywhere, and say so."""
     limits, requests = _defaults(limit_range)
     if not limits and not requests:
-        return _step(limit_range, Outcome.NOT_MATCHED, "has no defaults for containers")
+        return _nothing_given(limit_range)
     parts = []
     for slot in slots:
         set_limits = _set_missing(builder, (*slot.path, "limits"), limits, slot.limits)
@@ -96,13 +101,24 @@ def _apply(
             if names:
                 parts.append(f"{', '.join(names)} {side} for {slot.label}")
     if not parts:
-        return _step(limit_range, Outcome.UNCHANGED, "every container has its own values")
+        return _nothing_missing(limit_range)
     text = _PREFIX + "; ".join(parts)
     if annotate:
         builder.set(("metadata", "annotations", ANNOTATION), text)
     return _step(limit_range, Outcome.CHANGED, text)
 
 
+@once
+def _nothing_given(limit_range: LimitRange) -> Step:
+    return _step(limit_range, Outcome.NOT_MATCHED, "has no defaults for containers")
+
+
+@once
+def _nothing_missing(limit_range: LimitRange) -> Step:
+    return _step(limit_range, Outcome.UNCHANGED, "every container has its own values")
+
+
+@once
 def _defaults(limit_range: LimitRange) -> tuple[dict[str, str], dict[str, str]]:
     """What one range gives containers: limits and requests, as texts in name order."""
     limits: dict[str, str] = {}
@@ -121,9 +137,9 @@ def _set_missing(
     present: set[str],
 ) -> list[str]:
     """Set the names that a container lacks; a map that is not there yet comes as a whole."""
-    missing = {name: text for name, text in defaults.items() if name not in present}
-    if not missing:
+    if defaults.keys() <= present:
         return []
+    missing = {name: text for name, text in defaults.items() if name not in present}
     if present:
         for name, text in missing.items():
             builder.set((*path, name), text)

@@ -13,7 +13,6 @@ from policies.engine.metadata_policy.rules import (
     MetadataResult,
     Snapshot,
     apply,
-    is_being_deleted,
     reason_not_applicable,
     recheck,
 )
@@ -28,7 +27,6 @@ __all__ = [
     "apply",
     "decode_metadata_policy",
     "encode_metadata_policy",
-    "is_being_deleted",
     "metadata_policy_warnings",
     "reason_not_applicable",
     "recheck",

@@ -6,11 +6,11 @@ Source: the seed's QoS controller with the resolutions of the semantics referenc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from policies.engine.decision import Outcome, Step
 from policies.engine.metadata_policy.definition import QOS_ANNOTATION
-from policies.engine.metadata_policy.rules import is_being_deleted
 from policies.engine.metadata_policy.updates import set_metadata
 from policies.engine.pod import qos_class
 from policies.engine.request import AdmissionRequest, Operation
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policies.engine.patch import PatchOperation
+    from policies.engine.pod import PodSpec
 
 _NAME = "QOSAnnotation"
 
@@ -34,11 +35,11 @@ class QOSResult:
 
 
 def annotate_qos(
-    request: AdmissionRequest, obj: Mapping[str, Any], defaulted: Mapping[str, Any]
+    request: AdmissionRequest, obj: Mapping[str, Any], defaulted: Mapping[str, Any] | PodSpec
 ) -> QOSResult:
     """Set the annotation on a pod that is created or updated.
 
-    ``defaulted`` is the pod as the API server will default it once more.
+    ``defaulted`` is the pod as the API server will default it once more, or what was read of it.
 
     The class comes from the spec as it stands after LimitRange defaults; a pod that exists
     keeps the class it was created with, so on update the old object says it.
@@ -48,13 +49,13 @@ def annotate_qos(
     update = request.operation is Operation.UPDATE and request.old_object is not None
     qos = str(qos_class(request.old_object if update and request.old_object else defaulted))
     changed, operations = set_metadata(obj, {"annotations": {QOS_ANNOTATION: qos}})
-    outcome = Outcome.CHANGED if operations else Outcome.UNCHANGED
-    return QOSResult(
-        object=changed,
-        qos=qos,
-        operations=operations,
-        step=Step(name=_NAME, outcome=outcome, detail=f"{QOS_ANNOTATION}={qos}"),
-    )
+    step = _step(Outcome.CHANGED if operations else Outcome.UNCHANGED, qos)
+    return QOSResult(object=changed, qos=qos, operations=operations, step=step)
+
+
+@cache
+def _step(outcome: Outcome, qos: str) -> Step:
+    return Step(name=_NAME, outcome=outcome, detail=f"{QOS_ANNOTATION}={qos}")
 
 
 def _reason_skipped(request: AdmissionRequest) -> str:
@@ -62,4 +63,4 @@ def _reason_skipped(request: AdmissionRequest) -> str:
         return "only pods carry a QoS class"
     if request.operation not in (Operation.CREATE, Operation.UPDATE):
         return f"{request.operation} sets no annotation"
-    return "the pod is being deleted" if is_being_deleted(request) else ""
+    return "the pod is being deleted" if request.is_being_deleted else ""

@@ -6,11 +6,11 @@ Source: the seed's design with the resolutions of the semantics reference, secti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
+from policies.engine.facts import once
 from policies.engine.metadata_policy.definition import QOS_ANNOTATION
 from policies.engine.metadata_policy.updates import Update, collect_updates, set_metadata
 from policies.engine.names import MAX_ANNOTATIONS, annotations_size
@@ -19,6 +19,8 @@ from policies.engine.request import AdmissionRequest, Operation
 from policies.engine.selector.label_selector import decode_string_map, expect
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from policies.engine.patch import PatchOperation
 
 _OWN_KINDS: Final = frozenset({"limitranges", "resourcequotas", "metadatapolicies"})
@@ -81,10 +83,8 @@ class _Match:
     policy: MetadataPolicy
     index: int
     rule: MetadataPolicyRule
-
-    @property
-    def text(self) -> str:
-        return f"MetadataPolicy {self.policy.namespace}/{self.policy.name} rule {self.index}"
+    text: str
+    no_match: Step
 
 
 def reason_not_applicable(request: AdmissionRequest) -> str:
@@ -97,13 +97,7 @@ def reason_not_applicable(request: AdmissionRequest) -> str:
         return f"metadata policies do not judge {request.resource}"
     if request.namespace in _SYSTEM_NAMESPACES:
         return f"metadata policies leave the namespace {request.namespace} alone"
-    return "the object is being deleted" if is_being_deleted(request) else ""
-
-
-def is_being_deleted(request: AdmissionRequest) -> bool:
-    """Whether the stored object waits for its finalizers, which no policy may hold up."""
-    metadata = (request.old_object or {}).get("metadata")
-    return isinstance(metadata, Mapping) and bool(metadata.get("deletionTimestamp"))
+    return "the object is being deleted" if request.is_being_deleted else ""
 
 
 def apply(
@@ -158,14 +152,32 @@ def _ask(
     """Every rule of every policy in canonical order: those that match, and steps of the others."""
     matches: list[_Match] = []
     steps: list[Step] = []
-    for policy in sorted(policies, key=lambda policy: policy.name.encode("utf-8", "surrogatepass")):
-        for index, rule in enumerate(policy.rules):
-            match = _Match(policy, index, rule)
-            if matches_rule(rule, snapshot):
+    for policy in sorted(policies, key=_rank):
+        for match in _rules(policy):
+            if matches_rule(match.rule, snapshot):
                 matches.append(match)
             else:
-                steps.append(_step(match, Outcome.NOT_MATCHED, ""))
+                steps.append(match.no_match)
     return matches, steps
+
+
+def _rank(policy: MetadataPolicy) -> bytes:
+    return policy.name.encode("utf-8", "surrogatepass")
+
+
+@once
+def _rules(policy: MetadataPolicy) -> tuple[_Match, ...]:
+    """The rules of one policy, each as if it matched, and with the step that says it did not."""
+    return tuple(
+        _Match(
+            policy,
+            index,
+            rule,
+            text=f"MetadataPolicy {policy.namespace}/{policy.name} rule {index}",
+            no_match=_step_of(policy, index, Outcome.NOT_MATCHED, ""),
+        )
+        for index, rule in enumerate(policy.rules)
+    )
 
 
 def matches_rule(rule: MetadataPolicyRule, snapshot: Snapshot) -> bool:
@@ -221,13 +233,11 @@ def _violation(match: _Match) -> Violation:
 
 
 def _step(match: _Match, outcome: Outcome, detail: str) -> Step:
-    return Step(
-        name="MetadataPolicy",
-        outcome=outcome,
-        policy=match.policy.ref,
-        rule=match.index,
-        detail=detail,
-    )
+    return _step_of(match.policy, match.index, outcome, detail)
+
+
+def _step_of(policy: MetadataPolicy, rule: int, outcome: Outcome, detail: str) -> Step:
+    return Step(name="MetadataPolicy", outcome=outcome, policy=policy.ref, rule=rule, detail=detail)
 
 
 def _reject_steps(rejects: list[_Match]) -> list[Step]:
@@ -262,24 +272,31 @@ def _idle_warnings(idle: list[_Match]) -> list[str]:
 
 
 def _in_order(steps: list[Step]) -> tuple[Step, ...]:
-    return tuple(
-        sorted(steps, key=lambda step: (step.policy.name if step.policy else "", step.rule or 0))
-    )
+    return tuple(sorted(steps, key=_place))
+
+
+def _place(step: Step) -> tuple[str, int]:
+    return (step.policy.name if step.policy else "", step.rule or 0)
 
 
 def _set_all(obj: Mapping[str, Any], setters: list[_Match]) -> MetadataResult:
     """Set what all matching rules together ask for; the last one in order wins a key."""
     active = [match for match in setters if _is_enforced(match)]
+    if not active:
+        return MetadataResult(object=obj)
     asked = [Update(match.text, match.rule.policy_action) for match in active]
     labels, annotations, conflicts = collect_updates(asked)
     changed, operations = set_metadata(obj, {"labels": labels, "annotations": annotations})
-    if changed is not obj and annotations_size(Snapshot.of(changed).annotations) > MAX_ANNOTATIONS:
-        return _too_long(obj, active, conflicts)
+    before = after = Snapshot.of(obj)
+    if operations:
+        after = Snapshot.of(changed)
+        if annotations_size(after.annotations) > MAX_ANNOTATIONS:
+            return _too_long(obj, active, conflicts)
     return MetadataResult(
         object=changed,
         operations=operations,
         warnings=conflicts,
-        steps=tuple(_setter_step(match, obj, changed) for match in active),
+        steps=tuple([_setter_step(match, before, after) for match in active]),
     )
 
 
@@ -298,9 +315,8 @@ def _too_long(
     return MetadataResult(object=obj, violations=(violation,), steps=steps, warnings=warnings)
 
 
-def _setter_step(match: _Match, before: Mapping[str, Any], after: Mapping[str, Any]) -> Step:
+def _setter_step(match: _Match, old: Snapshot, new: Snapshot) -> Step:
     """Say which of a rule's keys are new: it set them, or a later rule did so in its place."""
-    old, new = Snapshot.of(before), Snapshot.of(after)
     action = match.rule.policy_action
     changed = [
         f"label {key}" for key in action.updated_labels if _differs(old.labels, new.labels, key)

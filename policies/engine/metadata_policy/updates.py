@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from policies.engine.policy import PolicyAction
 
+_NOTHING: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
@@ -58,12 +60,16 @@ def set_metadata(
 
     What holds already is left alone; the object itself comes back where nothing changes.
     """
-    builder = PatchBuilder(obj)
     metadata = obj.get("metadata") or {}
-    for field, values in wanted.items():
-        present = metadata.get(field) or {}
-        for key, value in sorted(values.items()):
-            if present.get(key) != value:
-                builder.set(("metadata", field, key), value)
-    operations = tuple(builder.operations)
-    return (builder.object if operations else obj), operations
+    changes = [
+        (field, key, value)
+        for field, values in wanted.items()
+        for key, value in sorted(values.items())
+        if (metadata.get(field) or _NOTHING).get(key) != value
+    ]
+    if not changes:
+        return obj, ()
+    builder = PatchBuilder(obj)
+    for field, key, value in changes:
+        builder.set(("metadata", field, key), value)
+    return builder.object, tuple(builder.operations)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from policies.engine.errors import DecodeError, ErrorType, FieldError, FieldPath
+from policies.engine.facts import Remembering, once
 from policies.engine.names import label_value_errors, qualified_name_errors
 from policies.engine.selector.requirement import Requirement, SelectorOperator
 from policies.engine.selector.string_form import Selector
@@ -23,11 +24,12 @@ OPERATORS = {
     "Exists": SelectorOperator.EXISTS,
     "DoesNotExist": SelectorOperator.DOES_NOT_EXIST,
 }
+_TEXT = frozenset({str})
 _WITH_VALUES = frozenset({"In", "NotIn"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelSelectorRequirement:
+class LabelSelectorRequirement(Remembering):
     """One entry of ``matchExpressions``, as written: the operator may be an unknown one."""
 
     key: str
@@ -36,10 +38,14 @@ class LabelSelectorRequirement:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether it holds; an operator that validation would refuse matches nothing."""
-        operator = OPERATORS.get(self.operator)
-        if operator is None:
-            return False
-        return Requirement(self.key, operator, self.values).matches(labels)
+        requirement = _requirement_of(self)
+        return requirement is not None and requirement.matches(labels)
+
+
+@once
+def _requirement_of(entry: LabelSelectorRequirement) -> Requirement | None:
+    operator = OPERATORS.get(entry.operator)
+    return None if operator is None else Requirement(entry.key, operator, entry.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +60,11 @@ class LabelSelector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether a set of labels (or annotations) satisfies every entry."""
-        return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
-            expression.matches(labels) for expression in self.match_expressions
-        )
+        for key, value in self.match_labels.items():
+            if labels.get(key) != value:
+                return False
+        expressions = self.match_expressions
+        return not expressions or all(entry.matches(labels) for entry in expressions)
 
     def __str__(self) -> str:
         """The string form, as ``kubectl get -l`` would take it."""
@@ -109,6 +117,8 @@ def expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
 def decode_string_map(raw: object, path: str) -> dict[str, str]:
     """A map of strings; ``null`` is empty. Raises ``DecodeError``."""
     shape = expect(raw, dict, path, "map[string]string")
+    if _TEXT.issuperset(map(type, shape.values())):
+        return dict(shape)
     return {key: expect(value, str, f"{path}.{key}", "string") for key, value in shape.items()}
 
 

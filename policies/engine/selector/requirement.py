@@ -35,10 +35,11 @@ class SelectorOperator(StrEnum):
     DOES_NOT_EXIST = "!"
 
 
-_SETS = frozenset({SelectorOperator.IN, SelectorOperator.NOT_IN})
-_COMPARISONS = frozenset({SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN})
-_PRESENCE = frozenset({SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST})
-_NEGATED = frozenset({SelectorOperator.NOT_IN, SelectorOperator.NOT_EQUALS})
+# Tuples, which compare by identity first: an enumeration's hash is slow.
+_SETS = (SelectorOperator.IN, SelectorOperator.NOT_IN)
+_COMPARISONS = (SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN)
+_PRESENCE = (SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST)
+_NEGATED = (SelectorOperator.NOT_IN, SelectorOperator.NOT_EQUALS)
 _SIGNS = {SelectorOperator.GREATER_THAN: ">", SelectorOperator.LESS_THAN: "<"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,25}")
 _INT64 = 1 << 63
