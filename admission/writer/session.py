@@ -41,7 +41,8 @@ def own() -> None:
             f"-c lock_timeout={LOCK_TIMEOUT} -c statement_timeout={STATEMENT_TIMEOUT} "
             "-c synchronous_commit=on"
         )
-        options["prepare_threshold"] = 2
+        # Few statements with large parameters: sent apart from them, and planned once.
+        options |= {"server_side_binding": True, "prepare_threshold": 2}
     else:
         options["timeout"] = SQLITE_TIMEOUT
     settings["OPTIONS"] = options
