@@ -113,7 +113,7 @@ def measure(made: Run) -> None:
             words=words,
             path=usual.path,
             database=usual.database,
-            environment={**servers.product_threads(), FOLDER: str(folder)},
+            environment={FOLDER: str(folder)},
         )
         with run.start(made, subject) as server:
             run.ready(made, server)

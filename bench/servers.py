@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.client
-import importlib.util
 import json
 import os
 import secrets
@@ -29,7 +28,7 @@ PATIENCE: Final = 60.0  # seconds that a server may need to answer its first rev
 WORKERS: Final = os.cpu_count() or 1
 ECHO_THREADS: Final = 8
 BASELINE_THREADS: Final = 16
-PRODUCT_THREADS: Final = int(os.environ.get("BENCH_PRODUCT_THREADS", "16"))
+PRODUCT_THREADS: Final = 32
 OPA: Final = "github.com/open-policy-agent/opa"
 OPA_VERSION: Final = "v1.22.0"
 
@@ -76,9 +75,10 @@ class Server:
         return cpu_of(self.process.pid)
 
     def workers(self) -> list[Stat]:
-        """Its processes but the first, or that one where it is alone."""
+        """Its serving processes: those below the first, or that one where it is alone."""
         found = members(self.process.pid)
-        return found[1:] or found
+        below = sorted(found[1:], key=lambda stat: stat.resident)
+        return below[-WORKERS:] or found
 
     def ask(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """Send one review; gives the status and the answer's ``response``."""
@@ -143,31 +143,19 @@ def floors() -> list[Subject]:
     ]
 
 
-def product_threads() -> dict[str, str]:
-    """How many answer at once."""
-    return {
-        "GATEHOUSE_WEB_WORKERS": str(WORKERS),
-        "GATEHOUSE_WEB_THREADS": str(PRODUCT_THREADS),
-    }
-
-
 def product(database: str, secret: str, *, name: str = "Gatehouse") -> Subject:
-    """The product as it is served, by its own entry where it has one."""
-    words = granian("portal.wsgi:application", threads=PRODUCT_THREADS)
-    environment = product_threads()
-    if importlib.util.find_spec("portal.serve") is not None:
-        words = [sys.executable, "-m", "portal.serve"]
-        environment |= {
+    """The product as it is served: its own entry, its own numbers of processes and threads."""
+    return Subject(
+        name=name,
+        words=[sys.executable, "-m", "portal.serve"],
+        path=f"/admission/{review.CLUSTER}/{secret}/validate",
+        database=database,
+        environment={
             "GATEHOUSE_LISTEN_PORT": "{port}",
             "GATEHOUSE_TLS_CERTIFICATE": "{certificate}",
             "GATEHOUSE_TLS_KEY": "{key}",
-        }
-    return Subject(
-        name=name,
-        words=words,
-        path=f"/admission/{review.CLUSTER}/{secret}/validate",
-        database=database,
-        environment=environment,
+            "GATEHOUSE_DRAIN_SECONDS": "0",
+        },
     )
 
 
