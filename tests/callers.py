@@ -40,31 +40,27 @@ class Callers:
 
     def call(self, *, keep: bool) -> None:
         """Call until told to end, over one connection or over a new one each time."""
-        line = None
+        line = self._line()
         while not self._end.wait(PAUSE):
-            if line is None or _was_closed(line):
-                line = self._connect()
+            if _was_closed(line):
+                line.close()
             try:
                 self._ask(line)
-            except OSError as error:
+            except (OSError, http.client.HTTPException) as error:
                 self.failures.append(repr(error))
-                line = None
-            except http.client.HTTPException as error:
-                self.failures.append(repr(error))
-                line = None
-            if line and not keep:
                 line.close()
-                line = None
+            if not keep:
+                line.close()
+        line.close()
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _line(self) -> http.client.HTTPConnection:
         if not self.tls:
             return http.client.HTTPConnection("127.0.0.1", self.port(), timeout=10)
-        return http.client.HTTPSConnection(
-            "127.0.0.1", self.port(), timeout=10, context=insecure()
-        )
+        return http.client.HTTPSConnection("127.0.0.1", self.port(), timeout=10, context=insecure())
 
     def _ask(self, line: http.client.HTTPConnection) -> None:
         if line.sock is None:
+            line.port = self.port()
             line.connect()
             self.connections += 1
             self._remember(line.sock)

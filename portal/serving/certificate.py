@@ -7,10 +7,14 @@ apart here, before any server process sees it. No Django in here.
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+_PLACE: Final = re.compile(r"^\[.*?\] | \(_ssl\.c:\d+\)$")  # where in Python's source it failed
 
 
 class CertificateError(Exception):
@@ -89,9 +93,8 @@ def check(contents: Contents) -> None:
         for path in authority:
             context.load_verify_locations(path)
     except (ssl.SSLError, CertificateError) as error:
-        reason = getattr(error, "reason", None) or str(error)
-        words = str(reason).replace("_", " ").lower()
-        raise CertificateError(f"certificate and key cannot be used ({words})") from None
+        reason = _PLACE.sub("", str(error))
+        raise CertificateError(f"certificate and key cannot be used ({reason})") from None
     finally:
         copies.close()
 

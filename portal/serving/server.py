@@ -36,6 +36,7 @@ BACKLOG: Final = 1024
 READY_WITHIN: Final = 60.0  # seconds
 LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
 SHORTEST_FAREWELL: Final = 2.0  # seconds in which a connection in use has its next request
+_LAST: Final = 0.5  # seconds for the first request of whoever connected last
 _STEP: Final = 0.05
 
 
@@ -69,15 +70,15 @@ class Server(MPServer):
             respawn_failed_workers=True,
             workers_kill_timeout=LONGEST_REQUEST,
         )
-        # Loaded once: where processes are copies of this one, they start within milliseconds.
-        is_copied = multiprocessing.get_start_method() == "fork"
-        self._application = build() if is_copied else None
         self._drain = drain
         self._files = files
         self._copies: PrivateCopies | None = None
         self._slots: list[tuple[Any, socket.socket]] = []
         if files:
             self.take(files.read())
+        # Loaded once: where processes are copies of this one, they start within milliseconds.
+        is_copied = multiprocessing.get_start_method() == "fork"
+        self._application = build() if is_copied else None
 
     def take(self, contents: Contents) -> None:
         """Let processes that start from now on use this certificate; raises CertificateError."""
@@ -202,9 +203,10 @@ class Server(MPServer):
     def _stop_workers(self) -> None:
         """Say that we stop, as long as we were told to, then let each finish its requests."""
         if self._drain:
-            for process in self.wrks:
-                _signal(process, leaving.STOPPING)
-            time.sleep(self._drain)
+            for number, seconds in ((leaving.STOPPING, self._drain), (leaving.REPLACED, _LAST)):
+                for process in self.wrks:
+                    _signal(process, number)
+                time.sleep(seconds)
         super()._stop_workers()  # type: ignore[no-untyped-call]
         if self._copies:
             self._copies.close()

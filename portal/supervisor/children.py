@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,20 +23,12 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def commands() -> Mapping[str, list[str]]:
-    """What is started: the commands of the container image, with this machine's addresses."""
+    """What is started: the commands of the container image."""
     var = Path(settings.GATEHOUSE_VAR)
     celery = [sys.executable, "-m", "celery", "--app", "portal.celery", "--quiet"]
     level = ["--loglevel", "warning"]
     return {
-        "web": [
-            str(Path(sys.executable).with_name("granian")),
-            *("--interface", "wsgi", "--no-ws", "--log-level", "warning"),
-            *("--host", settings.GATEHOUSE_LISTEN_HOST),
-            *("--port", str(settings.GATEHOUSE_LISTEN_PORT)),
-            *("--workers", str(settings.GATEHOUSE_WEB_WORKERS)),
-            *("--blocking-threads", str(settings.GATEHOUSE_WEB_THREADS)),
-            "portal.wsgi:application",
-        ],
+        "web": [sys.executable, "-m", "portal.serve"],
         # One task at a time, in the process itself: the embedded form of a worker.
         "worker": [*celery, "worker", *level, "--pool", "solo", "--without-mingle"],
         "beat": [*celery, "beat", *level, "--schedule", str(var / "beat-schedule"), "--pidfile="],
@@ -45,17 +36,8 @@ def commands() -> Mapping[str, list[str]]:
 
 
 def environment() -> dict[str, str]:
-    """What the processes find around them.
-
-    Several web processes count into files, so that ``/metrics`` can add them up.
-    """
-    found = dict(os.environ)
-    if settings.GATEHOUSE_WEB_WORKERS > 1:
-        folder = Path(settings.GATEHOUSE_VAR) / "metrics"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o700, parents=True)
-        found["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
-    return found
+    """What the processes find around them: no balancer watches, so they stop without a pause."""
+    return {**os.environ, "GATEHOUSE_DRAIN_SECONDS": "0"}
 
 
 def _die_with_parent() -> Callable[[], object] | None:

@@ -10,12 +10,14 @@ import shlex
 import signal
 import sys
 import time
-import urllib.error
-import urllib.request
 from typing import TYPE_CHECKING, Final
 
 import django
 from django.conf import settings
+
+from portal.env import SettingsError, gather
+from portal.places import ROOT
+from portal.probe import is_ready
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -79,9 +81,6 @@ def _read_words(words: list[str] | None) -> argparse.Namespace:
 
 def _choose_port(port: str | None) -> None:
     """Say the port and the address it makes where nothing else says them."""
-    from portal.env import SettingsError, gather  # noqa: PLC0415  plain Python, as early as this
-    from portal.places import ROOT  # noqa: PLC0415  beside it
-
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     if port:
         os.environ["GATEHOUSE_LISTEN_PORT"] = port
@@ -91,7 +90,8 @@ def _choose_port(port: str | None) -> None:
         raise SystemExit(str(error)) from None
     chosen = values.get("GATEHOUSE_LISTEN_PORT") or "8000"
     if chosen.isdecimal() and not values.get("GATEHOUSE_EXTERNAL_URL"):
-        os.environ["GATEHOUSE_EXTERNAL_URL"] = f"http://127.0.0.1:{chosen}"
+        scheme = "https" if values.get("GATEHOUSE_TLS_CERTIFICATE") else "http"
+        os.environ["GATEHOUSE_EXTERNAL_URL"] = f"{scheme}://127.0.0.1:{chosen}"
 
 
 def _run() -> int:
@@ -125,23 +125,14 @@ def _wait_until_ready(children: Children) -> None:
     from portal.supervisor.preparation import StartError  # noqa: PLC0415  needs settings
 
     deadline = time.monotonic() + READY_WITHIN
-    while not _is_ready():
+    values = gather(os.environ, ROOT / ".env")
+    while not is_ready(values):
         ended = children.ended()
         if ended:
             raise StartError(f"{ended}; its last words stand above")
         if time.monotonic() > deadline:
             raise StartError(f"the portal was not ready within {READY_WITHIN:.0f} s")
         time.sleep(_STEP)
-
-
-def _is_ready() -> bool:
-    host, port = settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT
-    address = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}/readyz"  # noqa: S104  compared only
-    try:
-        with urllib.request.urlopen(address, timeout=2) as answer:
-            return bool(answer.status == 200)  # noqa: PLR2004  the status of a ready portal
-    except (urllib.error.URLError, OSError):
-        return False
 
 
 def _watch(children: Children) -> int:
@@ -178,6 +169,8 @@ def _curl(address: str, secret: str) -> str:
         "request": request,
     }
     words = ["curl", "-sS", f"{address}/admission/demo/validate"]
+    if settings.GATEHOUSE_TLS_CERTIFICATE:
+        words += ["--cacert", str(settings.GATEHOUSE_TLS_CERTIFICATE)]
     words += ["-H", f"Authorization: Bearer {secret}", "-H", "Content-Type: application/json"]
     return shlex.join([*words, "-d", json.dumps(review, separators=(",", ":"))])
 

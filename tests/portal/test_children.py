@@ -101,22 +101,13 @@ def test_killed_supervisor_takes_its_processes_along(tmp_path: Path) -> None:
     wait_for(lambda: not is_alive(int(note.read_text())))
 
 
-def test_several_web_processes_count_into_an_empty_folder(settings: Any, tmp_path: Path) -> None:
-    settings.GATEHOUSE_VAR, settings.GATEHOUSE_WEB_WORKERS = tmp_path, 2
-    (tmp_path / "metrics").mkdir()
-    (tmp_path / "metrics" / "counter_1.db").touch()
-    assert environment()["PROMETHEUS_MULTIPROC_DIR"] == str(tmp_path / "metrics")
-    assert list((tmp_path / "metrics").iterdir()) == []
-
-
-def test_one_web_process_counts_in_memory(settings: Any) -> None:
-    settings.GATEHOUSE_WEB_WORKERS = 1
-    assert "PROMETHEUS_MULTIPROC_DIR" not in environment()
+def test_nobody_waits_for_a_balancer() -> None:
+    assert environment()["GATEHOUSE_DRAIN_SECONDS"] == "0"
 
 
 def test_commands_follow_the_settings(settings: Any, tmp_path: Path) -> None:
-    settings.GATEHOUSE_VAR, settings.GATEHOUSE_LISTEN_PORT = tmp_path, 8123
+    settings.GATEHOUSE_VAR = tmp_path
     words = commands()
-    assert words["web"][words["web"].index("--port") + 1] == "8123"
+    assert words["web"] == [sys.executable, "-m", "portal.serve"]
     assert str(tmp_path / "beat-schedule") in words["beat"]
     assert list(words) == ["web", "worker", "beat"]

@@ -30,12 +30,24 @@ def compose() -> dict[str, Any]:
     return loaded["services"]  # type: ignore[no-any-return] # YAML knows no types
 
 
+def dockerfile(instruction: str) -> str:
+    """What stands behind the last such instruction of the image."""
+    text = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    found = [line.split(None, 1)[1] for line in text.splitlines() if line.startswith(instruction)]
+    return found[-1]
+
+
 @pytest.fixture(scope="module")
 def web_words() -> list[str]:
     """What the image runs when nothing else is said."""
-    lines = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8").splitlines()
-    command = [line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")][-1]
-    words: list[str] = json.loads(command)
+    words: list[str] = json.loads(dockerfile("CMD "))
+    return words
+
+
+@pytest.fixture(scope="module")
+def probe_words() -> list[str]:
+    """What the image's health check runs."""
+    words: list[str] = json.loads(dockerfile("HEALTHCHECK ").partition("CMD ")[2])
     return words
 
 
@@ -69,10 +81,9 @@ def _static_files() -> None:
     subprocess.run(words, env=around, cwd=ROOT, check=True, timeout=120)  # noqa: S603 - our own words
 
 
-def placed(words: list[str], folder: Path, **changes: str) -> list[str]:
-    """The container's words with this machine's port and folder."""
-    found = [changes.get(word, word) for word in words]
-    return [word.replace("/tmp/", f"{folder}/") for word in found]  # noqa: S108 - the container's
+def placed(words: list[str], folder: Path) -> list[str]:
+    """The container's words with this machine's folder."""
+    return [word.replace("/tmp/", f"{folder}/") for word in words]  # noqa: S108 - the container's
 
 
 @pytest.fixture
@@ -94,11 +105,17 @@ def start(tmp_path: Path, bootstrapped: dict[str, str]) -> Iterator[Callable[...
 
 
 def test_web_answers_probes_and_counts_for_both_of_its_processes(
-    web_words: list[str], start: Callable[..., Any], tmp_path: Path
+    web_words: list[str],
+    probe_words: list[str],
+    start: Callable[..., Any],
+    bootstrapped: dict[str, str],
 ) -> None:
     port = free_port()
-    start("web", placed(web_words, tmp_path, **{"8000": str(port)}))
+    bootstrapped |= {"GATEHOUSE_LISTEN_PORT": str(port), "GATEHOUSE_WEB_WORKERS": "2"}
+    bootstrapped |= dict([dockerfile("ENV GATEHOUSE_").split("=")])
+    start("web", web_words)
     wait_for(lambda: status_of(port, "/readyz") == 200)
+    subprocess.run(probe_words, env=bootstrapped, cwd=ROOT, check=True)  # noqa: S603 - our own file
     assert [status_of(port, f"/{path}") for path in ("livez", "healthz", "metrics")] == [200] * 3
     assert status_of(port, "/accounts/login/") == 200
     assert [status_of(port, "/admission/a/mutate", "POST") for _ in range(20)] == [401] * 20

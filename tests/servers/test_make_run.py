@@ -100,7 +100,7 @@ def test_first_run_tells_all_and_the_second_keeps_it(
         stop(second, signal.SIGTERM)
 
 
-@pytest.mark.parametrize("name", ["granian", " worker ", " beat "])
+@pytest.mark.parametrize("name", ["portal.serve", " worker ", " beat "])
 def test_process_that_dies_is_named_and_takes_the_others_along(
     surroundings: dict[str, str], tmp_path: Path, name: str
 ) -> None:
@@ -109,7 +109,7 @@ def test_process_that_dies_is_named_and_takes_the_others_along(
         victim = min(number for number, words in there.items() if name in words)
         subprocess.run(["kill", "-KILL", str(victim)], check=True)  # noqa: S603, S607 - our own child
         assert started.process.wait(30) == 1
-        shown = "web" if name == "granian" else name.strip()
+        shown = "web" if name == "portal.serve" else name.strip()
         assert f"gatehouse: {shown} stopped with exit code -9" in started.text
         wait_for(lambda: gone(there))
 
