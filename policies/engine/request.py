@@ -84,6 +84,8 @@ class AdmissionRequest:
     @property
     def is_being_deleted(self) -> bool:
         """Whether the stored object waits for its finalizers, which no policy may hold up."""
-        metadata = (self.old_object or {}).get("metadata")
+        if not self.old_object:
+            return False
+        metadata = self.old_object.get("metadata")
         deleted = metadata.get("deletionTimestamp") if isinstance(metadata, dict) else None
         return bool(deleted) or json_type(deleted) == "number"

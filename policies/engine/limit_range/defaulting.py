@@ -57,16 +57,42 @@ def default_pod_resources(
     """
     meta = read_map(pod, "metadata", "metadata", _META)
     read_map(meta, "annotations", "metadata.annotations", _ANNOTATIONS)
-    slots = _slots(spec or read_pod(pod))
-    builder = PatchBuilder(pod)
-    steps = []
-    for limit_range in ranges:
-        if limit_range.enforcement is not Enforcement.ENFORCE:
-            detail = f"sets nothing in {limit_range.enforcement} mode"
-            steps.append(_step(limit_range, Outcome.SKIPPED, detail))
-            continue
-        steps.append(_apply(limit_range, slots, builder, annotate=annotate))
-    return builder.object if builder.operations else pod, builder.operations, steps
+    spec = spec or read_pod(pod)
+    ranges = tuple(ranges)
+    idle = [_idle_step(limit_range, spec) for limit_range in ranges]
+    if all(idle):
+        return pod, [], [step for step in idle if step]
+    slots, builder = _slots(spec), PatchBuilder(pod)
+    steps = [
+        step or _apply(limit_range, slots, builder, annotate=annotate)
+        for limit_range, step in zip(ranges, idle, strict=True)
+    ]
+    return builder.object, builder.operations, steps
+
+
+def _idle_step(limit_range: LimitRange, spec: PodSpec) -> Step | None:
+    """Say why a range sets nothing in a pod; None where it does."""
+    if limit_range.enforcement is not Enforcement.ENFORCE:
+        return _not_enforced(limit_range)
+    limits, requests = _defaults(limit_range)
+    if not limits and not requests:
+        return _nothing_given(limit_range)
+    stated_limits, stated_requests = _stated_everywhere(spec)
+    is_met = limits.keys() <= stated_limits and requests.keys() <= stated_requests
+    return _nothing_missing(limit_range) if is_met or not spec.all_containers else None
+
+
+@once
+def _stated_everywhere(spec: PodSpec) -> tuple[frozenset[str], frozenset[str]]:
+    """Find the names that all containers have already: of limits, and of requests."""
+    containers = spec.all_containers
+    limits = [frozenset(container.limits) for container in containers]
+    requests = [frozenset(container.requests) for container in containers]
+    nothing: frozenset[str] = frozenset()
+    return (
+        limits[0].intersection(*limits) if limits else nothing,
+        requests[0].intersection(*requests) if requests else nothing,
+    )
 
 
 def _slots(spec: PodSpec) -> list[_Slot]:
@@ -91,8 +117,6 @@ def _apply(
 ) -> Step:
     """Set one range's defaults everywhere, and say so."""
     limits, requests = _defaults(limit_range)
-    if not limits and not requests:
-        return _nothing_given(limit_range)
     parts = []
     for slot in slots:
         set_limits = _set_missing(builder, (*slot.path, "limits"), limits, slot.limits)
@@ -106,6 +130,12 @@ def _apply(
     if annotate:
         builder.set(("metadata", "annotations", ANNOTATION), text)
     return _step(limit_range, Outcome.CHANGED, text)
+
+
+@once
+def _not_enforced(limit_range: LimitRange) -> Step:
+    detail = f"sets nothing in {limit_range.enforcement} mode"
+    return _step(limit_range, Outcome.SKIPPED, detail)
 
 
 @once

@@ -7,6 +7,7 @@ Source: the seed's design with the resolutions of the semantics reference, secti
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
@@ -76,7 +77,7 @@ class MetadataResult:
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Match:
     """A rule that matched, with its place in the canonical order."""
 
@@ -111,20 +112,18 @@ def apply(
     ``obj`` is what updates are applied to; ``snapshot`` is what predicates see.
     """
     matches, steps = _ask(policies, snapshot)
-    rejects = [match for match in matches if match.rule.policy_action.reject]
-    rejects, ratcheted = _ratchet(request, rejects)
-    violations, observed, warnings = _verdicts(rejects)
     setters = [match for match in matches if not match.rule.policy_action.reject]
-    steps += ratcheted + _reject_steps(rejects)
-    result = _set_all(obj, [] if violations else setters)
-    idle = setters if violations else [match for match in setters if not _is_enforced(match)]
+    judged = _judge_rejects(request, matches)
+    active = () if judged.violations else tuple([m for m in setters if _is_enforced(m)])
+    idle = setters if judged.violations else [m for m in setters if not _is_enforced(m)]
+    result = _set_all(obj, active)
     return MetadataResult(
         object=result.object,
-        violations=violations + result.violations,
-        observed=observed,
+        violations=judged.violations + result.violations,
+        observed=judged.observed,
         operations=result.operations,
-        warnings=(*warnings, *result.warnings, *_idle_warnings(idle)),
-        steps=_in_order([*steps, *result.steps, *_idle_steps(idle)]),
+        warnings=(*judged.warnings, *result.warnings, *_idle_warnings(idle)),
+        steps=_in_order([*steps, *judged.steps, *result.steps, *_idle_steps(idle)]),
     )
 
 
@@ -132,17 +131,43 @@ def recheck(
     request: AdmissionRequest, policies: tuple[MetadataPolicy, ...], obj: Mapping[str, Any]
 ) -> MetadataResult:
     """Ask the rejects of ``strict`` policies once more about the object as it will be stored."""
-    strict = tuple(policy for policy in policies if policy.strict)
+    strict = tuple([policy for policy in policies if policy.strict])
     matches, steps = _ask(strict, Snapshot.of(obj))
-    rejects = [match for match in matches if match.rule.policy_action.reject]
-    rejects, ratcheted = _ratchet(request, rejects)
-    violations, observed, warnings = _verdicts(rejects)
+    judged = _judge_rejects(request, matches)
     return MetadataResult(
         object=obj,
+        violations=judged.violations,
+        observed=judged.observed,
+        warnings=judged.warnings,
+        steps=_in_order([*steps, *judged.steps]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rejects:
+    """What rejecting rules come to, in the fields of ``MetadataResult``."""
+
+    violations: tuple[Violation, ...] = ()
+    observed: tuple[Violation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+_NO_REJECTS: Final = _Rejects()
+
+
+def _judge_rejects(request: AdmissionRequest, matches: list[_Match]) -> _Rejects:
+    """Sort the rejects among the rules that matched by what they do."""
+    rejects = [match for match in matches if match.rule.policy_action.reject]
+    if not rejects:
+        return _NO_REJECTS
+    rejects, ratcheted = _ratchet(request, rejects)
+    violations, observed, warnings = _verdicts(rejects)
+    return _Rejects(
         violations=violations,
         observed=observed,
         warnings=warnings,
-        steps=_in_order(steps + ratcheted + _reject_steps(rejects)),
+        steps=(*ratcheted, *_reject_steps(rejects)),
     )
 
 
@@ -279,29 +304,34 @@ def _place(step: Step) -> tuple[str, int]:
     return (step.policy.name if step.policy else "", step.rule or 0)
 
 
-def _set_all(obj: Mapping[str, Any], setters: list[_Match]) -> MetadataResult:
+def _set_all(obj: Mapping[str, Any], active: tuple[_Match, ...]) -> MetadataResult:
     """Set what all matching rules together ask for; the last one in order wins a key."""
-    active = [match for match in setters if _is_enforced(match)]
     if not active:
         return MetadataResult(object=obj)
-    asked = [Update(match.text, match.rule.policy_action) for match in active]
-    labels, annotations, conflicts = collect_updates(asked)
-    changed, operations = set_metadata(obj, {"labels": labels, "annotations": annotations})
-    before = after = Snapshot.of(obj)
-    if operations:
-        after = Snapshot.of(changed)
-        if annotations_size(after.annotations) > MAX_ANNOTATIONS:
-            return _too_long(obj, active, conflicts)
+    wanted, conflicts = _wanted(active)
+    changed, operations = set_metadata(obj, wanted)
+    annotations = changed["metadata"].get("annotations") or {} if operations else {}
+    if annotations_size(annotations) > MAX_ANNOTATIONS:
+        return _too_long(obj, active, conflicts)
+    present = obj.get("metadata") or {}
     return MetadataResult(
         object=changed,
         operations=operations,
         warnings=conflicts,
-        steps=tuple([_setter_step(match, before, after) for match in active]),
+        steps=tuple([_setter_step(match, wanted, present) for match in active]),
     )
 
 
+@lru_cache(maxsize=1024)
+def _wanted(active: tuple[_Match, ...]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
+    """What rules set together, by field of the metadata; and warnings where they disagree."""
+    asked = [Update(match.text, match.rule.policy_action) for match in active]
+    labels, annotations, conflicts = collect_updates(asked)
+    return {"labels": labels, "annotations": annotations}, conflicts
+
+
 def _too_long(
-    obj: Mapping[str, Any], active: list[_Match], warnings: tuple[str, ...]
+    obj: Mapping[str, Any], active: tuple[_Match, ...], warnings: tuple[str, ...]
 ) -> MetadataResult:
     """Refuse what the API server would: more annotations than it stores."""
     violation = Violation(
@@ -315,21 +345,28 @@ def _too_long(
     return MetadataResult(object=obj, violations=(violation,), steps=steps, warnings=warnings)
 
 
-def _setter_step(match: _Match, old: Snapshot, new: Snapshot) -> Step:
+def _setter_step(
+    match: _Match, wanted: Mapping[str, Mapping[str, str]], present: Mapping[str, Any]
+) -> Step:
     """Say which of a rule's keys are new: it set them, or a later rule did so in its place."""
     action = match.rule.policy_action
-    changed = [
-        f"label {key}" for key in action.updated_labels if _differs(old.labels, new.labels, key)
-    ]
-    changed += [
-        f"annotation {key}"
-        for key in action.updated_annotations
-        if _differs(old.annotations, new.annotations, key)
-    ]
+    labels, annotations = present.get("labels") or {}, present.get("annotations") or {}
+    return _changed_step(
+        match,
+        tuple([k for k in action.updated_labels if labels.get(k) != wanted["labels"][k]]),
+        tuple(
+            [
+                k
+                for k in action.updated_annotations
+                if annotations.get(k) != wanted["annotations"][k]
+            ]
+        ),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _changed_step(match: _Match, labels: tuple[str, ...], annotations: tuple[str, ...]) -> Step:
+    changed = [f"label {key}" for key in labels] + [f"annotation {key}" for key in annotations]
     if not changed:
         return _step(match, Outcome.UNCHANGED, "nothing to set")
     return _step(match, Outcome.CHANGED, f"set {', '.join(changed)}")
-
-
-def _differs(old: Mapping[str, str], new: Mapping[str, str], key: str) -> bool:
-    return old.get(key) != new.get(key)

@@ -6,16 +6,17 @@ Source: RFC 6902 (patch) and RFC 6901 (pointers); conflicts as in the semantics 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.patch import PatchBuilder, PatchOperation
+from policies.engine.patch import PatchOperation, pointer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policies.engine.policy import PolicyAction
 
-_NOTHING: Mapping[str, str] = {}
+_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +59,30 @@ def set_metadata(
 ) -> tuple[Mapping[str, Any], tuple[PatchOperation, ...]]:
     """Set keys of ``metadata.labels`` and ``metadata.annotations`` on a copy of what changes.
 
-    What holds already is left alone; the object itself comes back where nothing changes.
+    What holds already is left alone; the object itself comes back where nothing changes. Maps that
+    are missing or null are added first, each by its own operation.
     """
-    metadata = obj.get("metadata") or {}
-    changes = [
-        (field, key, value)
-        for field, values in wanted.items()
-        for key, value in sorted(values.items())
-        if (metadata.get(field) or _NOTHING).get(key) != value
-    ]
-    if not changes:
+    metadata: Mapping[str, Any] = obj.get("metadata") or _NOTHING
+    fresh: dict[str, dict[str, str]] = {}
+    operations: list[PatchOperation] = []
+    for field, values in wanted.items():
+        present: Mapping[str, str] = metadata.get(field) or _NOTHING
+        changes = [entry for entry in values.items() if present.get(entry[0]) != entry[1]]
+        if not changes:
+            continue
+        if metadata.get(field) is None:
+            operations.append(PatchOperation("add", f"/metadata/{field}", {}))
+        changes.sort()
+        fresh[field] = {**present, **dict(changes)}
+        operations += [_addition(field, key, value) for key, value in changes]
+    if not fresh:
         return obj, ()
-    builder = PatchBuilder(obj)
-    for field, key, value in changes:
-        builder.set(("metadata", field, key), value)
-    return builder.object, tuple(builder.operations)
+    if obj.get("metadata") is None:
+        operations.insert(0, PatchOperation("add", "/metadata", {}))
+    return {**obj, "metadata": {**metadata, **fresh}}, tuple(operations)
+
+
+@lru_cache(maxsize=1024)
+def _addition(field: str, key: str, value: str) -> PatchOperation:
+    """The same few keys and values are set over and over."""
+    return PatchOperation("add", pointer(("metadata", field, key)), value)
