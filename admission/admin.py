@@ -11,6 +11,7 @@ from django.core.paginator import Page, Paginator
 from django.utils.functional import cached_property
 
 from admission.decision_id import is_decision_id
+from admission.filters import PHASE_CHOICES
 from admission.models import AuditEvent, AuditExport, AuditHold, RetentionRun
 
 if TYPE_CHECKING:
@@ -83,12 +84,29 @@ class ReadOnlyAdmin(_AnyAdmin):
         return False
 
 
+class PhaseFilter(admin.SimpleListFilter):
+    """Both phases, without asking the record which there are."""
+
+    title = "phase"
+    parameter_name = "phase"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """What can be chosen."""
+        del request, model_admin
+        return PHASE_CHOICES
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Only this phase."""
+        del request
+        return queryset.filter(phase=self.value()) if self.value() else queryset
+
+
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
     """Decisions, newest first."""
 
     list_display = ("id", "created", "verdict", "cluster", "operation", "kind", "target", "user")
-    list_filter = ("verdict", "phase", "dry_run")
+    list_filter = ("verdict", PhaseFilter, "dry_run")
     search_fields = ("id",)
     search_help_text = "Decision id, request UID, or the beginning of a name."
     show_full_result_count = False

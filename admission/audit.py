@@ -118,7 +118,8 @@ def _values(entry: Mapping[str, Any]) -> list[Any]:
 def _stored(value: Any) -> Any:
     if isinstance(value, list | dict):
         return _json(value)
-    return value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else value
+    # As Django writes and asks it, without a fraction of zero.
+    return str(value.replace(tzinfo=None)) if isinstance(value, datetime) else value
 
 
 def _json(value: Any) -> str:

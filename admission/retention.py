@@ -91,7 +91,7 @@ def apply(*, today: date, until: float = float("inf")) -> list[Removal]:
     for day, verdicts in _due_days(today):
         if time.monotonic() > until:
             break
-        done.append(_remove(day, verdicts, until=until))
+        done.append(remove(day, verdicts, until=until))
     return done
 
 
@@ -127,7 +127,8 @@ def _plan(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "")
     )
 
 
-def _remove(day: date, verdicts: Verdicts, *, until: float) -> Removal:
+def remove(day: date, verdicts: Verdicts, *, until: float = float("inf")) -> Removal:
+    """Take away rows of one day that are not held, whatever the settings say of their time."""
     try:
         return _remove_exported(day, verdicts, until=until)
     except exports.OutOfTimeError:
