@@ -57,6 +57,24 @@ def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
         process.terminate()
 
 
+@pytest.fixture(scope="session")
+def migrated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database with all tables."""
+    folder = tmp_path_factory.mktemp("database")
+    path = folder / "gatehouse.sqlite3"
+    address = f"sqlite:///{path}"
+    around = {**os.environ, "GATEHOUSE_VAR": str(folder), "GATEHOUSE_DATABASE_URL": address}
+    words = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    subprocess.run(words, env=around, cwd=ROOT, check=True, timeout=120)  # noqa: S603 - our own words
+    return path
+
+
+@pytest.fixture
+def migrated(migrated_once: Path, tmp_path: Path) -> str:
+    """The address of a copy of it that no other test has seen."""
+    return f"sqlite:///{shutil.copy(migrated_once, tmp_path)}"
+
+
 @pytest.fixture
 def surroundings(tmp_path: Path) -> dict[str, str]:
     """An environment with a data folder of its own and nobody's settings."""

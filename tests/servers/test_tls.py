@@ -48,17 +48,6 @@ class Web:
             yield line
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A migrated SQLite database."""
-    folder = tmp_path_factory.mktemp("database")
-    address = f"sqlite:///{folder}/gatehouse.sqlite3"
-    around = {**os.environ, "GATEHOUSE_VAR": str(folder), "GATEHOUSE_DATABASE_URL": address}
-    words = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(words, env=around, cwd=ROOT, check=True, timeout=120)  # noqa: S603 - our own words
-    return address
-
-
 def renew(folder: Path) -> None:
     words = [sys.executable, "-m", "portal.certificate", "--folder", str(folder)]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True)  # noqa: S603 - our own words
@@ -85,7 +74,7 @@ def old_tls() -> ssl.SSLContext:
 
 @pytest.fixture
 def web(
-    surroundings: dict[str, str], tmp_path: Path, database: str
+    surroundings: dict[str, str], tmp_path: Path, migrated: str
 ) -> Callable[..., contextmanager[Web]]:
     folder = tmp_path / "tls"
 
@@ -96,7 +85,7 @@ def web(
         port, log = free_port(), tmp_path / f"{name}.log"
         around = {
             **surroundings,
-            "GATEHOUSE_DATABASE_URL": database,
+            "GATEHOUSE_DATABASE_URL": migrated,
             "GATEHOUSE_LISTEN_PORT": str(port),
             "GATEHOUSE_WEB_WORKERS": "2",
             "GATEHOUSE_DRAIN_SECONDS": "2",

@@ -1,0 +1,89 @@
+"""Portals that stop while callers call: side by side on one database, none of them is missed."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.callers import answers_of, calling
+from tests.processes import free_port, running, status_of, wait_for
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.servers
+
+
+@dataclass
+class Portal:
+    """One of several portals."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    def is_ready(self) -> bool:
+        return status_of(self.port, "/readyz") == 200
+
+
+@pytest.fixture
+def two_portals(
+    surroundings: dict[str, str], tmp_path: Path, migrated: str
+) -> Iterator[list[Portal]]:
+    """Two on one database, each with a folder of its own."""
+    found = []
+    with ExitStack() as stack:
+        for name in ("one", "two"):
+            port = free_port()
+            settings = {
+                "GATEHOUSE_VAR": str(tmp_path / name),
+                "GATEHOUSE_SECRET_KEY": "k" * 60,
+                "GATEHOUSE_DATABASE_URL": migrated,
+                "GATEHOUSE_EXTERNAL_URL": "http://127.0.0.1:8000",
+                "GATEHOUSE_LISTEN_PORT": str(port),
+                "GATEHOUSE_WEB_WORKERS": "1",
+                "GATEHOUSE_DRAIN_SECONDS": "3",
+            }
+            words = [sys.executable, "-m", "portal.serve"]
+            log = tmp_path / f"{name}.log"
+            process = stack.enter_context(running(words, {**surroundings, **settings}, log))
+            found.append(Portal(process, port))
+        for each in found:
+            wait_for(each.is_ready)
+        yield found
+
+
+class Balancer:
+    """Which port is next: those that were ready when asked last, one after the other."""
+
+    def __init__(self, portals: list[Portal]) -> None:
+        self._portals = portals
+        self._turns = itertools.count()
+        self.look()
+
+    def look(self) -> int:
+        self.ready = [each.port for each in self._portals if each.is_ready()]
+        return len(self.ready)
+
+    def __call__(self) -> int:
+        ready = self.ready
+        return ready[next(self._turns) % len(ready)]
+
+
+def test_portal_that_stops_is_left_and_not_missed(two_portals: list[Any]) -> None:
+    balancer, (one, two) = Balancer(two_portals), two_portals
+    with calling(balancer, tls=False) as callers:
+        answers_of(callers, 30)
+        one.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: balancer.look() == 1)
+        assert balancer.ready == [two.port]
+        assert one.process.wait(30) == 0
+        answers_of(callers, 30)
+        assert callers.failures == []
