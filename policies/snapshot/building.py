@@ -102,7 +102,8 @@ def _compiled(
     ids = {head.id: head.name for head in heads}
     credentials = read_credentials(ids)
     limited = limited_resources_of(ids)
-    found = assemble(read_policies(read_places(ids, names)), limited, ids)
+    batches = read_policies(read_places(ids, names), is_all=names is None)
+    found = assemble(batches, limited, ids)
     return {
         head.name: ClusterPolicies(
             id=head.id,

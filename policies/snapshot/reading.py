@@ -6,7 +6,6 @@ if the cluster's revision is the same before and after (``building`` sees to tha
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
@@ -31,7 +30,7 @@ from policies.models.metadata_policy import SELECTORS, UPDATES
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from django.db.models import Model, QuerySet
 
@@ -110,27 +109,54 @@ def read_places(clusters: Collection[int], names: Collection[str] | None) -> lis
     return [Place(*row) for row in _fetch(found, "id", "cluster_id", "name")]
 
 
-def read_policies(places: Collection[Place]) -> Iterator[Policies]:
-    """Read all policies of namespaces, some hundred at a time: a whole table is much to hold."""
-    waiting = iter(places)
-    while some := list(islice(waiting, AT_ONCE)):
-        yield _read({place.id: place for place in some})
+def read_policies(places: Sequence[Place], *, is_all: bool) -> Iterator[Policies]:
+    """Read all policies of namespaces, some hundred at a time: a whole table is much to hold.
+
+    ``is_all``: these are all namespaces of their clusters, which saves naming each of them.
+    """
+    clusters = {place.cluster_id for place in places} if is_all else set()
+    for first in range(0, len(places), AT_ONCE):
+        some = {place.id: place for place in places[first : first + AT_ONCE]}
+        yield _read(some, clusters)
 
 
-def _read(places: dict[int, Place]) -> Policies:
+def _read(places: dict[int, Place], clusters: Collection[int]) -> Policies:
+    wanted: dict[str, Any] = {"namespace_id__in": list(places)}
+    if clusters:
+        wanted = {
+            "namespace_id__gte": min(places),
+            "namespace_id__lte": max(places),
+            "namespace__cluster_id__in": clusters,
+        }
+
+    def rows(model: type[Model], columns: tuple[str, ...], *order: str) -> dict[int, list[Row]]:
+        owner = columns[0]
+        within = owner.removesuffix("id") + "_"
+        found = model._default_manager.filter(  # noqa: SLF001 - of any model
+            **{f"{within}{key}": value for key, value in wanted.items()}
+        )
+        grouped: dict[int, list[Row]] = {}
+        for row in _fetch(found.order_by(owner, *order), *columns):
+            grouped.setdefault(row[0], []).append(row[1:])
+        return grouped
+
     limit_ranges, metadata_policies, quotas = (
-        _fetch(model.objects.filter(namespace__in=list(places)).order_by(), *_OWN, *more)
+        [
+            row
+            for row in _fetch(model.objects.filter(**wanted).order_by(), *_OWN, *more)
+            if row[1] in places
+        ]
         for model, more in _KINDS
     )
     return Policies(
         places=places,
         limit_ranges=limit_ranges,
-        items=_rows(LimitRangeRow, limit_ranges, _ITEMS, order=("position", "id")),
+        items=rows(LimitRangeRow, _ITEMS, "position", "id"),
         metadata_policies=metadata_policies,
-        rules=_rows(MetadataPolicyRule, metadata_policies, _RULES, order=("position",)),
+        rules=rows(MetadataPolicyRule, _RULES, "position"),
         resource_quotas=quotas,
-        hard=_rows(ResourceQuotaRow, quotas, _HARD, order=("id",)),
-        expressions=_rows(ScopeSelectorRow, quotas, _EXPRESSIONS, order=("position",)),
+        hard=rows(ResourceQuotaRow, _HARD, "id"),
+        expressions=rows(ScopeSelectorRow, _EXPRESSIONS, "position"),
     )
 
 
@@ -146,24 +172,6 @@ def read_credentials(clusters: Collection[int]) -> dict[int, dict[str, dt.dateti
 def as_uuid(value: UUID | str) -> UUID:
     """SQLite stores a text."""
     return value if isinstance(value, UUID) else UUID(value)
-
-
-def _rows(
-    model: type[Model],
-    policies: Collection[Row],
-    columns: tuple[str, ...],
-    *,
-    order: tuple[str, ...],
-) -> dict[int, list[Row]]:
-    """Read the rows of these policies; the first column is the policy's id."""
-    owner = columns[0]
-    ids = [policy[0] for policy in policies]
-    grouped: dict[int, list[Row]] = {}
-    if ids:
-        found = model._default_manager.filter(**{f"{owner}__in": ids})  # noqa: SLF001 - of any model
-        for key, *row in _fetch(found.order_by(owner, *order), *columns):
-            grouped.setdefault(key, []).append(tuple(row))
-    return grouped
 
 
 def _fetch(queryset: QuerySet[Any], *columns: str) -> list[Row]:
