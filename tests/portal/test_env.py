@@ -185,3 +185,13 @@ def test_line_of_another_shape_is_named(tmp_path: Path) -> None:
     file.write_text("A=1\nB\n")
     with pytest.raises(SettingsError, match=r"\.env, line 2 is not NAME=value"):
         read_env_file(file)
+
+
+def test_file_is_seen_from_the_folder_and_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / "key").touch()
+    reader = Reader({"GATEHOUSE_A": "key", "GATEHOUSE_B": "none", "GATEHOUSE_C": ""})
+    assert reader.file("GATEHOUSE_A", tmp_path) == tmp_path / "key"
+    assert reader.file("GATEHOUSE_C", tmp_path) is None
+    reader.file("GATEHOUSE_B", tmp_path)
+    (problem,) = problems(reader)
+    assert problem.startswith("GATEHOUSE_B points at none: no such file")

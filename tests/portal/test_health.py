@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,7 +34,8 @@ def test_probe_says_ok_under_any_host(client: Client, path: str) -> None:
 
 def test_verbose_probe_lists_its_checks(client: Client) -> None:
     answer = client.get("/readyz?verbose&exclude=database")
-    assert answer.content.decode() == "[+]ping ok\n[+]migrations ok\nreadyz check passed\n"
+    lines = [f"[+]{name} ok" for name in ("ping", "migrations", "policies", "shutdown")]
+    assert answer.content.decode().splitlines() == [*lines, "readyz check passed"]
 
 
 def test_ready_asks_for_migrations_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +67,24 @@ def test_migrations_are_unknown_while_the_database_does_not_answer(
     assert health.check_migrations() == "no answer"
 
 
+def test_ready_waits_for_the_policies(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health.snapshot, "current", no_cursor)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert "[-]policies failed: not read yet\n" in answer.content.decode()
+
+
+def test_portal_that_stops_is_live_and_not_ready(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health.leaving, "state", health.leaving.State(is_stopping=True))
+    ready, live = client.get("/readyz"), client.get("/livez")
+    assert (ready.status_code, live.status_code) == (503, 200)
+    assert "[-]shutdown failed: the portal stops\n" in ready.content.decode()
+
+
 def test_metrics_are_in_prometheus_words(client: Client) -> None:
+    import_module("admission.metrics")  # as loading the addresses does
     answer = client.get("/metrics")
     assert answer.status_code == 200
     assert b"# TYPE gatehouse_admission_decisions_total counter" in answer.content

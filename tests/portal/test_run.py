@@ -72,6 +72,9 @@ def test_lock_of_a_process_that_is_gone_is_no_hindrance(tmp_path: Path, taken_po
         ("GATEHOUSE_DATABASE_URL", "mysql://h/n", "write postgres://"),
         ("GATEHOUSE_SECRET_KEY_FILE", "/nowhere", "points at /nowhere: No such file"),
         ("GATEHOUSE_ENV_FILE", __file__, "test_run.py, line 1 is not NAME=value"),
+        ("GATEHOUSE_TLS_CERTIFICATE", __file__, "GATEHOUSE_TLS_KEY go together: set both"),
+        ("GATEHOUSE_TLS_KEY", __file__, "GATEHOUSE_TLS_KEY go together: set both"),
+        ("GATEHOUSE_TLS_CLIENT_CA", __file__, "set GATEHOUSE_TLS_CERTIFICATE, too"),
     ],
 )
 def test_wrong_setting_is_named_and_stops_the_start(

@@ -1,0 +1,156 @@
+"""Certificate files: made for trying, proven to fit, noticed when they change."""
+
+from __future__ import annotations
+
+import dataclasses
+import http.server
+import ssl
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from portal import certificate, probe
+from portal.serving.certificate import CertificateError, Files, PrivateCopies, check
+from portal.serving.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    assert certificate.main(["--folder", str(tmp_path)]) == 0
+    return Files(tmp_path / "tls.crt", tmp_path / "tls.key")
+
+
+@pytest.fixture
+def changes() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def watch(files: Files, changes: list[str]) -> Watch:
+    return Watch(files, lambda: changes.append("changed"))
+
+
+def test_certificate_for_trying_is_good_for_its_hosts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--folder", str(tmp_path), "--host", "gatehouse.test", "--host", "::1"]
+    assert certificate.main(words) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"GATEHOUSE_TLS_CERTIFICATE={tmp_path / 'tls.crt'}",
+        f"GATEHOUSE_TLS_KEY={tmp_path / 'tls.key'}",
+    ]
+    assert (tmp_path / "tls.key").stat().st_mode & 0o077 == 0
+    check(Files(tmp_path / "tls.crt", tmp_path / "tls.key").read())
+
+
+def test_certificate_for_trying_needs_openssl(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert certificate.main([]) == 1
+    assert "there is no openssl" in capsys.readouterr().err
+
+
+def test_host_that_is_none_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert certificate.main(["--folder", str(tmp_path), "--host", "a,b:c"]) == 1
+    assert "openssl failed" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_key_of_another_certificate_does_not_fit(files: Files, tmp_path: Path) -> None:
+    one = files.read()
+    certificate.main(["--folder", str(tmp_path)])
+    with pytest.raises(CertificateError, match="key values mismatch"):
+        check(dataclasses.replace(one, key=files.read().key))
+
+
+@pytest.mark.parametrize("name", ["certificate", "key", "authority"])
+def test_what_is_no_pem_is_told(files: Files, name: str) -> None:
+    with pytest.raises(CertificateError):
+        check(dataclasses.replace(files.read(), **{name: b"nothing"}))
+
+
+def test_authority_is_read_with_the_pair(files: Files) -> None:
+    with_authority = dataclasses.replace(files, authority=files.certificate).read()
+    check(with_authority)
+    copies = PrivateCopies(with_authority)
+    assert [Path(path).read_bytes() for path in copies.paths] == [
+        with_authority.certificate,
+        with_authority.key,
+        with_authority.authority,
+    ]
+    copies.close()
+
+
+def test_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CertificateError, match=r"tls\.crt cannot be read"):
+        Files(tmp_path / "tls.crt", tmp_path / "tls.key").read()
+
+
+def test_change_is_told_once_it_has_settled(
+    watch: Watch, changes: list[str], tmp_path: Path
+) -> None:
+    watch.look()
+    certificate.main(["--folder", str(tmp_path)])
+    watch.look()
+    assert changes == []
+    watch.look()
+    watch.look()
+    assert changes == ["changed"]
+
+
+@pytest.mark.parametrize("content", [b"half", None], ids=["half", "gone"])
+def test_change_that_cannot_be_used_is_logged_once(
+    watch: Watch,
+    changes: list[str],
+    files: Files,
+    content: bytes | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    files.key.unlink() if content is None else files.key.write_bytes(content)
+    for _ in range(4):
+        watch.look()
+    assert changes == []
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+class Ready(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/readyz" else 404)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        return None
+
+
+@pytest.fixture
+def port(files: Files) -> Iterator[int]:
+    """Where somebody answers by TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    with http.server.HTTPServer(("127.0.0.1", 0), Ready) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def test_probe_follows_the_settings(files: Files, port: int) -> None:
+    plain = {"GATEHOUSE_LISTEN_HOST": "0.0.0.0", "GATEHOUSE_LISTEN_PORT": str(port)}  # noqa: S104 - asked at home
+    pair = {
+        "GATEHOUSE_TLS_CERTIFICATE": str(files.certificate),
+        "GATEHOUSE_TLS_KEY": str(files.key),
+    }
+    assert probe.is_ready({**plain, **pair})
+    assert probe.is_ready({**plain, **pair, "GATEHOUSE_TLS_CLIENT_CA": str(files.certificate)})
+    assert not probe.is_ready(plain)
+
+
+def test_probe_tells_by_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEHOUSE_LISTEN_PORT", "1")
+    assert probe.main() == 1
