@@ -35,14 +35,13 @@ def surroundings(folder: Path, address: str, port: int = 0) -> dict[str, str]:
         "GATEHOUSE_LISTEN_PORT": str(port or 8000),
         "GATEHOUSE_EXTERNAL_URL": f"http://127.0.0.1:{port or 8000}",
         "GATEHOUSE_LOG_LEVEL": "ERROR",
+        "GATEHOUSE_WEB_WORKERS": "1",
+        # Nobody here asks whether a portal is about to stop.
+        "GATEHOUSE_DRAIN_SECONDS": "0",
     }
 
 
-def words_of_web(port: int) -> list[str]:
-    """The web server of one host, listening in the clear on its own port."""
-    words = [str(Path(sys.executable).with_name("granian")), "--interface", "wsgi", "--no-ws"]
-    words += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
-    return [*words, "--workers", "1", "--blocking-threads", "16", "portal.wsgi:application"]
+WEB: Final = (sys.executable, "-m", "portal.serve")
 
 
 def words_of_worker() -> list[str]:
@@ -129,17 +128,19 @@ class Portal(Watched):
         folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         around = {**surroundings(folder, address, self.port), **environment}
-        super().__init__(words_of_web(self.port), around, folder / "log")
+        super().__init__([*WEB], around, folder / "log")
 
     def workers(self) -> list[int]:
         """The processes that answer; the one that started them where it has none."""
         found = [p for p in children_of(self.main.pid) if _is_web(p)]
         return found or [self.main.pid]
 
-    def kill(self) -> None:
-        """End one of the processes that answer, at once."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.workers()[0], signal.SIGKILL)
+    def kill(self, victim: int) -> None:
+        """End one of its processes at once, and wait until others have taken its place."""
+        starts = len(self.starts) + (victim == self.main.pid)
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: not is_alive(victim) and len(self.starts) >= starts)
+        self.wait()
 
     def is_ready(self) -> bool:
         """Whether it would take reviews."""
@@ -151,6 +152,14 @@ class Portal(Watched):
         """Wait until it is ready; gives the seconds since its last start."""
         wait_for(self.is_ready)
         return time.monotonic() - self.starts[-1]
+
+
+def is_alive(process: int) -> bool:
+    """Whether it runs; one that ended and was not looked after yet does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _is_web(process: int) -> bool:
