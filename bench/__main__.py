@@ -111,7 +111,7 @@ def _measure(made: run.Run) -> report.Report:
     with run.all_started(made):
         for number in range(made.extent.rounds):
             print(f"round {number + 1} of {made.extent.rounds}", flush=True)
-            run.closed_loops(made)
+            run.closed_loops(made, number)
             run.open_loops(made)
             if made.extent.full and made.database.kind == "postgresql":
                 run.slow_commits(made)

@@ -58,7 +58,12 @@ def large(made: Run) -> None:
     per_policy = max(0.0, grown / (many["policies"] - few["policies"]))
     made.keep(
         names.LARGE,
-        {"build_s": many["build_s"], "policies": many["policies"], "policy_bytes": per_policy},
+        {
+            "build_s": many["build_s"],
+            "build_cpu_s": many["build_cpu_s"],
+            "policies": many["policies"],
+            "policy_bytes": per_policy,
+        },
     )
     subject = servers.product("large", made.secret, name=names.LARGE)
     with run.start(made, subject) as server:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bench.goals import Verdict
 
 PAGE: Final = ROOT / "docs" / "explanation" / "performance.md"
+BESIDE: Final = names.key(names.PRODUCT, names.SPREAD, names.CLOSED, "beside 50,000")
 SCALE: Final = ROOT / "docs" / "explanation" / "scale.md"
 HEADINGS: Final = (
     "subject and load",
@@ -102,16 +103,18 @@ def save(report: Report, *, name: str) -> Path:
 
 
 def floor_of(name: str, figures: Figures) -> str:
-    """The subject that a figure is held against in its own round; empty for a floor itself."""
-    load = name.rpartition(" | ")[2]
-    if name.startswith((names.WRITER, names.PER_REQUEST)):
-        return names.INSERT
-    if name.startswith((names.INSERT, names.LEAN)):
+    """The subject that a figure is held against in its own round; empty where there is none."""
+    subject, _, load = name.partition(" | ")
+    load = load.rpartition(" | ")[2] or load
+    if subject in {names.WRITER, names.PER_REQUEST}:
+        slow = names.key(names.INSERT, names.SLOW)
+        return slow if load == names.SLOW else names.INSERT
+    if subject == names.LARGE:
+        return BESIDE
+    if name in {names.INSERT, BESIDE} or subject == names.LEAN:
         return ""
-    if load == names.SLOW:
-        return ""
-    found = names.key(names.LEAN, load if load in {names.CLOSED, names.FEW} else names.CLOSED)
-    return found if found in figures else ""
+    found = names.key(names.LEAN, load)
+    return found if load in {names.CLOSED, names.FEW} and found in figures else ""
 
 
 def rows(report: Report) -> list[list[str]]:
@@ -126,12 +129,11 @@ def _row(name: str, figures: Figures) -> list[str]:
     if found is None:
         return [name]
     floor = spread(ratios(rates, values(figures, floor_of(name, figures), "rps")))
-    open_loop = name.endswith((names.QUIET, names.HALF))
     return [
         name,
         f"{found.median:,.0f}",
         f"{found.least:,.0f}-{found.most:,.0f}",
-        f"{floor.median:.2f}" if floor and not open_loop else "",
+        f"{floor.median:.2f}" if floor else "",
         *(_median(figures, name, metric, 1) for metric in ("p50", "p99")),
         *(_median(figures, name, metric, 0) for metric in ("cpu_us", "database_us")),
     ]

@@ -27,7 +27,18 @@ QUOTAS: Final = {SPREAD: review.SPREAD, HOT: review.HOT}
 CONNECTIONS: Final = {CLOSED: 32, FEW: 8}
 SLOW_COMMITS: Final = {"commit_delay": "2000", "commit_siblings": "0"}
 BASELINES: Final = {names.LOADED: "loaded", names.CACHED: "cached"}
-STRANGERS: Final = (names.GO, names.OPA_OFF, names.OPA_ON)
+ORDER: Final = (
+    names.RAW,
+    names.GO,
+    names.OPA_OFF,
+    names.OPA_ON,
+    names.ENGINE,
+    names.DEFAULT,
+    names.LEAN,
+    names.PRODUCT,
+    names.LOADED,
+    names.CACHED,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,11 +229,17 @@ def ready(run: Run, server: servers.Server) -> None:
         )
 
 
-def closed_loops(run: Run) -> None:
-    """One round of throughput: every subject, with many and with few connections."""
+def closed_loops(run: Run, number: int) -> None:
+    """One round of throughput: every subject, with many and with few connections.
+
+    Who begins changes from round to round; the product stays beside its floor.
+    """
     loads = (CLOSED, FEW) if run.extent.full else (CLOSED,)
+    order = sorted(run.running, key=ORDER.index)
+    order = order[number:] + order[:number]
     for words in loads:
-        for name, server in run.running.items():
+        for name in order:
+            server = run.running[name]
             quotas: Iterable[str] = QUOTAS if server.subject.database else ("",)
             for quota in quotas:
                 load = Load(
@@ -262,7 +279,7 @@ def tight(run: Run) -> None:
     """Many requests for 900 places: exactly those are granted, however they compete."""
     load = Load(namespaces=review.TIGHT, seconds=60, limit=run.extent.tight_requests)
     server = run.running[names.PRODUCT]
-    answers = run.measure(key(names.PRODUCT, "900 places", CLOSED), server, load)
+    answers = run.measure(key(names.PRODUCT, "900 places"), server, load)
     places = len(review.TIGHT) * review.TIGHT_PODS
     granted = answers.allowed
     if granted > places or (answers.answered >= load.limit and granted != places):

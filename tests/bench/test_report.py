@@ -37,6 +37,21 @@ def test_floor_has_no_ratio_to_itself() -> None:
     assert row[3] == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "floor"),
+    [
+        ("Gatehouse | spread | c32", "DRF-lean echo | c32"),
+        ("Gatehouse | spread | 200/s", ""),
+        ("writer alone | hot", "one INSERT per transaction"),
+        ("writer alone | hot | 2 ms commits", "one INSERT per transaction | 2 ms commits"),
+        (report.BESIDE, ""),
+        ("Gatehouse, 50,000 policies | spread | c32", report.BESIDE),
+    ],
+)
+def test_figure_is_held_against_the_floor_of_its_kind(name: str, floor: str) -> None:
+    assert report.floor_of(name, {LEAN_FULL: []}) == floor
+
+
 def test_engine_is_shown_beside_the_reader() -> None:
     assert ["engine, validate", "25.0", "25.0-25.0", "2.5"] in report.engine_rows(made_up())
 
