@@ -66,7 +66,9 @@ class Floor:
         if self.is_postgresql:
             return psycopg.connect(self.pattern.address, autocommit=True, prepare_threshold=1)
         path = self.pattern.address.removeprefix("sqlite://")
-        connection = sqlite3.connect(path.removeprefix("/"), timeout=60, isolation_level=None)
+        connection = sqlite3.connect(
+            path.removeprefix("/"), timeout=60, isolation_level=None, check_same_thread=False
+        )
         connection.execute("PRAGMA synchronous=FULL")
         return connection
 

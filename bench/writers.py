@@ -6,6 +6,7 @@ as JSON. Two processes of 16 threads each, closed loop; what is written is what 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import multiprocessing
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 import django
@@ -101,23 +103,19 @@ def _closed_loop(steps: list[Callable[[], object]], seconds: float) -> dict[str,
 
     A step that has nothing left to do raises ``StopIteration``, which ends its thread.
     """
-    counts = [0] * len(steps)
     end = time.perf_counter() + seconds
 
-    def work(number: int) -> None:
-        try:
+    def work(step: Callable[[], object]) -> int:
+        count = 0
+        with contextlib.suppress(StopIteration):
             while time.perf_counter() < end:
-                steps[number]()
-                counts[number] += 1
-        except StopIteration:
-            return
+                step()
+                count += 1
+        return count
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(steps))]
     cpu, begin = time.process_time(), time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(steps)) as threads:
+        counts = list(threads.map(work, steps))
     passed = time.perf_counter() - begin
     return {"count": sum(counts), "seconds": passed, "cpu": time.process_time() - cpu}
 
