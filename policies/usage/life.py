@@ -50,13 +50,14 @@ class _Ledger:
     """The charges of one namespace that some work is about, its quotas locked."""
 
     def __init__(self, cluster_id: int, namespace: str) -> None:
-        self.cluster_id = cluster_id
+        self.cluster_id, self.namespace = cluster_id, namespace
         rows = statements().lock_namespace(cluster_id, namespace)
         self._quotas = {str(row.quota_uid).replace("-", ""): Quota(row) for row in rows}
         self._gone: set[UUID] = set()
 
     def read(self, charges: QuerySet[Charge]) -> list[Charge]:
-        """Read charges; those that no locked quota guards are locked themselves."""
+        """Read those of the namespace; what no locked quota guards is locked itself."""
+        charges = charges.filter(namespace=self.namespace)
         found = list(charges.order_by("id"))
         unguarded = [row.pk for row in found if row.quota_uid.hex not in self._quotas]
         if not unguarded:
