@@ -1,0 +1,96 @@
+"""Recount: differences are named, repaired on demand, and reported now and then."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from policies import tasks, usage
+from policies.models import Charge, QuotaUsage
+from tests import builders, charging, factories
+
+pytestmark = pytest.mark.django_db
+FOUND = {"cluster": "prod", "namespace": "team", "quota": "rq", "resource": "pods"}
+
+
+@pytest.fixture(autouse=True)
+def _one_pod_is_reserved(db: None) -> None:
+    factories.resource_quota({"pods": "5", "requests.cpu": "2"})
+    container = builders.container(requests={"cpu": "1"})
+    pod = builders.pod(container, uid="u1", namespace="team")
+    assert charging.admit(builders.request(pod, namespace="team")) == [True]
+
+
+def drift(**used: str) -> None:
+    QuotaUsage.objects.update(used=used)
+
+
+def run(*words: str) -> tuple[int, str]:
+    """Run the command; its exit code, and what it printed."""
+    out = StringIO()
+    try:
+        call_command("quota_recount", *words, stdout=out)
+    except CommandError as error:
+        return error.returncode, out.getvalue()
+    return 0, out.getvalue()
+
+
+def test_no_difference() -> None:
+    assert run() == (0, "nothing differs\n")
+    assert json.loads(run("-o", "json")[1]) == {"differences": [], "repaired": False}
+
+
+def test_a_difference_is_named_and_left() -> None:
+    drift(**{"pods": "4", "requests.cpu": "1000m"})
+    code, text = run("--cluster", "prod", "-o", "json")
+    found = {**FOUND, "used": "4", "charged": "1"}
+    assert (code, json.loads(text)["differences"]) == (1, [found])
+    assert run("-n", "team", "--cluster", "prod")[0] == 1
+    assert QuotaUsage.objects.get().used["pods"] == "4"
+
+
+def test_reservations_survive_a_repair() -> None:
+    drift(**{"pods": "0", "requests.cpu": "0"})
+    assert run("--repair")[0] == 0
+    assert QuotaUsage.objects.get().used == {"pods": "1", "requests.cpu": "1"}
+    assert Charge.objects.get().state == "reserved"
+    assert run() == (0, "nothing differs\n")
+
+
+@pytest.mark.parametrize("used", [{}, {"pods": "1", "requests.cpu": "1", "services": "2"}])
+def test_names_that_are_missing_or_too_many_differ(used: dict[str, str]) -> None:
+    drift(**used)
+    assert run()[0] == 1
+    assert run("--repair")[0] == 0
+    assert QuotaUsage.objects.get().used == {"pods": "1", "requests.cpu": "1"}
+
+
+def test_one_namespace_or_cluster_is_enough() -> None:
+    factories.namespace("other")
+    factories.namespace("elsewhere", in_cluster="other")
+    drift(pods="4")
+    assert run("--cluster", "prod", "-n", "other")[0] == 0
+    assert run("--cluster", "other")[0] == 0
+    assert run()[0] == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--cluster", "nope"), ("--cluster", "prod", "-n", "nope"), ("-n", "team"), ("-o", "yaml")],
+)
+def test_wrong_usage(words: tuple[str, ...]) -> None:
+    assert run(*words)[0] in {1, 2}
+    with pytest.raises(CommandError) as caught:
+        call_command("quota_recount", *words)
+    assert caught.value.returncode == 2 or words[0] == "-o"
+
+
+def test_the_task_reports_and_repairs_nothing(caplog: Any) -> None:
+    drift(pods="4")
+    tasks.report_differences()
+    assert "used='4'" in caplog.text
+    assert len(usage.recount("prod")) == 2
