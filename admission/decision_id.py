@@ -48,3 +48,8 @@ def is_decision_id(text: str) -> bool:
 def lowest(time: datetime) -> str:
     """The lowest id that a decision of this millisecond can have."""
     return encode((time - _EPOCH) // timedelta(milliseconds=1), 0)
+
+
+def highest_before(time: datetime) -> str:
+    """The highest id that a decision of the millisecond before can have."""
+    return encode((time - _EPOCH) // timedelta(milliseconds=1) - 1, 2**32 - 1)

@@ -63,6 +63,7 @@ class DecisionListView(RecordMixin, TemplateView):
             more_fields=[f for f in fields if f.name not in MAIN_FILTERS],
             more_open=any(query.get(f.name) for f in fields if f.name not in MAIN_FILTERS),
             filtered=any(query.get(f.name) for f in fields),
+            searched_to=page.searched_to,
             newer_query=_with(query, after=page.newer),
             older_query=_with(query, before=page.older),
             figures=_figures(),

@@ -6,21 +6,23 @@ id knows its day, and with it the one partition to look into (PostgreSQL; see ``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Never, Self
 
 from django.db import connections, models
 
 from admission import decision_id, partitions
+from admission.models import stretches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import date
+    from collections.abc import Iterable
+
+    Stop = datetime | None  # how far a search came that ended early
 
 COUNT_LIMIT: Final = 10_000
-LATEST_DAYS: Final = 2  # nearly every page is found in them
-STRETCH_DAYS: Final = 30  # partitions that one statement looks into: each costs locks and planning
+SEARCH_SECONDS: Final = 1.0  # after which no further stretch is asked
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
@@ -41,11 +43,15 @@ class AppendOnlyError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A stretch of the record, newest first; cursors are empty at its ends."""
+    """A stretch of the record, newest first; cursors are empty at its ends.
+
+    ``searched_to`` is where a search ended for want of time: beyond it nothing is known.
+    """
 
     events: tuple[AuditEvent, ...]
     newer: str = ""
     older: str = ""
+    searched_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,43 +141,75 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     def page(self, *, before: str = "", after: str = "", size: int = 50) -> Page:
         """The ``size`` events next to a decision id: older than ``before`` or newer than ``after``.
 
-        The last page costs what the first costs: no offset, no count.
+        The last page costs what the first costs: no offset, no count. A search that finds too
+        little for too long ends early; its page says so and leads on.
 
         Raises:
             ValueError: if a cursor is no decision id.
         """
         if after:
-            found = self.newer_than(after).oldest(size + 1)
-            return _page(found[size - 1 :: -1], newer=len(found) > size, older=True)
-        rows = self.older_than(before) if before else self
-        found = rows.newest(size + 1)
-        return _page(found[:size], newer=bool(before), older=len(found) > size)
+            found, stopped = self._forward(size + 1, after=after)
+            page = _page(found[size - 1 :: -1], newer=len(found) > size, older=True)
+            cursor = stopped and decision_id.highest_before(stopped)
+            return replace(page, newer=cursor, searched_to=stopped) if cursor else page
+        found, stopped = self._backward(size + 1, before=before)
+        page = _page(found[:size], newer=bool(before), older=len(found) > size)
+        cursor = stopped and decision_id.lowest(stopped)
+        return replace(page, older=cursor, searched_to=stopped) if cursor else page
 
     def newest(self, number: int) -> list[AuditEvent]:
-        """At most so many of these events, the newest first."""
-        found: list[AuditEvent] = []
-        for stretch in self._stretches():
-            found += stretch.newest_first()[: number - len(found)]
-            if len(found) == number:
-                break
-        return found
+        """At most so many of these events, the newest first; fewer if they are hard to find."""
+        return self._backward(number)[0]
 
     def oldest(self, number: int) -> list[AuditEvent]:
-        """At most so many of these events, the oldest first."""
+        """At most so many of these events, the oldest first; fewer if they are hard to find."""
+        return self._forward(number)[0]
+
+    def _backward(self, number: int, *, before: str = "") -> tuple[list[AuditEvent], Stop]:
+        start = decision_id.moment(before) if before else datetime.now(UTC)
+        rows = self.older_than(before) if before else self
+        days = partitions.days(connections[self.db])
+        return rows.newest_first()._collect(  # noqa: SLF001  our own
+            number, ((each, each[0]) for each in stretches.backward(days, start=start.date()))
+        )
+
+    def _forward(self, number: int, *, after: str = "") -> tuple[list[AuditEvent], Stop]:
+        start = decision_id.moment(after).date() if after else None
+        rows = self.newer_than(after) if after else self
+        days = partitions.days(connections[self.db])
+        return rows.order_by("created", "id")._collect(  # noqa: SLF001  our own
+            number, ((each, each[1]) for each in stretches.forward(days, start=start))
+        )
+
+    def _collect(
+        self, number: int, steps: Iterable[tuple[stretches.Stretch, Stop]]
+    ) -> tuple[list[AuditEvent], Stop]:
+        """Gather so many events, stretch after stretch; also where it stopped for want of time."""
         found: list[AuditEvent] = []
-        for stretch in reversed(list(self._stretches())):
-            found += stretch.order_by("created", "id")[: number - len(found)]
+        until = time.monotonic() + SEARCH_SECONDS
+        for stretch, reached in steps:
+            found += self._within(stretch)[: number - len(found)]
             if len(found) == number:
                 break
-        return found
+            if time.monotonic() > until:
+                return found, reached
+        return found, None
+
+    def _within(self, stretch: stretches.Stretch) -> Self:
+        begin, end = stretch
+        rows = self.filter(created__gte=begin) if begin else self
+        return rows.filter(created__lt=end) if end else rows
 
     def capped_count(self, limit: int = COUNT_LIMIT) -> CappedCount:
-        """How many there are, if not more than ``limit``: a list never waits for an exact count."""
-        number = 0
-        for stretch in self._stretches():
-            number += stretch.order_by()[: limit + 1 - number].count()
+        """How many there are, up to ``limit``, or as many as were found while there was time."""
+        number, until = 0, time.monotonic() + SEARCH_SECONDS
+        days = partitions.days(connections[self.db])
+        for stretch in stretches.backward(days, start=datetime.now(UTC).date()):
+            number += self._within(stretch).order_by()[: limit + 1 - number].count()
             if number > limit:
                 return CappedCount(limit, is_capped=True)
+            if time.monotonic() > until and stretch[0]:
+                return CappedCount(number, is_capped=True)
         return CappedCount(number)
 
     def figures(self, *, since: datetime) -> Figures:
@@ -186,24 +224,6 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         number = found.pop("total")
         total = CappedCount(min(number, COUNT_LIMIT), is_capped=number > COUNT_LIMIT)
         return Figures(total=total, **found)
-
-    def _stretches(self) -> Iterator[Self]:
-        """These events in stretches of time, the newest first.
-
-        A statement locks and plans every partition it may look into: over a year of them it would
-        cost more than the answer, and a few at once would use up the server's table of locks.
-        """
-        found = partitions.days(connections[self.db])
-        newest = len(found)
-        for oldest in _cuts(found):
-            # The ends are open: a row of a day made this very moment is found all the same.
-            rows = self
-            if newest < len(found):
-                rows = rows.filter(created__lt=partitions.bounds(found[newest])[0])
-            if oldest > 0:
-                rows = rows.filter(created__gte=partitions.bounds(found[oldest])[0])
-            yield rows
-            newest = oldest
 
     def update(self, **_kwargs: Any) -> Never:
         """Refuse: see AppendOnlyError."""
@@ -223,16 +243,6 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     delete.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
     update.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
-
-
-def _cuts(days: list[date]) -> Iterator[int]:
-    """Where stretches begin, as positions in a list of days, the newest first; ends at 0."""
-    today = datetime.now(UTC).date()
-    begin = sum(day <= today for day in days) - LATEST_DAYS
-    while begin > 0:
-        yield begin
-        begin -= STRETCH_DAYS
-    yield 0
 
 
 def _page(events: list[AuditEvent], *, newer: bool, older: bool) -> Page:

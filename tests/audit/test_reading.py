@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from admission import audit, decision_id, partitions
 from admission.admin import RecordPaginator
-from admission.models import AuditEvent, AuditHold, CappedCount, Verdict, audit_event
+from admission.models import AuditEvent, AuditHold, CappedCount, Verdict, audit_event, stretches
 from bench.growth_rows import row
 
 if TYPE_CHECKING:
@@ -212,3 +213,49 @@ def test_the_admin_makes_and_releases_holds(admin_client: Client) -> None:
 @pytest.mark.parametrize("model", ["auditexport", "retentionrun", "audithold"])
 def test_the_admin_lists_what_became_of_the_record(admin_client: Client, model: str) -> None:
     assert admin_client.get(f"/admin/admission/{model}/").status_code == 200
+
+
+def test_a_search_that_takes_long_stops_and_leads_on(
+    spread: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_event, "SEARCH_SECONDS", -1.0)
+    first = AuditEvent.objects.page(size=50)
+    if connection.vendor == "sqlite":
+        assert first.searched_to is None
+        return
+    assert [event.id for event in first.events] == spread[:4]
+    found, page = [event.id for event in first.events], first
+    while page.older:
+        assert page.searched_to == decision_id.moment(page.older)
+        page = AuditEvent.objects.page(before=page.older, size=50)
+        found += [event.id for event in page.events]
+    assert found == spread
+    back = AuditEvent.objects.page(after=spread[-1], size=50)
+    assert back.searched_to
+    again = AuditEvent.objects.page(after=back.newer, size=50)
+    assert {event.id for event in again.events} & set(spread)
+    assert not {event.id for event in again.events} & {event.id for event in back.events}
+
+
+@pytest.mark.parametrize("days", [0, 1, 2, 3, 40, 400])
+@pytest.mark.parametrize("start", [0, 1, 5, 39, 500])
+def test_stretches_meet_and_cover_all(days: int, start: int) -> None:
+    known = [TODAY - timedelta(days=number) for number in range(days, 0, -1)]
+    day = TODAY - timedelta(days=start)
+    back = list(stretches.backward(known, start=day))
+    ahead = list(stretches.forward(known, start=day))
+    assert (back[0][1], back[-1][0]) == (ahead[0][0], ahead[-1][1]) == (None, None)
+    assert all(later[0] == earlier[1] for later, earlier in pairwise(back))
+    assert all(earlier[1] == later[0] for earlier, later in pairwise(ahead))
+    assert all(
+        end - begin <= timedelta(days=stretches.LONGEST) for begin, end in back if begin and end
+    )
+
+
+def test_the_page_says_how_far_a_search_came(
+    admin_client: Client, spread: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_event, "SEARCH_SECONDS", -1.0)
+    page = admin_client.get("/decisions/?cluster=nobody").content.decode()
+    told = "Nothing on record" if connection.vendor == "sqlite" else "Nothing found yet"
+    assert told in page
