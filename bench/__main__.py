@@ -39,10 +39,14 @@ def main(words: Sequence[str]) -> int:
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    """End the run once; a second signal does not disturb the tidying."""
+    _tidy_undisturbed()
+    raise KeyboardInterrupt
+
+
+def _tidy_undisturbed() -> None:
+    """From here on a signal ends nothing: what was started is being stopped anyway."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def _options(words: Sequence[str]) -> argparse.Namespace:
@@ -99,6 +103,7 @@ def _surroundings(options: argparse.Namespace) -> Iterator[run.Run]:
         )
         server.create("seeded")
         made.secret = run.seed(made, "small", "seeded")["secret"]
+        stack.callback(_tidy_undisturbed)
         yield made
 
 
