@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,9 +55,9 @@ def finish(timeout: float) -> None:
     """Commit what was accepted within so many seconds, then end the threads of this process."""
     from django.db import connections  # noqa: PLC0415  needs Django to be set up
 
+    from admission import writer  # noqa: PLC0415  the same
     from policies import snapshot  # noqa: PLC0415  the same
 
-    with contextlib.suppress(ModuleNotFoundError):
-        import_module("admission.writer").stop(timeout)
+    writer.stop(timeout)
     snapshot.stop()
     connections.close_all()

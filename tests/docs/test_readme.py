@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md")))
 BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 OURS = ".venv/bin/python manage.py "
+MODULE = ".venv/bin/python -m portal."
 # Run by tests/servers (make run), by this very run (make test), or by a container engine.
 ELSEWHERE = re.compile(r"make (run|test)|(GATEHOUSE_\w+=\S+ )?docker compose up .*")
 
@@ -41,9 +42,11 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     words = shlex.split(command)
     if command.startswith(OURS):
         words = [sys.executable, str(ROOT / "manage.py"), *words[2:]]
+    elif command.startswith(MODULE):
+        words = [sys.executable, *words[1:], "--folder", str(folder)]
     elsewhere = {"GATEHOUSE_DATABASE_URL", "GATEHOUSE_BROKER_URL"}
     kept = {name: value for name, value in os.environ.items() if name not in elsewhere}
-    environment = {**kept, "GATEHOUSE_VAR": str(folder / "var")}
+    environment = {**kept, "GATEHOUSE_VAR": str(folder / "var"), "PYTHONPATH": str(ROOT)}
     return subprocess.run(  # noqa: S603  the words stand in our own pages
         words, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
