@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from policies.engine.wire import RawNumber
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from policies.engine.request import AdmissionRequest
 
@@ -30,6 +30,7 @@ MAX_ENTRIES: Final = 20_000
 
 Shape = dict[str, Any]
 WHOLE: Final = "whole"
+ANNOTATIONS: Final = "annotations"
 _AFFINITY = {
     "requiredDuringSchedulingIgnoredDuringExecution": WHOLE,
     "preferredDuringSchedulingIgnoredDuringExecution": WHOLE,
@@ -56,7 +57,7 @@ _METADATA: Shape = {
         ),
         WHOLE,
     ),
-    "annotations": "annotations",
+    "annotations": ANNOTATIONS,
 }
 _POD_SPEC: Shape = {
     **dict.fromkeys(
@@ -135,6 +136,9 @@ _SPECS: Final[dict[str, Shape]] = {
     ),
     **{kind: {"spec": _WORKLOAD} for kind in _WORKLOADS},
 }
+_OTHER_SHAPE: Final[Shape] = {"apiVersion": WHOLE, "kind": WHOLE, "metadata": _METADATA}
+_SHAPES: Final[dict[str, Shape]] = {kind: {**_OTHER_SHAPE, **spec} for kind, spec in _SPECS.items()}
+_CONTAINER_TYPES: Final = (dict, list)
 
 
 def escape(text: str) -> str:
@@ -207,9 +211,13 @@ def _restore_map(value: dict[str, Any]) -> Any:
 
 
 def redacted_request(request: AdmissionRequest) -> dict[str, Any]:
-    """The AdmissionRequest for the record, in the words of the wire, without what nobody judges."""
+    """The AdmissionRequest for the record, in the words of the wire, without what nobody judges.
+
+    Parts of a plain request are taken as they are, not copied: the record is only to be written.
+    """
+    keep = _plain if request.is_plain else storable
     kind, resource = request.kind, request.resource
-    recorded: dict[str, Any] = storable(
+    recorded: dict[str, Any] = keep(
         {
             "uid": request.uid,
             "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
@@ -221,38 +229,56 @@ def redacted_request(request: AdmissionRequest) -> dict[str, Any]:
             "subResource": request.sub_resource,
             "name": request.name,
             "namespace": request.namespace,
-            "operation": str(request.operation),
+            "operation": request.operation.value,
             "userInfo": {"username": request.user, "groups": list(request.groups)},
             "dryRun": request.dry_run,
         }
     )
-    recorded["object"] = redacted_object(request.object, kind=kind.kind)
-    recorded["oldObject"] = redacted_object(request.old_object, kind=kind.kind)
+    recorded["object"] = redacted_object(request.object, kind=kind.kind, keep=keep)
+    recorded["oldObject"] = redacted_object(request.old_object, kind=kind.kind, keep=keep)
     return recorded
 
 
-def redacted_object(value: Mapping[str, Any] | None, *, kind: str) -> Any:
-    """The parts of an object that rules read: metadata, resources, priority, scopes' fields."""
-    if value is None:
-        return None
-    shape = {
-        "apiVersion": WHOLE,
-        "kind": WHOLE,
-        "metadata": _METADATA,
-        **_SPECS.get(kind, {}),
-    }
-    return _cut(value, shape)
+def _plain(value: Any) -> Any:
+    """A part of a plain request: as it is, unless it is too deep."""
+    return value if _is_shallow(value, MAX_DEPTH) else storable(value)
 
 
-def _cut(value: Any, shape: Any) -> Any:
-    if shape == WHOLE:
-        return storable(value)
-    if shape == "annotations":
+def _is_shallow(value: Any, depth: int) -> bool:
+    """Whether no list or map stands below ``depth`` others; atoms may."""
+    if type(value) is dict:
+        value = value.values()
+    elif type(value) is not list:
+        return True
+    for item in value:
+        if type(item) in _CONTAINER_TYPES and not (depth > 1 and _is_shallow(item, depth - 1)):
+            return False
+    return True
+
+
+def redacted_object(
+    value: Mapping[str, Any] | None, *, kind: str, keep: Callable[[Any], Any] = storable
+) -> Any:
+    """The parts of an object that rules read: metadata, resources, priority, scopes' fields.
+
+    ``keep`` makes a part that is kept whole fit for the record.
+    """
+    return None if value is None else _cut(value, _SHAPES.get(kind, _OTHER_SHAPE), keep)
+
+
+def _cut(value: Any, shape: Any, keep: Callable[[Any], Any]) -> Any:
+    if shape is WHOLE:
+        return keep(value)
+    if shape is ANNOTATIONS:
         return _annotations(value)
     if isinstance(shape, list) and isinstance(value, list):
-        return [_cut(item, shape[0]) for item in value[:MAX_ENTRIES]]
+        return [_cut(item, shape[0], keep) for item in value[:MAX_ENTRIES]]
     if isinstance(shape, dict) and isinstance(value, dict):
-        return {key: _cut(value[key], part) for key, part in shape.items() if key in value}
+        return {
+            key: keep(value[key]) if part is WHOLE else _cut(value[key], part, keep)
+            for key, part in shape.items()
+            if key in value
+        }
     return _type_only(value)
 
 

@@ -38,6 +38,7 @@ API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 MAX_BODY: Final = 8 * 1024 * 1024
 UID_WINDOW: Final = 4096
+PLAIN_LENGTH: Final = 16_384
 MAX_WARNING: Final = 120
 MAX_SUFFIX: Final = 100
 _SUFFIX: Final = " (decision {})"
@@ -59,6 +60,8 @@ _SHARED_LENGTH: Final = 256
 _TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
 _READER: Final = msgspec.json.Decoder(float_hook=RawNumber)
 _GO_ESCAPES: Final = ((rb"\u003c", b"<"), (rb"\u003e", b">"), (rb"\u0026", b"&"))
+_ESCAPE_SIGN: Final = "␛".encode()
+_DOLLAR_NAME: Final = re.compile(rb'"\$(?:[^"\\]|\\.)*":')
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -98,7 +101,10 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
 
     Raises ``ReviewError`` where the uid can be read, ``NotAReviewError`` where it cannot.
     """
-    review = body if not isinstance(body, bytes | bytearray) else _decode(bytes(body))
+    if isinstance(body, bytes | bytearray):
+        review, is_plain = _decode(bytes(body))
+    else:
+        review, is_plain = body, False
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict):
         raise NotAReviewError("the body is not an AdmissionReview: it has no request")
@@ -107,12 +113,12 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
         raise NotAReviewError("the body is not an AdmissionReview: request.uid is not a text")
     _expect_version(review, uid)
     try:
-        return build_request(request)
+        return build_request(request, is_plain=is_plain)
     except DecodeError as error:
         raise ReviewError(uid, _INVALID, f"request.{error.field}", error.detail) from None
 
 
-def _decode(body: bytes) -> Any:
+def _decode(body: bytes) -> tuple[Any, bool]:
     if len(body) > MAX_BODY:
         raise too_large(body)
     try:
@@ -122,29 +128,45 @@ def _decode(body: bytes) -> Any:
         raise _answerable(body, _BAD_REQUEST, detail) from None
 
 
-def _read(body: bytes) -> Any:
+def _read(body: bytes) -> tuple[Any, bool]:
     """Read a body the quick way where that is sure to mean the same; raises ``DecodeError``.
 
     What was read is written again. Only a body without a key twice, with no number but whole ones
     in their usual spelling (which come as ``int``) and no text spelled oddly comes out as it went
     in. Go's own spelling of ``<``, ``>`` and ``&`` is not odd. All others are read exactly.
+    Returns also whether the body is plain, as ``AdmissionRequest`` has it.
     """
     try:
         value = _READER.decode(body)
-        text = orjson.dumps(value)
+        text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
-        return loads(body)
-    return value if text == body or text == _without_go_escapes(body) else loads(body)
+        return loads(body), False
+    body = body.removesuffix(b"\n")
+    if text == body or text == _without_go_escapes(body):
+        return value, _is_plain(text)
+    return loads(body), False
+
+
+def _is_plain(text: bytes) -> bool:
+    """Whether a short document has nothing that records would spell otherwise.
+
+    That is: NUL, the record's own escape sign, and names that begin with ``$``.
+    """
+    if len(text) > PLAIN_LENGTH or b"\\u0000" in text:
+        return False
+    if not text.isascii() and _ESCAPE_SIGN in text:
+        return False
+    return b"$" not in text or _DOLLAR_NAME.search(text) is None
 
 
 def _without_go_escapes(body: bytes) -> bytes:
-    """The same document with three signs written plainly and no line break at its end.
+    """The same document with three signs written plainly.
 
     An escaped backslash before ``u003c`` is torn apart here: that makes no valid text any more.
     """
     for escaped, plain in _GO_ESCAPES:
         body = body.replace(escaped, plain)
-    return body.removesuffix(b"\n")
+    return body
 
 
 def too_large(head: bytes) -> ReviewError | NotAReviewError:
@@ -200,7 +222,7 @@ def _expect_version(review: Mapping[str, Any], uid: str) -> None:
         raise ReviewError(uid, _BAD_REQUEST, "apiVersion", detail)
 
 
-def build_request(raw: Mapping[str, Any]) -> AdmissionRequest:
+def build_request(raw: Mapping[str, Any], *, is_plain: bool = False) -> AdmissionRequest:
     """Read the ``request`` of a review; the uid may be missing. Raises ``DecodeError``."""
     user = _map(raw, "userInfo")
     groups = user.get("groups")
@@ -218,6 +240,7 @@ def build_request(raw: Mapping[str, Any]) -> AdmissionRequest:
         old_object=_object(raw, "oldObject"),
         dry_run=_flag(raw, "dryRun"),
         user_info=user,
+        is_plain=is_plain,
     )
 
 

@@ -108,7 +108,7 @@ class Quantity:
     @property
     def is_infinite(self) -> bool:
         """Whether the magnitude is beyond any real amount (10^61)."""
-        return self.nano in {_INFINITE, -_INFINITE}
+        return not -_INFINITE < self.nano < _INFINITE
 
     @property
     def sign(self) -> int:

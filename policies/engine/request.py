@@ -56,7 +56,8 @@ class AdmissionRequest:
     """One request, in the terms of ``admission.k8s.io/v1`` AdmissionRequest.
 
     ``object`` and ``old_object`` are decoded JSON whose numbers kept their text, or are an ``int``
-    where that has the same text; ``float`` never appears.
+    where that has the same text; ``float`` never appears. ``is_plain``: the whole of it was short,
+    and no text or name in it needs another spelling on any record.
     """
 
     uid: str = ""
@@ -72,6 +73,7 @@ class AdmissionRequest:
     old_object: Mapping[str, Any] | None = None
     dry_run: bool = False
     user_info: Mapping[str, Any] = field(default_factory=dict)
+    is_plain: bool = False
 
     @property
     def display_name(self) -> str:

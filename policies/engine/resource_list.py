@@ -95,7 +95,7 @@ def is_zero(resources: ResourceList) -> bool:
 
 def negative_names(resources: ResourceList) -> list[str]:
     """List the names whose amount is below zero (upstream's ``IsNegative``)."""
-    return sorted(name for name, quantity in resources.items() if quantity.nano < 0)
+    return sorted([name for name, quantity in resources.items() if quantity.nano < 0])
 
 
 def remove_zeros(resources: ResourceList) -> dict[str, Quantity]:

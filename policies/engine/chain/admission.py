@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.chain.denial import details_of, message_of, status_of, unreadable
-from policies.engine.chain.findings import Findings, skipped
+from policies.engine.chain.findings import Findings, skipped, together
 from policies.engine.chain.mutation import Mutation, default_object, mutate
 from policies.engine.chain.objects import admit_object, is_policy_object
 from policies.engine.chain.subjects import restate
@@ -163,7 +163,7 @@ def _conclude(
 ) -> Decision:
     """Bring in the used amounts; where anything refuses, none of them grows."""
     validation = inspection.conclude(used)
-    findings = mutation.findings + validation.findings + template.conclude(used)
+    findings = together(mutation.findings, validation.findings, template.conclude(used))
     if findings.violations:
         before = used_amounts(inspection.quotas.quotas, used)
         findings, validation = _uncharged(findings), Validation(used=before)

@@ -27,13 +27,15 @@ class Findings:
     warnings: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
 
-    def __add__(self, other: Findings) -> Findings:
-        return Findings(
-            violations=self.violations + other.violations,
-            observed=self.observed + other.observed,
-            warnings=self.warnings + other.warnings,
-            steps=self.steps + other.steps,
-        )
+
+def together(*parts: Findings) -> Findings:
+    """Put findings one behind the other."""
+    return Findings(
+        violations=tuple([found for part in parts for found in part.violations]),
+        observed=tuple([found for part in parts for found in part.observed]),
+        warnings=tuple([text for part in parts for text in part.warnings]),
+        steps=tuple([step for part in parts for step in part.steps]),
+    )
 
 
 def skipped(name: str, why: str) -> Findings:

@@ -43,4 +43,6 @@ def is_claim(request: AdmissionRequest) -> bool:
 
 def restate(request: AdmissionRequest, obj: Mapping[str, Any]) -> AdmissionRequest:
     """Ask the same about another state of the object."""
-    return request if request.object is obj else dataclasses.replace(request, object=obj)
+    if request.object is obj:
+        return request
+    return dataclasses.replace(request, object=obj, is_plain=False)

@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from policies.engine import metadata_policy
-from policies.engine.chain.findings import Findings, only_observed, skipped, sort_by_enforcement
+from policies.engine.chain.findings import (
+    Findings,
+    only_observed,
+    skipped,
+    sort_by_enforcement,
+    together,
+)
 from policies.engine.chain.mutation import default_object, defaults_pods
 from policies.engine.chain.subjects import restate
 from policies.engine.decision import Charge, Outcome, Reason, Step, Violation
+from policies.engine.facts import once
 from policies.engine.limit_range import check, default_pod_resources
-from policies.engine.pod import validate_resources
+from policies.engine.pod import read_pod, validate_resources
 from policies.engine.policy import Enforcement
 from policies.engine.resource_quota import assess, conclude
 
 if TYPE_CHECKING:
+    from policies.engine.pod import PodSpec
     from policies.engine.policy import LimitRange, PolicySet
     from policies.engine.request import AdmissionRequest
     from policies.engine.resource_quota import Assessment, UsedAmounts
@@ -46,12 +54,12 @@ class Inspection:
     def conclude(self, used: UsedAmounts) -> Validation:
         """Finish the pass with these used amounts by quota name; others are the quotas' own."""
         result = conclude(self.quotas, used)
-        modes = {quota.ref: quota.enforcement for quota in self.quotas.quotas}
-        findings = sort_by_enforcement(result.violations, modes)
+        quotas = Findings(steps=result.steps)
+        if result.violations:
+            modes = {quota.ref: quota.enforcement for quota in self.quotas.quotas}
+            quotas = together(sort_by_enforcement(result.violations, modes), quotas)
         return Validation(
-            findings=self.findings + findings + Findings(steps=result.steps),
-            charges=result.charges,
-            used=result.used,
+            findings=together(self.findings, quotas), charges=result.charges, used=result.used
         )
 
 
@@ -59,37 +67,45 @@ def inspect(
     request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
 ) -> Inspection:
     """Run the pass on the object as it would be stored; raises ``DecodeError``."""
-    findings = _check_object(request)
-    findings += _check_limit_ranges(request, policy_set.limit_ranges)
-    findings += _check_metadata(request, policy_set)
-    quotas = assess(request, policy_set.resource_quotas, policy_set.limited_resources, now=now)
+    obj = request.object
+    spec = read_pod(obj) if obj is not None and defaults_pods(request) else None
+    findings = together(
+        _NOT_CHECKED if spec is None else _check_resources(spec),
+        *_check_limit_ranges(request, policy_set.limit_ranges, spec),
+        _check_metadata(request, policy_set),
+    )
+    quotas = assess(
+        request, policy_set.resource_quotas, policy_set.limited_resources, now=now, spec=spec
+    )
     return Inspection(findings=findings, quotas=quotas)
 
 
-def _check_object(request: AdmissionRequest) -> Findings:
-    if not defaults_pods(request) or request.object is None:
-        return skipped("PodValidation", "only resources of new and resized pods are checked")
+_NOT_CHECKED: Final = skipped("PodValidation", "only resources of new and resized pods are checked")
+
+
+@once
+def _check_resources(spec: PodSpec) -> Findings:
     violations = tuple(
         Violation(reason=Reason.INVALID_OBJECT, field=error.field, message=error.message)
-        for error in validate_resources(request.object)
+        for error in validate_resources(spec)
     )
     outcome = Outcome.VIOLATED if violations else Outcome.PASSED
     step = Step(name="PodValidation", outcome=outcome, detail="resources of containers and pod")
     return Findings(violations=violations, steps=(step,))
 
 
-def _check_limit_ranges(request: AdmissionRequest, ranges: tuple[LimitRange, ...]) -> Findings:
+def _check_limit_ranges(
+    request: AdmissionRequest, ranges: tuple[LimitRange, ...], spec: PodSpec | None
+) -> list[Findings]:
     """Check each range; one that is not enforced sees the object as if its defaults were set."""
-    enforced = tuple(each for each in ranges if each.enforcement is Enforcement.ENFORCE)
-    results, steps = check(request, enforced)
-    findings = Findings(
-        violations=tuple(found for _, violations in results for found in violations),
-        steps=tuple(steps),
-    )
-    for policy in ranges:
-        if policy.enforcement is not Enforcement.ENFORCE:
-            findings += _preview(request, policy)
-    return findings
+    enforced = [each for each in ranges if each.enforcement is Enforcement.ENFORCE]
+    results, steps = check(request, enforced, spec)
+    violations = tuple([found for _, violations in results for found in violations])
+    observed = [each for each in ranges if each.enforcement is not Enforcement.ENFORCE]
+    return [
+        Findings(violations=violations, steps=tuple(steps)),
+        *[_preview(request, policy) for policy in observed],
+    ]
 
 
 def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
@@ -105,7 +121,7 @@ def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
 
 
 def _check_metadata(request: AdmissionRequest, policy_set: PolicySet) -> Findings:
-    strict = tuple(policy for policy in policy_set.metadata_policies if policy.strict)
+    strict = tuple([policy for policy in policy_set.metadata_policies if policy.strict])
     why = metadata_policy.reason_not_applicable(request)
     if why or not strict or request.object is None:
         return skipped("MetadataPolicyRecheck", why or "no MetadataPolicy is strict")

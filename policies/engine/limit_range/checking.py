@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
 from policies.engine.errors import bracketed
+from policies.engine.facts import once
 from policies.engine.limit_range.manifest import CLAIM, CONTAINER, POD
 from policies.engine.limit_range.ratio import exceeded_ratio
 from policies.engine.pod import limit_range_totals, read_pod
@@ -88,18 +89,18 @@ def acts_on(request: AdmissionRequest) -> bool:
 
 
 def check(
-    request: AdmissionRequest, ranges: Iterable[LimitRange]
+    request: AdmissionRequest, ranges: Iterable[LimitRange], spec: PodSpec | None = None
 ) -> tuple[list[tuple[LimitRange, tuple[Violation, ...]]], list[Step]]:
     """Hold the request's object, as it stands, against every range, whatever its enforcement.
 
-    Returns the ranges that are violated, each with its violations in Kubernetes' order (items in
-    order, containers in order, resources by name), and the trace. Raises DecodeError.
+    ``spec`` is that of a pod, where it was read already. Returns the ranges that are violated,
+    each with its violations in Kubernetes' order (items in order, containers in order, resources
+    by name), and the trace. Raises DecodeError.
     """
     ranges = tuple(ranges)
     if not ranges or not acts_on(request):
         return [], [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
-    types = {item.type for limit_range in ranges for item in limit_range.items}
-    subjects = _subjects(request.object or {}, request.resource.resource, types)
+    subjects = _subjects(request, spec)
     violated = []
     steps: list[Step] = []
     for limit_range in ranges:
@@ -116,16 +117,21 @@ def check(
 
 
 def _subjects(
-    judged: Mapping[str, Any], resource: str, types: set[str]
-) -> dict[str, tuple[_Subject, ...]]:
-    """Collect what the object offers to items of each type; totals only if they are asked for."""
-    if resource != "pods":
+    request: AdmissionRequest, spec: PodSpec | None
+) -> Mapping[str, tuple[_Subject, ...]]:
+    """Collect what the object offers to items of each type."""
+    judged = request.object or {}
+    if request.resource.resource != "pods":
         return {CLAIM: (_claim_subject(judged),)}
-    spec = read_pod(judged)
-    containers = tuple(
-        [_Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers]
-    )
-    return {CONTAINER: containers, POD: (_pod_subject(spec),) if POD in types else ()}
+    return _pod_subjects(spec or read_pod(judged))
+
+
+@once
+def _pod_subjects(spec: PodSpec) -> dict[str, tuple[_Subject, ...]]:
+    containers = [
+        _Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers
+    ]
+    return {CONTAINER: tuple(containers), POD: (_pod_subject(spec),)}
 
 
 def _claim_subject(claim: Mapping[str, Any]) -> _Subject:
@@ -154,15 +160,16 @@ def _check_item(
     constraints = _constraints(limit_range.items[rule])
     found = []
     for subject in subjects:
-        requests, limits = subject.requests, subject.limits
+        request_of, limit_of = subject.requests.get, subject.limits.get
         for constraint in constraints:
-            name = constraint.name
-            finding = constraint.test(constraint.enforced, requests.get(name), limits.get(name))
+            _, name, enforced, test = constraint
+            finding = test(enforced, request_of(name), limit_of(name))
             if finding is not None:
                 found.append(_violation(limit_range, rule, subject, constraint, finding))
     return found
 
 
+@once
 def _constraints(item: LimitRangeItem) -> list[_Constraint]:
     """List what an item checks: all minima, then all maxima, then all ratios, by name.
 
@@ -248,9 +255,9 @@ def ratio_constraint(
     enforced: Quantity, request: Quantity | None, limit: Quantity | None
 ) -> Finding | None:
     """Both must be there and not zero, and limit/request must not pass the ratio."""
-    if request is None or request.is_zero:
+    if request is None or not request.nano:
         return Finding(_REQUESTS, ", but no request is specified or request is 0")
-    if limit is None or limit.is_zero:
+    if limit is None or not limit.nano:
         return Finding(_LIMITS, ", but no limit is specified or limit is 0")
     ratio = exceeded_ratio(request, limit, enforced)
     if ratio is None:
@@ -259,11 +266,22 @@ def ratio_constraint(
 
 
 def _item_step(limit_range: LimitRange, rule: int, violations: list[Violation] | None) -> Step:
-    if violations is None:
-        return _step(limit_range, rule, Outcome.NOT_MATCHED, "is about another type")
     if violations:
         return _step(limit_range, rule, Outcome.VIOLATED, bracketed(v.message for v in violations))
-    return _step(limit_range, rule, Outcome.PASSED)
+    other_type, passed = _quiet_steps(limit_range)[rule]
+    return other_type if violations is None else passed
+
+
+@once
+def _quiet_steps(limit_range: LimitRange) -> list[tuple[Step, Step]]:
+    """Of each item the step that says it is about another type, and the one that says it holds."""
+    return [
+        (
+            _step(limit_range, rule, Outcome.NOT_MATCHED, "is about another type"),
+            _step(limit_range, rule, Outcome.PASSED),
+        )
+        for rule in range(len(limit_range.items))
+    ]
 
 
 def _step(limit_range: LimitRange, rule: int | None, outcome: Outcome, detail: str = "") -> Step:

@@ -18,8 +18,8 @@ def exceeded_ratio(request: Quantity, limit: Quantity, enforced: Quantity) -> st
     """
     if limit.is_infinite:
         return "NaN" if request.is_infinite else "+Inf"
-    sign = request.sign
-    if limit.nano * _NANO * sign > request.nano * enforced.nano * sign:
+    most, found = request.nano * enforced.nano, limit.nano * _NANO
+    if found > most if request.nano > 0 else found < most:
         return six_decimals(limit.nano, request.nano)
     return None
 

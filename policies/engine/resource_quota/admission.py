@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from policies.engine.decision import Charge, Outcome, Reason, Step, Violation
 from policies.engine.policy import Enforcement
-from policies.engine.resource_list import ResourceList, add, mask, stored
+from policies.engine.resource_list import ResourceList
 from policies.engine.resource_quota.assessment import QUOTA_STEP, Assessment, Demand, assess
 from policies.engine.resource_quota.matching import field_of
 
@@ -95,8 +95,7 @@ def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
     request = assessment.request
     claims = [_claim(request, demand, given) for demand in assessment.demands]
     found = assessment.violations + tuple([v for claim in claims for v in claim.violations])
-    watching = {match.quota.ref for match in assessment.matches if not match.is_enforced}
-    is_refused = any(violation.policy not in watching for violation in found)
+    is_refused = bool(found) and _refuses(assessment, found)
     charged = [] if is_refused or request.dry_run else [c for c in claims if _is_charged(c)]
     steps = [_quota_step(match, claims, charged) for match in assessment.matches]
     if assessment.limited:
@@ -110,17 +109,24 @@ def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
     )
 
 
+def _refuses(assessment: Assessment, found: tuple[Violation, ...]) -> bool:
+    """Whether anything was found by more than quotas that only watch."""
+    watching = {match.quota.ref for match in assessment.matches if not match.is_enforced}
+    return any(violation.policy not in watching for violation in found)
+
+
 def _claim(request: AdmissionRequest, demand: Demand, given: UsedAmounts) -> _Claim:
     """Add up what one quota would have used, and find the names that this takes too far."""
     quota, requested = demand.match.quota, demand.requested
-    used = _used(quota, given)
-    total = {**used, **stored(mask(add(used, requested), requested))}
-    exceeded = [name for name in sorted(requested) if total[name] > quota.hard[name]]
+    used, hard = _used(quota, given), quota.hard
+    grown = {name: (used[name] + amount).stored() for name, amount in requested.items()}
+    total = {**used, **grown}
+    exceeded = [name for name in sorted(grown) if grown[name].nano > hard[name].nano]
     if not exceeded or request.sub_resource == "status":
         return _Claim(demand=demand, used=used, total=total)
     message = (
         f"exceeded quota: {quota.name}, requested: {_text(requested, exceeded)}, "
-        f"used: {_text(used, exceeded)}, limited: {_text(quota.hard, exceeded)}"
+        f"used: {_text(used, exceeded)}, limited: {_text(hard, exceeded)}"
     )
     violations = tuple(
         Violation(
@@ -132,7 +138,7 @@ def _claim(request: AdmissionRequest, demand: Demand, given: UsedAmounts) -> _Cl
                 "resource": name,
                 "requested": str(requested[name]),
                 "used": str(used[name]),
-                "hard": str(quota.hard[name]),
+                "hard": str(hard[name]),
             },
         )
         for name in exceeded
@@ -171,11 +177,7 @@ def _quota_step(match: Match, claims: Sequence[_Claim], charged: Sequence[_Claim
 
 def _numbers(claim: _Claim) -> dict[str, str]:
     """Show each sum: what was used, what is asked for, what there is."""
-    hard = claim.demand.match.quota.hard
-    return {
-        name: f"{claim.used[name]} + {quantity} of {hard[name]}"
-        for name, quantity in sorted(claim.demand.requested.items())
-    }
+    return {name: f"{claim.used[name]}{rest}" for name, rest in claim.demand.sums.items()}
 
 
 def _step(

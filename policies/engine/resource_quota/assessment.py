@@ -6,7 +6,7 @@ it that needs no used amount. Which amounts are tracked (the names in ``used``) 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
@@ -31,6 +31,7 @@ from policies.engine.wire import expect_map, expect_string
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from policies.engine.pod import PodSpec
     from policies.engine.policy import LimitedResource, ResourceQuota
     from policies.engine.request import AdmissionRequest
     from policies.engine.resource_list import ResourceList
@@ -48,12 +49,14 @@ class Demand:
 
     ``requested`` is the growth by name, without zeros. ``counted`` is what the quota is to hold
     for the object once it is admitted, ``before`` what it counted of the object before its update.
+    ``sums`` are the texts of the request and of the limit, by name, to stand behind what is used.
     """
 
     match: Match
     requested: ResourceList
     counted: ResourceList
-    before: ResourceList = field(default_factory=dict)
+    before: ResourceList
+    sums: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,22 +93,29 @@ class _Limits:
 class _Usage:
     """What the object uses, and by how much that grows; an error instead if it cannot be told.
 
-    ``old`` is None where everything counts as new.
+    ``old`` is what it used before, empty where everything counts as new. ``new`` is the growth,
+    without zeros, to a quota that did not count the old object, ``more`` to one that did.
     """
 
     whole: ResourceList
-    old: ResourceList | None = None
+    old: ResourceList
+    new: ResourceList
+    more: ResourceList
     violations: tuple[Violation, ...] = ()
 
-    def before(self, *, counted_before: bool) -> ResourceList:
-        """Give what a quota holds of the object already; it may not have counted the old one."""
-        return _NOTHING if self.old is None or not counted_before else self.old
-
-    def growth(self, *, counted_before: bool) -> dict[str, Any]:
-        """Give what is new to a quota, without zeros; it may have counted the old object."""
-        if before := self.before(counted_before=counted_before):
-            return remove_zeros(subtract_with_non_negative_result(self.whole, before))
-        return remove_zeros(self.whole)
+    @classmethod
+    def of(
+        cls,
+        whole: ResourceList,
+        *,
+        old: ResourceList = _NOTHING,
+        violations: tuple[Violation, ...] = (),
+    ) -> _Usage:
+        """Work out the growth."""
+        new = more = remove_zeros(whole)
+        if old:
+            more = remove_zeros(subtract_with_non_negative_result(whole, old))
+        return cls(whole=whole, old=old, new=new, more=more, violations=violations)
 
 
 def assess(
@@ -114,11 +124,13 @@ def assess(
     limited_resources: Sequence[LimitedResource],
     *,
     now: str | int | None = None,
+    spec: PodSpec | None = None,
 ) -> Assessment:
     """Hold a request against the quotas of its namespace, given in the order to report.
 
     The object is taken as API defaulting left it. ``now`` is RFC 3339 text or seconds since 1970.
-    Raises DecodeError, and nothing else, for objects that cannot be read.
+    ``spec`` is that of a pod, where it was read already. Raises DecodeError, and
+    nothing else, for objects that cannot be read.
     """
     quotas = tuple(quotas)
     reason = reason_not_counted(request)
@@ -128,8 +140,8 @@ def assess(
         step = Step(name=QUOTA_STEP, outcome=Outcome.SKIPPED, detail=reason)
         return Assessment(request=request, quotas=quotas, steps=(step,))
     obj = _as_stored(request)
-    subject = Subject.of(request.resource, obj, request.old_object)
-    whole = usage_of(obj, request.resource, now=now)
+    subject = Subject.of(request.resource, obj, request.old_object, spec)
+    whole = usage_of(obj, request.resource, now=now, spec=subject.spec)
     try:
         scopes = limited_scopes(limited_resources, subject.test)
     except ScopeError as error:
@@ -165,20 +177,20 @@ def _usage(request: AdmissionRequest, whole: ResourceList, now: str | int | None
         message = f"quota usage is negative for resource(s): {','.join(negative)}"
         found = _violation(Reason.NEGATIVE_USAGE, field_of(request.resource, negative[0]), message)
         numbers = {"resource": negative[0], "requested": str(whole[negative[0]])}
-        return _Usage(whole=whole, violations=(replace(found, numbers=numbers),))
+        return _Usage.of(whole, violations=(replace(found, numbers=numbers),))
     if request.operation is not Operation.UPDATE:
-        return _Usage(whole=whole)
+        return _Usage.of(whole)
     if request.old_object is None:
         message = "unable to get previous usage since prior version of object was not found"
         found = _violation(Reason.NO_PREVIOUS_USAGE, "metadata.resourceVersion", message)
-        return _Usage(whole=whole, violations=(found,))
+        return _Usage.of(whole, violations=(found,))
     old = request.old_object
     metadata = expect_map(old.get("metadata"), "metadata", "Object.metadata of type v1.ObjectMeta")
     path = "metadata.resourceVersion"
     go_field = f"ObjectMeta.{path} of type string"
     if not expect_string(metadata.get("resourceVersion"), path, go_field):
-        return _Usage(whole=whole)
-    return _Usage(whole=whole, old=usage_of(old, request.resource, now=now))
+        return _Usage.of(whole)
+    return _Usage.of(whole, old=usage_of(old, request.resource, now=now))
 
 
 def _put_together(
@@ -206,11 +218,13 @@ def _put_together(
 def _demand(match: Match, usage: _Usage) -> Demand:
     """Work out what is new to one quota, and what it held of the object before."""
     hard = match.quota.hard
+    requested = mask(usage.more if match.matched_old else usage.new, hard)
     return Demand(
         match=match,
-        requested=mask(usage.growth(counted_before=match.matched_old), hard),
+        requested=requested,
         counted=mask(usage.whole, hard),
-        before=mask(usage.before(counted_before=match.matched_old), hard),
+        before=mask(usage.old, hard) if match.matched_old else _NOTHING,
+        sums={name: f" + {requested[name]} of {hard[name]}" for name in sorted(requested)},
     )
 
 
@@ -218,8 +232,8 @@ def _grows(matches: tuple[Match, ...], usage: _Usage) -> bool:
     """Whether anything new is used at all; where nothing is, nothing has to be covered."""
     matched = [match for match in matches if match.is_matched and match.is_enforced]
     if not matched:
-        return bool(usage.growth(counted_before=True))
-    return any(usage.growth(counted_before=match.matched_old) for match in matched)
+        return bool(usage.more)
+    return any(usage.more if match.matched_old else usage.new for match in matched)
 
 
 def _uncovered(

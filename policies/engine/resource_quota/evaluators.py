@@ -7,6 +7,7 @@ Source: ``pkg/quota/v1/evaluator/core`` and ``pkg/quota/v1/install``. What an ob
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from policies.engine.names import is_native
@@ -69,9 +70,14 @@ class Evaluator:
             return True
         return self.is_pods and _is_pod_name(name)
 
-    def tracked(self, names: Iterable[str]) -> list[str]:
+    def tracked(self, names: Iterable[str]) -> tuple[str, ...]:
         """List those of the names that it tracks, sorted."""
-        return sorted(name for name in names if self.tracks(name))
+        return _tracked(self, tuple(names))
+
+
+@lru_cache(maxsize=4096)
+def _tracked(evaluator: Evaluator, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in names if evaluator.tracks(name)))
 
 
 def _is_pod_name(name: str) -> bool:
@@ -114,7 +120,7 @@ def count_names(resource: GroupVersionResource) -> tuple[str, ...]:
 
 def tracked_names(resource: GroupVersionResource, names: Iterable[str]) -> list[str]:
     """List those of a quota's names that objects of the resource use, sorted."""
-    return evaluator_of(resource).tracked(names)
+    return list(evaluator_of(resource).tracked(names))
 
 
 def is_tracked(name: str) -> bool:

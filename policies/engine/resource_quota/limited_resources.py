@@ -157,6 +157,8 @@ def limited_names(
         if (entry.api_group, entry.resource) == (resource.group, resource.resource)
         for part in entry.match_contains
     ]
+    if not parts:
+        return set()
     return {
         name
         for name, quantity in usage.items()

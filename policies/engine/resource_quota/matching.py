@@ -56,11 +56,12 @@ class Subject:
         resource: GroupVersionResource,
         obj: Mapping[str, Any],
         old: Mapping[str, Any] | None,
+        spec: PodSpec | None = None,
     ) -> Subject:
-        """Prepare the questions about an object."""
+        """Prepare the questions about an object; ``spec`` is the pod's, where it was read."""
         return cls(
             resource=resource,
-            spec=read_pod(obj) if str(resource) == PODS else None,
+            spec=(spec or read_pod(obj)) if str(resource) == PODS else None,
             test=scope_test(resource, obj),
             old_test=None if old is None else scope_test(resource, old),
             has_old=old is not None,
@@ -92,7 +93,7 @@ class Match:
     @property
     def is_countable(self) -> bool:
         """Whether the quota matched and it is known how much is used."""
-        return self.is_matched and all(name in self.quota.used for name in self.names)
+        return self.is_matched and self.quota.used.keys() >= set(self.names)
 
 
 def match_quota(quota: ResourceQuota, subject: Subject) -> Match:
@@ -103,7 +104,7 @@ def match_quota(quota: ResourceQuota, subject: Subject) -> Match:
         old_scopes = matching_scopes(subject.old_test, requirements)
     except ScopeError as error:
         return Match(quota=quota, violations=(_scope_violation(quota, error),), detail=str(error))
-    names = tuple(evaluator_of(subject.resource).tracked(quota.hard))
+    names = evaluator_of(subject.resource).tracked(tuple(quota.hard))
     unmet = next((entry for entry in requirements if entry not in scopes), None)
     if not names or unmet is not None:
         detail = (
@@ -172,7 +173,7 @@ def _side(name: str) -> str:
 
 def _status_unknown(quota: ResourceQuota, names: tuple[str, ...]) -> tuple[Violation, ...]:
     """Refuse while it is not known how much of a bounded name is used."""
-    if all(name in quota.used for name in names):
+    if quota.used.keys() >= set(names):
         return ()
     message = f"status unknown for quota: {quota.name}, resources: {','.join(names)}"
     return (

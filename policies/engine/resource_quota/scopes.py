@@ -6,9 +6,10 @@ Source: ``pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims}.go`` and
 
 from __future__ import annotations
 
-from functools import cache
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.engine.facts import once
 from policies.engine.pod import qos_class
 from policies.engine.request import GroupVersionResource
 from policies.engine.resource_quota.reading import read_integer, read_objects
@@ -69,6 +70,11 @@ class ScopeError(ValueError):
 
 def scope_requirements(quota: ResourceQuota) -> tuple[ScopeSelectorRequirement, ...]:
     """Give all that an object must satisfy: ``scopes`` (each as Exists), then the selector."""
+    return _requirements(quota)
+
+
+@once
+def _requirements(quota: ResourceQuota) -> tuple[ScopeSelectorRequirement, ...]:
     scopes = (ScopeSelectorRequirement(scope, "Exists") for scope in quota.scopes)
     return (*scopes, *(quota.scope_selector or ()))
 
@@ -90,7 +96,7 @@ def matching_scopes(
     test: ScopeTest | None, requirements: Iterable[ScopeSelectorRequirement]
 ) -> tuple[ScopeSelectorRequirement, ...]:
     """Give the requirements that the object satisfies one by one; raises ScopeError."""
-    return tuple(r for r in requirements if _ask(test, r)) if test else ()
+    return tuple([r for r in requirements if _ask(test, r)]) if test else ()
 
 
 def _ask(test: ScopeTest, requirement: ScopeSelectorRequirement) -> bool:
@@ -114,27 +120,19 @@ def _spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _pod_test(pod: Mapping[str, Any]) -> ScopeTest:
-    """Answer scope requirements about a pod, each question worked out at most once."""
-    best_effort = cache(lambda: _is_best_effort(pod))
-    facts: dict[str, Callable[[], bool]] = {
-        TERMINATING: lambda: is_terminating(pod),
-        NOT_TERMINATING: lambda: not is_terminating(pod),
-        BEST_EFFORT: best_effort,
-        NOT_BEST_EFFORT: lambda: not best_effort(),
-        CROSS_NAMESPACE: lambda: _has_cross_namespace_affinity(pod),
-    }
+    """Answer scope requirements about a pod."""
+    return partial(_ask_pod, pod)
 
-    def test(requirement: ScopeSelectorRequirement) -> bool:
-        if requirement.scope_name == PRIORITY_CLASS:
-            go_field = "PodSpec.spec.priorityClassName of type string"
-            name = expect_string(
-                _spec(pod).get("priorityClassName"), "spec.priorityClassName", go_field
-            )
-            return matches_value(requirement, name)
-        fact = facts.get(requirement.scope_name)
-        return fact is not None and fact()
 
-    return test
+def _ask_pod(pod: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
+    if requirement.scope_name == PRIORITY_CLASS:
+        go_field = "PodSpec.spec.priorityClassName of type string"
+        name = expect_string(
+            _spec(pod).get("priorityClassName"), "spec.priorityClassName", go_field
+        )
+        return matches_value(requirement, name)
+    fact = _POD_FACTS.get(requirement.scope_name)
+    return fact is not None and fact(pod)
 
 
 def _is_best_effort(pod: Mapping[str, Any]) -> bool:
@@ -154,6 +152,15 @@ def _has_cross_namespace_affinity(pod: Mapping[str, Any]) -> bool:
         for side, kind in (("podAffinity", "PodAffinity"), ("podAntiAffinity", "PodAntiAffinity"))
         for term, path in _affinity_terms(affinity, side, kind)
     )
+
+
+_POD_FACTS: Final[dict[str, Callable[[Mapping[str, Any]], bool]]] = {
+    TERMINATING: is_terminating,
+    NOT_TERMINATING: lambda pod: not is_terminating(pod),
+    BEST_EFFORT: _is_best_effort,
+    NOT_BEST_EFFORT: lambda pod: not _is_best_effort(pod),
+    CROSS_NAMESPACE: _has_cross_namespace_affinity,
+}
 
 
 def _affinity_terms(

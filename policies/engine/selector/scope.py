@@ -6,15 +6,15 @@ Source: ``pkg/apis/core/v1/helper/helpers.go`` (ScopedResourceSelectorRequiremen
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from policies.engine.errors import render_value
+from policies.engine.facts import Remembering, once
 from policies.engine.selector.label_selector import OPERATORS
 from policies.engine.selector.requirement import Requirement, SelectorError, build_requirement
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeSelectorRequirement:
+class ScopeSelectorRequirement(Remembering):
     """One entry of ``scopeSelector.matchExpressions`` or of ``matchScopes``, as written.
 
     ``is_listed`` tells an empty list of values from none at all, which error texts do.
@@ -30,7 +30,7 @@ class ScopeSelectorRequirement:
         return f"{self.scope_name} {self.operator} [{' '.join(self.values)}]"
 
 
-@lru_cache(maxsize=1024)
+@once
 def _compile(requirement: ScopeSelectorRequirement) -> Requirement:
     operator = OPERATORS.get(requirement.operator)
     if operator is None:
