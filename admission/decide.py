@@ -98,7 +98,7 @@ def refuse(decision: Decision, *, uid: str, call: Call) -> Recorded:
 def _written(asked: _Asked) -> Recorded:
     asked.prepare(snapshot.current())
     writer.submit(asked)
-    recorded: Recorded = asked.wait()
+    recorded: Recorded = asked.wait(writer.is_stuck)
     return recorded
 
 

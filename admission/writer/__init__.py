@@ -5,6 +5,6 @@ the connection that it owns, ``items`` what waits.
 """
 
 from admission.writer.items import Item, OverBudgetError, UnavailableError
-from admission.writer.thread import start, stop, submit
+from admission.writer.thread import is_stuck, start, stop, submit
 
-__all__ = ["Item", "OverBudgetError", "UnavailableError", "start", "stop", "submit"]
+__all__ = ["Item", "OverBudgetError", "UnavailableError", "is_stuck", "start", "stop", "submit"]

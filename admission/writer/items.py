@@ -8,15 +8,16 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from uuid import UUID
 
     from policies.snapshot import Snapshot
     from policies.usage import Book
 
+LOOK_EVERY: Final = 0.25  # seconds
 Stamp = tuple[int, "UUID", int]
 """A cluster's id, uid, and policy revision: what a decision was prepared on."""
 
@@ -86,16 +87,26 @@ class Item(ABC):
         self._is_settled = True
         self._done.release()
 
-    def wait(self) -> Any:
-        """Wait for the answer until the deadline.
+    @property
+    def _patience(self) -> float:
+        """Seconds to wait before looking up."""
+        return max(min(self.deadline - time.monotonic(), LOOK_EVERY), 0)
+
+    def wait(self, is_stuck: Callable[[], bool] = lambda: False) -> Any:
+        """Wait for the answer until the deadline; not so long where the writer is stuck.
 
         Raises:
             OverBudgetError: when it did not come in time.
+            UnavailableError: when the database keeps the writer waiting.
             Exception: what the item failed with.
         """
-        if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
-            self._given_up = True
-            raise OverBudgetError
+        while not self._done.acquire(timeout=self._patience):
+            self._given_up = time.monotonic() >= self.deadline
+            if self._given_up:
+                raise OverBudgetError
+            if is_stuck():
+                self._given_up = True
+                raise UnavailableError
         if self._error is not None:
             raise self._error
         return self._outcome

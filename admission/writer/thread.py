@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 FAILURES: Final = 3  # batches in a row without a database, until it counts as away
 PROBE_EVERY: Final = 1.0  # seconds
-STUCK_AFTER: Final = 1.5  # seconds that one batch may take before newcomers are sent away
+STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away
 _STOP: Final = None
 
 
@@ -50,15 +50,19 @@ class Writer:
         return self._thread.is_alive() and not self._is_stopping
 
     @property
+    def is_stuck(self) -> bool:
+        """Whether the batch under way takes longer than anybody should wait for."""
+        began = self._began
+        return began is not None and time.monotonic() - began > STUCK_AFTER
+
+    @property
     def _is_away(self) -> bool:
         return self._failures >= FAILURES
 
     def submit(self, item: Item) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
-        began = self._began
-        is_stuck = began is not None and time.monotonic() - began > STUCK_AFTER
         is_full = self._queue.qsize() >= settings.GATEHOUSE_QUEUE_LIMIT
-        if self._is_away or is_stuck or is_full:
+        if self._is_away or self.is_stuck or is_full:
             raise UnavailableError
         hit("before-queue")
         self._queue.put(item)
@@ -152,6 +156,11 @@ def submit(item: Item) -> None:
         commit([item])
     else:
         (_writer if _writer is not None and _writer.is_alive else start()).submit(item)
+
+
+def is_stuck() -> bool:
+    """Whether the database keeps the writer waiting."""
+    return _writer is not None and _writer.is_stuck
 
 
 def stop(timeout: float = 10.0) -> None:

@@ -126,6 +126,22 @@ def test_a_queue_that_is_full_says_so_at_once(settings: Any) -> None:
     assert [outcome_of(busy), outcome_of(queued)] == [busy.id, queued.id]
 
 
+def test_who_waits_for_a_stuck_database_is_told_before_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("admission.writer.thread.STUCK_AFTER", 0.0)
+    gate = threading.Event()
+    busy, queued = Waiting(gate.wait), Waiting()
+    for item in (busy, queued):
+        writer.start()._queue.put(item)
+    for item in (queued, busy):
+        with pytest.raises(writer.UnavailableError):
+            item.wait(writer.is_stuck)
+    gate.set()
+    writer.stop()
+    assert queued.id not in recorded()
+
+
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "lost"])
 def test_a_commit_whose_outcome_is_unknown_is_looked_up(
     monkeypatch: pytest.MonkeyPatch, *, is_kept: bool

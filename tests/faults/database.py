@@ -151,9 +151,14 @@ class PostgresServer:
         self.postmaster.wait(60)
 
     def revive(self) -> None:
-        """Start it again if it gave up, as an operator's init would."""
-        if self.postmaster.poll() is not None:
-            self.start()
+        """Wait until it answers; start it again where it gave up, as an operator's init would."""
+
+        def answers() -> bool:
+            if self.postmaster.poll() is not None:
+                self.start()
+            return self._answers()
+
+        wait_for(answers)
 
     def close(self) -> None:
         """Leave nothing behind, whatever state it is in."""
