@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 from django.db import connection
@@ -29,6 +29,17 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+COUNT: Final = "policy_revision"
+REVISION_GATE: Final = 0x67617465
+"""Advisory lock of this and a cluster's id: whoever counts a policy write takes it first.
+
+Readers share the cluster's row, and while there are always some, a writer of it would wait forever:
+PostgreSQL lets further readers of a row in before it. At an advisory lock they queue behind it.
+"""
+# Django itself knows FOR UPDATE alone, which would let in one batch of decisions at a time.
+_SHARE: Final = f"""
+    SELECT id, uid, {COUNT}, pg_advisory_xact_lock_shared(%s, (id %% 2147483648)::int)
+    FROM {Cluster._meta.db_table} WHERE id = ANY(%s) ORDER BY id FOR SHARE"""  # noqa: S608, SLF001 - our own names
 T = TypeVar("T", bound=PolicyObject)
 P = TypeVar("P", EngineLimitRange, EngineMetadataPolicy, ResourceQuota)
 
@@ -79,14 +90,17 @@ def lock_revisions(cluster_ids: Collection[int]) -> dict[int, tuple[UUID, int]]:
     """
     if not cluster_ids:
         return {}
-    clusters = Cluster.objects.filter(pk__in=cluster_ids).order_by("pk")
-    sql, parameters = clusters.values_list("pk", "uid", "policy_revision").query.sql_with_params()
-    # Django itself knows FOR UPDATE alone, which would let in one batch of decisions at a time.
-    share = " FOR SHARE" if connection.vendor == "postgresql" else ""
+    sql: str = _SHARE
+    parameters: tuple[Any, ...] = (REVISION_GATE, list(cluster_ids))
+    if connection.vendor != "postgresql":
+        clusters = Cluster.objects.filter(pk__in=cluster_ids).values_list("pk", "uid", COUNT)
+        sql, parameters = clusters.order_by("pk").query.sql_with_params()
     with connection.cursor() as cursor:
-        cursor.execute(sql + share, parameters)
+        cursor.execute(sql, parameters)
         found = cursor.fetchall()
-    return {pk: (uid if isinstance(uid, UUID) else UUID(uid), number) for pk, uid, number in found}
+    return {
+        pk: (uid if isinstance(uid, UUID) else UUID(uid), number) for pk, uid, number, *_ in found
+    }
 
 
 def load(cluster: str, namespace: str) -> PolicySet:

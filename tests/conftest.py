@@ -68,6 +68,14 @@ def shared() -> Path:
 
 
 @pytest.fixture(autouse=True)
+def _policies_forgotten() -> Iterator[None]:
+    """Have no test judge by what another one had stored."""
+    yield
+    if "policies.snapshot" in sys.modules:
+        sys.modules["policies.snapshot"].forget()
+
+
+@pytest.fixture(autouse=True)
 def _no_writer_left() -> Iterator[None]:
     """End the writer that a test has started: it holds a connection to the test's database."""
     yield

@@ -13,7 +13,7 @@ from django.db.models import Max
 
 from policies import policy_set
 from policies.lints import Lint, lint_namespace
-from policies.models import Cluster, PolicyRevision, PriorityClass, Recorded, ResourceQuota
+from policies.models import Cluster, PolicyRevision, PriorityClass, QuotaUsage, Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -22,6 +22,7 @@ Action = PolicyRevision.Action
 CHANNEL: Final = "gatehouse_policies"
 _LOCK: Final = 0x6761746B
 """Any number that no other advisory lock of this database begins with."""
+_LOCK_SQL: Final = "SELECT pg_advisory_xact_lock(%s, %s)"
 
 
 class StaleRevisionError(Exception):
@@ -102,10 +103,10 @@ def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> No
     A write of many policies does so before its first: decisions lock in that order too, and one
     namespace after the other would be another.
     """
-    quotas = ResourceQuota.objects.filter(namespace__cluster=cluster)
+    rows = QuotaUsage.objects.filter(cluster=cluster)
     if namespaces is not None:
-        quotas = quotas.filter(namespace__name__in=namespaces)
-    list(quotas.order_by("id").select_for_update(no_key=True, of=("self",)).values_list("id"))
+        rows = rows.filter(namespace__in=namespaces)
+    list(rows.order_by("quota_id").select_for_update(no_key=True).values_list("quota_id"))
 
 
 def _begin(cluster: Cluster) -> _Write:
@@ -113,7 +114,7 @@ def _begin(cluster: Cluster) -> _Write:
         return _Write(cluster=cluster, pk=None, number=1)
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK, cluster.pk % 2**31])
+            cursor.execute(_LOCK_SQL, [_LOCK, cluster.pk % 2**31])
     stored = Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
     return _Write(cluster=cluster, pk=cluster.pk, number=stored + 1)
 
@@ -121,9 +122,12 @@ def _begin(cluster: Cluster) -> _Write:
 def _count(write: _Write) -> None:
     """Set the cluster's count, and tell who keeps policies in memory; heard after the commit."""
     pk = write.pk or write.cluster.pk
-    Cluster.objects.filter(pk=pk).update(policy_revision=write.number)
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
+    is_postgresql = connection.vendor == "postgresql"
+    with connection.cursor() as cursor:
+        if is_postgresql:
+            cursor.execute(_LOCK_SQL, [policy_set.REVISION_GATE, pk % 2**31])
+        Cluster.objects.filter(pk=pk).update(policy_revision=write.number)
+        if is_postgresql:
             cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(pk)])
 
 

@@ -33,7 +33,7 @@ class _Holder:
             number = self._begun
             fresh = advance(known or Snapshot())
             self.snapshot, self._done = fresh, number
-        if _size(fresh) - _size(known or Snapshot()) >= FREEZE_FROM:
+        if fresh is not known and _size(fresh) - _size(known or Snapshot()) >= FREEZE_FROM:
             gc.collect()
             gc.freeze()
         return fresh
