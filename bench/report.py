@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bench import names
 from bench.figures import is_noisy, ratios, spread, values
 from bench.goals import ELSEWHERE, LEAN_FULL, judge_all
+from bench.load import SHARE_OF_A_CORE
 from bench.places import RESULTS, ROOT
 
 if TYPE_CHECKING:
@@ -48,6 +49,17 @@ class Report:
     def noisy(self) -> bool:
         """Whether the floor moved so much that ratios are only reported."""
         return is_noisy(values(self.figures, LEAN_FULL, "rps"))
+
+    @property
+    def client(self) -> float:
+        """The largest share of a core that the load client took beside the product."""
+        shares = (
+            share
+            for name in self.figures
+            if name.startswith(names.PRODUCT)
+            for share in values(self.figures, name, "client")
+        )
+        return max(shares, default=0.0)
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -196,6 +208,8 @@ def as_text(report: Report) -> str:
         f"exactness checks passed: {len(report.exact)}",
     ]
     parts += [f"SKIPPED {name}: {why}" for name, why in report.skipped.items()]
+    if report.client > SHARE_OF_A_CORE:
+        parts.append(f"The load client took up to {report.client:.0%} of a core.")
     if report.noisy:
         parts.append(
             "NOISY: the floor moved more than 1.5 times between rounds; ratios are reported"

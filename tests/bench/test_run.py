@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from admission.review import parse_request
-from bench import review
+from bench import names, review, servers
 from bench.database import Standing
 from bench.engines import policies
-from bench.load import Answers
+from bench.load import Answers, Client, Load
 from bench.run import mistakes
 from policies.engine import chain
 from policies.engine.request import Phase
@@ -53,8 +53,8 @@ def test_each_review_has_uids_of_its_own() -> None:
 
 
 def test_marks_have_the_length_of_what_replaces_them() -> None:
-    names = (*review.SPREAD, *review.HOT, *review.TIGHT)
-    assert {len(name) for name in names} == {len(review.NAMESPACE)}
+    all_names = (*review.SPREAD, *review.HOT, *review.TIGHT)
+    assert {len(name) for name in all_names} == {len(review.NAMESPACE)}
 
 
 def test_exact_load_has_no_mistakes() -> None:
@@ -73,6 +73,20 @@ def test_exact_load_has_no_mistakes() -> None:
 )
 def test_inexact_load_is_told(after: Standing) -> None:
     assert len(mistakes(ANSWERS, NOTHING, after)) == 1
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("rate", [0.0, 100.0], ids=["closed loop", "open loop"])
+def test_client_without_go_is_answered(tmp_path: Path, rate: float) -> None:
+    client = Client((sys.executable, "-m", "bench.client"), "Python")
+    certificate = servers.make_certificate(tmp_path)
+    lean = next(each for each in servers.floors() if each.name == names.LEAN)
+    with servers.started(lean, folder=tmp_path, certificate=certificate) as server:
+        servers.wait_until_it_answers(server)
+        load = Load(connections=2, rate=rate, seconds=0.3)
+        place = {"address": server.address, "path": "/", "certificate": certificate.file}
+        answers = client.make(load, **place)
+    assert answers.allowed == answers.sent > 0
 
 
 @pytest.mark.bench
