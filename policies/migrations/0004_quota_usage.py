@@ -162,17 +162,22 @@ class Migration(migrations.Migration):
         ),
         migrations.RunPython(migrations.RunPython.noop, find_quotas_by_number),
         migrations.RemoveField(model_name="charge", name="quota"),
-        migrations.AddField(
-            model_name="charge",
-            name="quota",
-            field=models.ForeignObject(
-                from_fields=["quota_uid"],
-                null=True,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                related_name="charges",
-                to="policies.resourcequota",
-                to_fields=["uid"],
-            ),
+        # No column: Django reads the quota by its uid.
+        migrations.SeparateDatabaseAndState(
+            state_operations=[
+                migrations.AddField(
+                    model_name="charge",
+                    name="quota",
+                    field=models.ForeignObject(
+                        from_fields=["quota_uid"],
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="charges",
+                        to="policies.resourcequota",
+                        to_fields=["uid"],
+                    ),
+                ),
+            ]
         ),
         migrations.AddIndex(
             model_name="charge",
