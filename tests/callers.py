@@ -32,11 +32,13 @@ class Callers:
 
     port: Callable[[], int]
     tls: bool
+    ask: Callable[[http.client.HTTPConnection], int]
     answers: int = 0
     failures: list[str] = field(default_factory=list)
     certificates: list[bytes] = field(default_factory=list)
     connections: int = 0
     _end: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def call(self, *, keep: bool) -> None:
         """Call until told to end, over one connection or over a new one each time."""
@@ -64,12 +66,11 @@ class Callers:
             line.connect()
             self.connections += 1
             self._remember(line.sock)
-        line.request("GET", "/livez")
-        answer = line.getresponse()
-        answer.read()
-        self.answers += 1
-        if answer.status != 200:
-            self.failures.append(f"status {answer.status}")
+        status = self.ask(line)
+        with self._lock:
+            self.answers += 1
+        if status != 200:
+            self.failures.append(f"status {status}")
 
     def _remember(self, sock: object) -> None:
         if isinstance(sock, ssl.SSLSocket):
@@ -87,13 +88,24 @@ def _was_closed(line: http.client.HTTPConnection) -> bool:
     return line.sock is not None and bool(select.select([line.sock], [], [], 0)[0])
 
 
+def alive(line: http.client.HTTPConnection) -> int:
+    """Ask whether the portal lives."""
+    line.request("GET", "/livez")
+    answer = line.getresponse()
+    answer.read()
+    return answer.status
+
+
 @contextlib.contextmanager
 def calling(
-    port: Callable[[], int], *, tls: bool, keeping: int = 3, fresh: int = 1
+    port: Callable[[], int],
+    *,
+    tls: bool,
+    ask: Callable[[http.client.HTTPConnection], int] = alive,
 ) -> Iterator[Callers]:
-    """So many callers that keep their connection, and so many that do not, while the test runs."""
-    callers = Callers(port, tls)
-    kinds = [True] * keeping + [False] * fresh
+    """Callers that keep their connection, and one that does not, while the test runs."""
+    callers = Callers(port, tls, ask)
+    kinds = [True, True, True, False]
     threads = [threading.Thread(target=callers.call, kwargs={"keep": kind}) for kind in kinds]
     for thread in threads:
         thread.start()

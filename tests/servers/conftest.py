@@ -8,6 +8,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -57,22 +58,52 @@ def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
         process.terminate()
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A database with all tables and one cluster, and that cluster's credential."""
+
+    path: Path
+    credential: str
+    secret_key: str = "k" * 60
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What a portal is told to work on it."""
+        return {
+            "GATEHOUSE_DATABASE_URL": f"sqlite:///{self.path}",
+            "GATEHOUSE_SECRET_KEY": self.secret_key,
+        }
+
+
+PREPARE: Final = """
+import django; django.setup()
+from django.core.management import call_command
+from policies import services
+from policies.models import Cluster
+call_command("migrate", verbosity=0)
+cluster = Cluster(name="demo")
+services.save_cluster(cluster=cluster, user="root")
+print(services.issue_webhook_credential(cluster=cluster, label="hook", user="root")[1])
+"""
+
+
 @pytest.fixture(scope="session")
-def migrated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite database with all tables."""
+def prepared_once(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     folder = tmp_path_factory.mktemp("database")
-    path = folder / "gatehouse.sqlite3"
-    address = f"sqlite:///{path}"
-    around = {**os.environ, "GATEHOUSE_VAR": str(folder), "GATEHOUSE_DATABASE_URL": address}
-    words = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(words, env=around, cwd=ROOT, check=True, timeout=120)  # noqa: S603 - our own words
-    return path
+    found = Prepared(folder / "gatehouse.sqlite3", "")
+    around = {**os.environ, **found.settings, "GATEHOUSE_VAR": str(folder)}
+    around["DJANGO_SETTINGS_MODULE"] = "portal.settings"
+    words = [sys.executable, "-c", PREPARE]
+    done = subprocess.run(  # noqa: S603 - our own words
+        words, env=around, cwd=ROOT, check=True, timeout=120, capture_output=True, text=True
+    )
+    return replace(found, credential=done.stdout.strip())
 
 
 @pytest.fixture
-def migrated(migrated_once: Path, tmp_path: Path) -> str:
-    """The address of a copy of it that no other test has seen."""
-    return f"sqlite:///{shutil.copy(migrated_once, tmp_path)}"
+def prepared(prepared_once: Prepared, tmp_path: Path) -> Prepared:
+    """A copy of it that no other test has seen."""
+    return replace(prepared_once, path=Path(shutil.copy(prepared_once.path, tmp_path)))
 
 
 @pytest.fixture

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import signal
+import sqlite3
 import sys
-from contextlib import ExitStack
+import uuid
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +18,15 @@ from tests.callers import answers_of, calling
 from tests.processes import free_port, running, status_of, wait_for
 
 if TYPE_CHECKING:
+    import http.client
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.servers
+KIND = {"group": "", "version": "v1", "kind": "Pod"}
+RESOURCE = {"group": "", "version": "v1", "resource": "pods"}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
 
 
 @dataclass
@@ -35,7 +42,7 @@ class Portal:
 
 @pytest.fixture
 def two_portals(
-    surroundings: dict[str, str], tmp_path: Path, migrated: str
+    surroundings: dict[str, str], tmp_path: Path, prepared: Any
 ) -> Iterator[list[Portal]]:
     """Two on one database, each with a folder of its own."""
     found = []
@@ -44,8 +51,7 @@ def two_portals(
             port = free_port()
             settings = {
                 "GATEHOUSE_VAR": str(tmp_path / name),
-                "GATEHOUSE_SECRET_KEY": "k" * 60,
-                "GATEHOUSE_DATABASE_URL": migrated,
+                **prepared.settings,
                 "GATEHOUSE_EXTERNAL_URL": "http://127.0.0.1:8000",
                 "GATEHOUSE_LISTEN_PORT": str(port),
                 "GATEHOUSE_WEB_WORKERS": "1",
@@ -77,13 +83,34 @@ class Balancer:
         return ready[next(self._turns) % len(ready)]
 
 
-def test_portal_that_stops_is_left_and_not_missed(two_portals: list[Any]) -> None:
+def reviews(credential: str) -> Callable[[http.client.HTTPConnection], int]:
+    """Ask for one more decision."""
+    path = f"/admission/demo/{credential}/validate?timeout=10s"
+
+    def post(line: http.client.HTTPConnection) -> int:
+        review = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
+        review |= {"kind": KIND, "resource": RESOURCE, "object": POD}
+        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": review}
+        line.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        answer = line.getresponse()
+        text = answer.read()
+        return answer.status if review["uid"].encode() in text else 0
+
+    return post
+
+
+def test_portal_that_stops_is_left_and_no_decision_is_missed(
+    two_portals: list[Any], prepared: Any
+) -> None:
     balancer, (one, two) = Balancer(two_portals), two_portals
-    with calling(balancer, tls=False) as callers:
+    with calling(balancer, tls=False, ask=reviews(prepared.credential)) as callers:
         answers_of(callers, 30)
         one.process.send_signal(signal.SIGTERM)
         wait_for(lambda: balancer.look() == 1)
         assert balancer.ready == [two.port]
         assert one.process.wait(30) == 0
         answers_of(callers, 30)
-        assert callers.failures == []
+    assert callers.failures == []
+    with closing(sqlite3.connect(prepared.path)) as database:
+        count = "SELECT count(*) FROM admission_auditevent"
+        assert database.execute(count).fetchone() == (callers.answers,)

@@ -11,7 +11,7 @@ import sys
 import warnings
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -74,7 +74,7 @@ def old_tls() -> ssl.SSLContext:
 
 @pytest.fixture
 def web(
-    surroundings: dict[str, str], tmp_path: Path, migrated: str
+    surroundings: dict[str, str], tmp_path: Path, prepared: Any
 ) -> Callable[..., contextmanager[Web]]:
     folder = tmp_path / "tls"
 
@@ -85,7 +85,7 @@ def web(
         port, log = free_port(), tmp_path / f"{name}.log"
         around = {
             **surroundings,
-            "GATEHOUSE_DATABASE_URL": migrated,
+            **prepared.settings,
             "GATEHOUSE_LISTEN_PORT": str(port),
             "GATEHOUSE_WEB_WORKERS": "2",
             "GATEHOUSE_DRAIN_SECONDS": "2",
