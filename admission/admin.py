@@ -30,9 +30,6 @@ else:
     _EventAdmin = _HoldAdmin = _AnyAdmin = admin.ModelAdmin
     _Paginator = Paginator
 
-_COLUMNS: Final = (
-    "created", "verdict", "cluster", "operation", "kind", "namespace", "name", "user",
-)  # fmt: skip
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -48,7 +45,7 @@ class RecordPaginator(_Paginator):
         """One page, read from the newest on."""
         number = self.validate_number(number)
         end = number * self.per_page
-        found = self._rows.only(*_COLUMNS).newest(end)[end - self.per_page :]
+        found = self._rows.listed().newest(end)[end - self.per_page :]
         return Page(found, number, self)
 
     @property

@@ -48,7 +48,7 @@ class DecisionListView(RecordMixin, TemplateView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of events, the cursors around it, the filter form and the counts."""
         query = self.request.GET
-        search = AuditEventFilter(query, queryset=AuditEvent.objects.defer("request", "trace"))
+        search = AuditEventFilter(query, queryset=AuditEvent.objects.listed())
         valid = search.is_valid()
         found = search.qs if valid else AuditEvent.objects.none()
         page = found.page(

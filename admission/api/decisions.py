@@ -168,6 +168,10 @@ class DecisionViewSet(ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEv
         """The list is short, the detail complete."""
         return DecisionSerializer if self.action == "retrieve" else DecisionSummarySerializer
 
+    def get_queryset(self) -> AuditEventQuerySet:
+        """Only the columns of the short form, which is the only one that is listed."""
+        return AuditEvent.objects.only(*_SUMMARY)
+
     def get_object(self) -> AuditEvent:
         """The decision of this id, asked of its day alone."""
         found: AuditEvent = get_object_or_404(AuditEvent.objects.with_id(self.kwargs["pk"]))

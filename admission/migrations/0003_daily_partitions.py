@@ -24,7 +24,6 @@ INDEXES = {
     "audit_verdict": "(created, id, cluster) WHERE verdict = 'denied'",
     "audit_request": "(request_uid)",
     "audit_name": "(name)",
-    "audit_user": '("user")',
 }
 OLD_INDEXES = {
     "audit_where": "(cluster, namespace, id)",
@@ -205,7 +204,6 @@ class Migration(migrations.Migration):
         add("audit_place", "namespace", "created", "id"),
         add("audit_verdict", "verdict", "created", "id"),
         add("audit_name", "name"),
-        add("audit_user", "user"),
         migrations.RunPython(set_times, migrations.RunPython.noop),
         migrations.RunPython(divide, unite),
     ]

@@ -2,7 +2,7 @@
 
 One statement over a year of partitions would lock and plan each of them: dearer than the answer,
 and a few at once would use up the server's table of locks. So a search asks a few days, then
-twice as many, and so on; it can stop between two statements and say how far it came.
+more, and so on; it can stop between two statements and say how far it came.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
 LATEST_DAYS: Final = 2  # nearly every page is found in them
+GROWTH: Final = 4  # times as many in the next statement
 LONGEST: Final = 30  # days in one statement
 # From a moment on, up to another and without it; None where it is open: a row of a day made this
 # very moment is found all the same.
@@ -33,7 +34,7 @@ def backward(days: Sequence[date], *, start: date) -> Iterator[Stretch]:
         yield begin, end
         if begin is None:
             return
-        end, size = begin, min(2 * size, LONGEST)
+        end, size = begin, min(GROWTH * size, LONGEST)
 
 
 def forward(days: Sequence[date], *, start: date | None = None) -> Iterator[Stretch]:
@@ -46,4 +47,4 @@ def forward(days: Sequence[date], *, start: date | None = None) -> Iterator[Stre
         yield begin, end
         if end is None:
             return
-        begin, size = end, min(2 * size, LONGEST)
+        begin, size = end, min(GROWTH * size, LONGEST)
