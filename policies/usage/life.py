@@ -171,8 +171,7 @@ def release_orphans(
     still unconfirmed, was reserved more than 120 s ago and more than 60 s before the list began,
     and is not on it. Whoever has no complete list must not call this: nothing is released then.
     """
-    now = read_clock()
-    latest = min(now - ORPHAN_AGE, min(list_started, now) - LIST_MARGIN)
+    latest = min(read_clock() - ORPHAN_AGE, list_started - LIST_MARGIN)
     waiting = _open_charges(
         cluster, resource=resource, state=Charge.State.RESERVED, reserved_at__lt=latest
     )
