@@ -10,12 +10,13 @@ import jsonpatch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.engine.chain import admit
+from policies.engine.chain import admit, prepare
 from policies.engine.limit_range import decode_limit_range
 from policies.engine.metadata_policy import decode_metadata_policy
 from policies.engine.pod import default_pod
 from policies.engine.policy import PolicySet
 from policies.engine.request import Operation, Phase
+from policies.engine.resource_list import parse
 from policies.engine.resource_quota import decode_limited_resources, decode_resource_quota
 from policies.engine.wire import RawNumber, dumps
 from tests.builders import limit_range, metadata_policy, pod, request, resource_quota
@@ -104,6 +105,39 @@ def test_chain_never_raises(obj: Any, old: Any, asked: Any, operation: Any, phas
     decision = admit(given_request, POLICIES, phase=phase, now="2026-01-01T00:00:00Z")
     assert decision.allowed is not bool(decision.violations)
     assert decision.allowed or decision.code >= 400
+
+
+def with_ints(value: Any) -> Any:
+    """The same JSON with its whole numbers as ``int``."""
+    if isinstance(value, dict):
+        return {key: with_ints(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_ints(item) for item in value]
+    return int(value) if isinstance(value, RawNumber) and value.isdigit() else value
+
+
+@settings(max_examples=400, deadline=None)
+@given(obj=objects, old=st.none() | objects, asked=resources, phase=st.sampled_from(Phase))
+def test_int_is_judged_like_its_text(obj: Any, old: Any, asked: Any, phase: Any) -> None:
+    kind, resource, sub = asked
+    operation = Operation.CREATE if old is None else Operation.UPDATE
+    more = {"kind": kind, "resource": resource, "sub_resource": sub, "operation": operation}
+    texts, ints = (
+        admit(request(one, old_object=other, **more), POLICIES, phase=phase)
+        for one, other in ((obj, old), (with_ints(obj), with_ints(old)))
+    )
+    assert with_ints(texts.object) == with_ints(ints.object)
+    assert dataclasses.replace(texts, object=None) == dataclasses.replace(ints, object=None)
+
+
+@given(obj=pods, used=sides, phase=st.sampled_from([Phase.VALIDATE, Phase.BOTH]))
+def test_amounts_told_late_decide_like_the_quotas_own(obj: Any, used: Any, phase: Any) -> None:
+    (quota,) = POLICIES.resource_quotas
+    names = {"cpu": "requests.cpu", "memory": "pods"}
+    told = {**quota.used, **parse({names[name]: amount for name, amount in used.items()})}
+    own = dataclasses.replace(POLICIES, resource_quotas=(dataclasses.replace(quota, used=told),))
+    late = prepare(request(obj), POLICIES, phase=phase).decide({quota.name: told})
+    assert late == admit(request(obj), own, phase=phase)
 
 
 @given(obj=pods)

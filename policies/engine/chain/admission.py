@@ -163,7 +163,9 @@ def _conclude(
 ) -> Decision:
     """Bring in the used amounts; where anything refuses, none of them grows."""
     validation = inspection.conclude(used)
-    findings = together(mutation.findings, validation.findings, template.conclude(used))
+    findings = together(
+        mutation.findings, inspection.findings, validation.findings, template.conclude(used)
+    )
     if findings.violations:
         before = used_amounts(inspection.quotas.quotas, used)
         findings, validation = _uncharged(findings), Validation(used=before)

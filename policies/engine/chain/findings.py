@@ -28,6 +28,9 @@ class Findings:
     steps: tuple[Step, ...] = ()
 
 
+NOTHING_FOUND: Final = Findings()
+
+
 def together(*parts: Findings) -> Findings:
     """Put findings one behind the other."""
     return Findings(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.chain.denial import text_of
-from policies.engine.chain.findings import Findings
+from policies.engine.chain.findings import NOTHING_FOUND, Findings
 from policies.engine.chain.mutation import default_object, mutate
 from policies.engine.chain.subjects import TEMPLATE_PATHS, restate
 from policies.engine.chain.validation import Inspection, inspect
@@ -53,15 +53,19 @@ class TemplateCheck:
     def conclude(self, used: UsedAmounts) -> Findings:
         """Word what would happen to the pods; nothing is ever refused for it."""
         if self.kind is None:
-            return Findings()
+            return NOTHING_FOUND
         texts = self.trouble
         if self.inspection:
-            found = self.inspection.conclude(used).findings.violations
+            before, after = self.inspection.findings, self.inspection.conclude(used).findings
+            found = (*before.violations, *after.violations)
             texts = tuple([text_of(violation) for violation in found])
         outcome = Outcome.VIOLATED if texts else Outcome.PASSED
         step = Step(name=_NAME, outcome=outcome, detail="; ".join(texts))
         warnings = tuple([f"pods of this {self.kind} would be refused: {text}" for text in texts])
         return Findings(warnings=warnings, steps=(step,))
+
+
+_NO_TEMPLATE: Final = TemplateCheck()
 
 
 def check_template(
@@ -70,7 +74,7 @@ def check_template(
     """Judge one pod of a workload by ranges and quotas."""
     template = _template_of(request)
     if template is None:
-        return TemplateCheck()
+        return _NO_TEMPLATE
     pod_request = _pod_request(request, template)
     resources_only = dataclasses.replace(policy_set, metadata_policies=())
     kind = request.kind.kind

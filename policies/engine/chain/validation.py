@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What the pass found, and what each quota would be charged."""
+    """What quotas found with their used amounts known, and what each would be charged."""
 
     findings: Findings = field(default_factory=Findings)
     charges: tuple[Charge, ...] = ()
@@ -54,13 +54,11 @@ class Inspection:
     def conclude(self, used: UsedAmounts) -> Validation:
         """Finish the pass with these used amounts by quota name; others are the quotas' own."""
         result = conclude(self.quotas, used)
-        quotas = Findings(steps=result.steps)
+        found = Findings(steps=result.steps)
         if result.violations:
             modes = {quota.ref: quota.enforcement for quota in self.quotas.quotas}
-            quotas = together(sort_by_enforcement(result.violations, modes), quotas)
-        return Validation(
-            findings=together(self.findings, quotas), charges=result.charges, used=result.used
-        )
+            found = together(sort_by_enforcement(result.violations, modes), found)
+        return Validation(findings=found, charges=result.charges, used=result.used)
 
 
 def inspect(

@@ -5,6 +5,8 @@ Source: ``plugin/pkg/admission/limitranger/admission.go``, with the comparisons 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
@@ -100,14 +102,15 @@ def check(
     ranges = tuple(ranges)
     if not ranges or not acts_on(request):
         return [], [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
-    subjects = _subjects(request, spec)
+    offer = _offer(request, spec)
+    find = _find if offer.is_claim else _find_again
     violated = []
     steps: list[Step] = []
     for limit_range in ranges:
         found: list[Violation] = []
-        for rule, item in enumerate(limit_range.items):
-            violations = _check_item(limit_range, rule, subjects.get(item.type))
-            steps.append(_item_step(limit_range, rule, violations))
+        for rule in _rules(limit_range):
+            violations = find(rule, offer)
+            steps.append(_rule_step(rule, violations))
             found += violations or ()
         if not limit_range.items:
             steps.append(_step(limit_range, None, Outcome.NOT_MATCHED, "limits nothing"))
@@ -116,22 +119,27 @@ def check(
     return violated, steps
 
 
-def _subjects(
-    request: AdmissionRequest, spec: PodSpec | None
-) -> Mapping[str, tuple[_Subject, ...]]:
-    """Collect what the object offers to items of each type."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offer:
+    """What an object offers to items of each type."""
+
+    subjects: Mapping[str, tuple[_Subject, ...]]
+    is_claim: bool = False
+
+
+def _offer(request: AdmissionRequest, spec: PodSpec | None) -> _Offer:
     judged = request.object or {}
     if request.resource.resource != "pods":
-        return {CLAIM: (_claim_subject(judged),)}
-    return _pod_subjects(spec or read_pod(judged))
+        return _Offer({CLAIM: (_claim_subject(judged),)}, is_claim=True)
+    return _pod_offer(spec or read_pod(judged))
 
 
 @once
-def _pod_subjects(spec: PodSpec) -> dict[str, tuple[_Subject, ...]]:
+def _pod_offer(spec: PodSpec) -> _Offer:
     containers = [
         _Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers
     ]
-    return {CONTAINER: tuple(containers), POD: (_pod_subject(spec),)}
+    return _Offer({CONTAINER: tuple(containers), POD: (_pod_subject(spec),)})
 
 
 def _claim_subject(claim: Mapping[str, Any]) -> _Subject:
@@ -151,25 +159,53 @@ def _pod_subject(spec: PodSpec) -> _Subject:
     return _Subject(totals.requests, totals.limits, "spec.containers[*].resources", own)
 
 
-def _check_item(
-    limit_range: LimitRange, rule: int, subjects: tuple[_Subject, ...] | None
-) -> list[Violation] | None:
-    """Hold all subjects against one item; None if it is of another type."""
-    if subjects is None:
-        return None
-    constraints = _constraints(limit_range.items[rule])
-    found = []
-    for subject in subjects:
-        request_of, limit_of = subject.requests.get, subject.limits.get
-        for constraint in constraints:
-            _, name, enforced, test = constraint
-            finding = test(enforced, request_of(name), limit_of(name))
-            if finding is not None:
-                found.append(_violation(limit_range, rule, subject, constraint, finding))
-    return found
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rule:
+    """One item of a range, with what it checks and what is said when nothing is wrong."""
+
+    limit_range: LimitRange
+    index: int
+    type: str
+    constraints: tuple[_Constraint, ...]
+    other_type: Step
+    passed: Step
 
 
 @once
+def _rules(limit_range: LimitRange) -> tuple[_Rule, ...]:
+    return tuple(
+        _Rule(
+            limit_range,
+            index,
+            item.type,
+            tuple(_constraints(item)),
+            other_type=_step(limit_range, index, Outcome.NOT_MATCHED, "is about another type"),
+            passed=_step(limit_range, index, Outcome.PASSED),
+        )
+        for index, item in enumerate(limit_range.items)
+    )
+
+
+def _find(rule: _Rule, offer: _Offer) -> tuple[Violation, ...] | None:
+    """Hold all subjects against one item; None if it is of another type."""
+    subjects = offer.subjects.get(rule.type)
+    if subjects is None:
+        return None
+    found = []
+    for subject in subjects:
+        requests, limits = subject.requests, subject.limits
+        for constraint in rule.constraints:
+            name = constraint.name
+            finding = constraint.test(constraint.enforced, requests.get(name), limits.get(name))
+            if finding is not None:
+                found.append(_violation(rule, subject, constraint, finding))
+    return tuple(found)
+
+
+# The same few sets of containers meet the same rules over and over.
+_find_again = lru_cache(maxsize=4096)(_find)
+
+
 def _constraints(item: LimitRangeItem) -> list[_Constraint]:
     """List what an item checks: all minima, then all maxima, then all ratios, by name.
 
@@ -190,13 +226,9 @@ def _constraints(item: LimitRangeItem) -> list[_Constraint]:
 
 
 def _violation(
-    limit_range: LimitRange,
-    rule: int,
-    subject: _Subject,
-    constraint: _Constraint,
-    finding: Finding,
+    rule: _Rule, subject: _Subject, constraint: _Constraint, finding: Finding
 ) -> Violation:
-    name, item_type = constraint.name, limit_range.items[rule].type
+    name, item_type = constraint.name, rule.type
     label = _LABELS[constraint.reason]
     amounts = {
         "enforced": constraint.enforced,
@@ -208,8 +240,8 @@ def _violation(
         reason=constraint.reason,
         field=subject.field(finding.side, name),
         message=label.format(name=name, type=item_type, **texts) + finding.text,
-        policy=limit_range.ref,
-        rule=rule,
+        policy=rule.limit_range.ref,
+        rule=rule.index,
         numbers={"resource": name, **texts, **finding.numbers},
     )
 
@@ -265,23 +297,11 @@ def ratio_constraint(
     return Finding(_LIMITS, f", but provided ratio is {ratio}", {"ratio": ratio})
 
 
-def _item_step(limit_range: LimitRange, rule: int, violations: list[Violation] | None) -> Step:
+def _rule_step(rule: _Rule, violations: tuple[Violation, ...] | None) -> Step:
     if violations:
-        return _step(limit_range, rule, Outcome.VIOLATED, bracketed(v.message for v in violations))
-    other_type, passed = _quiet_steps(limit_range)[rule]
-    return other_type if violations is None else passed
-
-
-@once
-def _quiet_steps(limit_range: LimitRange) -> list[tuple[Step, Step]]:
-    """Of each item the step that says it is about another type, and the one that says it holds."""
-    return [
-        (
-            _step(limit_range, rule, Outcome.NOT_MATCHED, "is about another type"),
-            _step(limit_range, rule, Outcome.PASSED),
-        )
-        for rule in range(len(limit_range.items))
-    ]
+        detail = bracketed(violation.message for violation in violations)
+        return _step(rule.limit_range, rule.index, Outcome.VIOLATED, detail)
+    return rule.other_type if violations is None else rule.passed
 
 
 def _step(limit_range: LimitRange, rule: int | None, outcome: Outcome, detail: str = "") -> Step:

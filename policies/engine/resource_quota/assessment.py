@@ -203,7 +203,7 @@ def _put_together(
     uncovered: list[Violation] = []
     if not usage.violations:
         demands = tuple([_demand(match, usage) for match in matches if match.is_countable])
-        if _grows(matches, usage):
+        if (limits.names or limits.scopes) and _grows(matches, usage):
             uncovered = _uncovered(request, matches, limits)
     return Assessment(
         request=request,
