@@ -105,6 +105,9 @@ def measure(made: Run) -> None:
     folder = made.folder / "profile"
     folder.mkdir()
     made.database.copy("seeded", "product")
+    made.database.copy("seeded", "stages")
+    print("CPU of one review in one thread:", flush=True)
+    run.tell_process(made, "bench.stages", made.secret, name="stages")
     usual = servers.product("product", made.secret)
     for label, namespaces in run.QUOTAS.items():
         words = servers.granian("bench.profiled:application", threads=servers.PRODUCT_THREADS)

@@ -170,6 +170,12 @@ def ask_process(run: Run, module: str, *words: str, name: str = "") -> dict[str,
     return found
 
 
+def tell_process(run: Run, module: str, *words: str, name: str) -> None:
+    """Run one of our modules that prints for people, on a database."""
+    words = (sys.executable, "-m", module, *words)
+    subprocess.run(words, env=_django(run, name), cwd=ROOT, check=True)  # noqa: S603 - our own words
+
+
 def _django(run: Run, name: str) -> dict[str, str]:
     return surroundings(
         GATEHOUSE_DATABASE_URL=run.database.address(name),
