@@ -33,6 +33,7 @@ HEADINGS: Final = (
     "p99 ms",
     "CPU us",
     "database us",
+    "workers MB",
 )
 
 
@@ -147,7 +148,7 @@ def _row(name: str, figures: Figures) -> list[str]:
         f"{found.least:,.0f}-{found.most:,.0f}",
         f"{floor.median:.2f}" if floor else "",
         *(_median(figures, name, metric, 1) for metric in ("p50", "p99")),
-        *(_median(figures, name, metric, 0) for metric in ("cpu_us", "database_us")),
+        *(_median(figures, name, metric, 0) for metric in ("cpu_us", "database_us", "rss_mb")),
     ]
 
 
