@@ -1,6 +1,8 @@
 """What becomes of charges after admission: confirmed when seen, released when gone or never made.
 
-Everything here locks the usage of a namespace's quotas first, in id order, as admission does.
+Everything here locks the usage of a namespace's quotas first, in id order, as admission does, in
+one short transaction for each namespace. A caller's own transaction around several namespaces
+would hold their locks out of order.
 """
 
 from __future__ import annotations

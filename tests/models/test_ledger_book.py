@@ -233,8 +233,12 @@ class TestCap:
     ) -> None:
         charge(quota, "u1")
         usage.confirm("prod", resource="pods", uid="u1")
-        book = open_book(quota, "u2")
+        book = open_book(quota, "u1", "u2")
         assert not book.over_cap(quota.cluster_id, "team", 1)
+        grown = decided(delta="1", whole="2")
+        book.charge(quota.pk, key_of(quota), name="p", decided=grown)
+        assert not book.over_cap(quota.cluster_id, "team", 1), "growth needs no confirmation"
+        book.write()
         charge(quota, "u3")
         book = open_book(quota, "u2")
         assert not book.over_cap(quota.cluster_id, "elsewhere", 1)
