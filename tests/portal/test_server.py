@@ -1,0 +1,227 @@
+"""The web server's parent: who is started, told and stopped, in which order; no process runs."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from portal import certificate, serve
+from portal.serving import application, leaving, server, worker
+from portal.serving.certificate import Files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Process:
+    """Stands for a web process: it notes what happens to it, and is as ready as it is told."""
+
+    def __init__(self, *, is_ready: bool = True) -> None:
+        self.is_ready = lambda: is_ready
+        self.events: list[Any] = []
+        self.interrupt_by_parent = False
+        self.inner = self
+        self.idx = self.pid = 0
+        self.alive = True
+
+    def start(self) -> None:
+        self.events.append("start")
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def terminate(self) -> None:
+        self.events.append("terminate")
+        self.alive = False
+
+    def join(self, _timeout: float | None = None) -> None:
+        self.events.append("join")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "SHORTEST_FAREWELL", 0.0)
+    monkeypatch.setattr(server, "_LAST", 0.0)
+    monkeypatch.setattr(server, "READY_WITHIN", 0.2)
+    monkeypatch.setattr(server, "_signal", lambda process, number: process.events.append(number))
+    monkeypatch.setattr(server, "build", lambda: None)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[server.Server]:
+    """A server with TLS and one web process, which is not started."""
+    certificate.main(["--folder", str(tmp_path)])
+    files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
+    found = server.Server(("127.0.0.1", 0), workers=1, threads=2, drain=0, files=files)
+    found.wrks = [Process()]  # type: ignore[list-item]
+    yield found
+    found._stop_workers()
+
+
+def fresh(monkeypatch: pytest.MonkeyPatch, made: server.Server, *, is_ready: bool) -> Process:
+    """The process that the server would start next."""
+    process = Process(is_ready=is_ready)
+    monkeypatch.setattr(made, "_spawn_worker", lambda *_: process)
+    return process
+
+
+def test_successor_is_ready_before_its_predecessor_is_told(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server
+) -> None:
+    old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=True)
+    made._respawn_workers([0], None, None)
+    assert made.wrks == [new]
+    assert new.events == ["start"]
+    assert not new.interrupt_by_parent
+    assert old.events == [leaving.REPLACED, "terminate", "join"]  # type: ignore[attr-defined]
+
+
+def test_successor_that_does_not_come_up_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=False)
+    made._respawn_workers([0], None, None)
+    assert made.wrks == [old]
+    assert new.events == ["start", "terminate", "join"]
+    assert old.events == []  # type: ignore[attr-defined]
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+def test_server_without_any_process_ends(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server
+) -> None:
+    made.wrks[0].alive = False  # type: ignore[attr-defined]
+    fresh(monkeypatch, made, is_ready=False).alive = False
+    made._respawn_workers([0], None, None)
+    assert made.interrupt_signal
+    assert made.interrupt_children == [0]
+
+
+@pytest.mark.parametrize("fits", [True, False], ids=["fits", "does not fit"])
+def test_reload_takes_the_pair_that_fits(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, tmp_path: Path, *, fits: bool
+) -> None:
+    before, told = made.ssl_ctx, []
+    monkeypatch.setattr(made, "_respawn_workers", lambda *words: told.append(words[0]))
+    if not fits:
+        (tmp_path / "tls.key").write_text("nothing")
+    made._reload(None, None)
+    assert told == ([range(1)] if fits else [])
+    assert (made.ssl_ctx != before) is fits
+
+
+def test_reload_does_not_swallow_the_end(made: server.Server) -> None:
+    made.interrupt_signal = True
+    made._files = None
+    made._respawn_workers = lambda *_: None  # type: ignore[method-assign, assignment]
+    made._reload(None, None)
+    assert made.main_loop_interrupt.is_set()
+
+
+def test_stop_is_announced(made: server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    made._drain, process = 1, made.wrks[0]
+    monkeypatch.setattr(server.time, "sleep", lambda _: None)
+    made._stop_workers()
+    told = process.events[:3]  # type: ignore[attr-defined]
+    assert told == [leaving.STOPPING, leaving.REPLACED, "terminate"]
+
+
+def test_clients_are_asked_for_certificates_where_an_authority_is_named(tmp_path: Path) -> None:
+    certificate.main(["--folder", str(tmp_path)])
+    files = Files(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "tls.crt")
+    found = server.Server(("127.0.0.1", 0), workers=1, threads=2, drain=0, files=files)
+    is_on, _, _, _, oldest, authority, _, is_asked = found.ssl_ctx
+    assert (is_on, oldest, is_asked) == (True, "tls1.2", True)
+    assert Path(authority).read_bytes() == files.certificate.read_bytes()
+    found._stop_workers()
+
+
+def test_sockets_belong_to_the_parent(made: server.Server) -> None:
+    made._init_shared_socket()
+    process: Any = made._spawn_worker(0, None, None)
+    assert not process.is_ready()
+    (_, owned) = made._slots[0]
+    assert isinstance(owned, socket.socket)
+    made._drop_shared_socket()
+    assert owned.fileno() == -1
+
+
+@pytest.mark.django_db
+def test_process_is_ready_once_its_policies_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(worker, "begin", lambda: begun.append("begin"))
+    monkeypatch.setattr(worker.leaving, "listen_for_signals", begun.append)
+    monkeypatch.setattr(worker.gc, "freeze", lambda: begun.append("freeze"))
+    ready = multiprocessing.Event()
+    worker.load(lambda *_: [], 7, ready)
+    assert begun == [7, "begin", "freeze"]
+    assert ready.is_set()
+
+
+def test_process_finishes_after_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    monkeypatch.setattr(worker.MPServer, "_spawn_wsgi_worker", lambda *words: done.append(words))
+    monkeypatch.setattr(worker, "finish", lambda _timeout: done.append("finish"))
+    worker.run("a", "b")
+    assert done == [("a", "b"), "finish"]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was started and stopped beside the application."""
+    from admission import writer  # noqa: PLC0415 - needs Django
+    from policies import snapshot  # noqa: PLC0415 - the same
+
+    seen: list[str] = []
+    monkeypatch.setattr(snapshot, "start", lambda: seen.append("start"))
+    monkeypatch.setattr(snapshot, "stop", lambda: seen.append("stop"))
+    monkeypatch.setattr(writer, "stop", lambda *_: seen.append("flush"))
+    monkeypatch.setattr("django.db.connections.close_all", lambda: None)
+    return seen
+
+
+def test_portal_begins_without_its_database(
+    threads: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from django.db import OperationalError  # noqa: PLC0415 - needs Django
+
+    def fail() -> None:
+        raise OperationalError
+
+    monkeypatch.setattr("policies.snapshot.current", fail)
+    application.begin()
+    application.finish(1)
+    assert threads == ["start", "flush", "stop"]
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+def test_application_is_whole_before_the_first_request(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "metrics"))
+    assert callable(application.build())
+    assert (tmp_path / "metrics").is_dir()
+
+
+def test_wrong_pair_is_told_in_one_line(
+    settings: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("CERTIFICATE", "KEY"):
+        setattr(settings, f"GATEHOUSE_TLS_{name}", tmp_path / name)
+    assert serve.main() == 1
+    assert capsys.readouterr().err.startswith("gatehouse: TLS: ")
+
+
+def test_server_follows_the_settings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[server.Server] = []
+    monkeypatch.setattr(server.Server, "serve", lambda made: served.insert(0, made))
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # remembered, to be as it was afterwards
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR")
+    settings.GATEHOUSE_WEB_WORKERS, settings.GATEHOUSE_WEB_THREADS = 3, 5
+    assert serve.main() == 0
+    assert (served[0].workers, served[0].blocking_threads, served[0].ssl_ctx[0]) == (3, 5, False)
