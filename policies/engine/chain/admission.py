@@ -135,7 +135,7 @@ def _prepare(
         return _settled(_decide(request, mutation, mutation.findings, Validation()))
     if phase is Phase.BOTH:
         defaulted = default_object(request, mutation.object)
-        mutation = dataclasses.replace(mutation, object=defaulted)
+        mutation = mutation._replace(object=defaulted)
     stored = restate(request, mutation.object)
     inspection = inspect(stored, policy_set, now)
     template = check_template(stored, policy_set, now)
@@ -215,7 +215,7 @@ def _uncharged(findings: Findings) -> Findings:
         else step
         for step in findings.steps
     )
-    return dataclasses.replace(findings, steps=steps)
+    return findings._replace(steps=steps)
 
 
 def _distinct(violations: tuple[Violation, ...]) -> tuple[Violation, ...]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from policies.engine.decision import Outcome, Step, Violation
 from policies.engine.policy import Enforcement
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
 _SHORT: Final = 128  # characters of a reason that is worth keeping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class Findings(NamedTuple):
     """Violations that refuse, those only observed, warnings and the trace; in chain order."""
 
     violations: tuple[Violation, ...] = ()
@@ -78,8 +75,7 @@ def describe(violation: Violation) -> str:
 
 def only_observed(findings: Findings, mode: Enforcement) -> Findings:
     """Turn all that was found under a policy into what its enforcement makes of it."""
-    return dataclasses.replace(
-        findings,
+    return findings._replace(
         violations=(),
         observed=(*findings.violations, *findings.observed),
         warnings=tuple(describe(found) for found in findings.violations)

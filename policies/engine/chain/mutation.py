@@ -5,11 +5,10 @@ Order and scope as in the semantics reference, section 5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.engine import metadata_policy
-from policies.engine.chain.findings import Findings, skipped
+from policies.engine.chain.findings import NOTHING_FOUND, Findings, skipped
 from policies.engine.chain.subjects import is_claim, is_pod, is_resize
 from policies.engine.limit_range import default_pod_resources
 from policies.engine.patch import PatchBuilder
@@ -26,13 +25,12 @@ if TYPE_CHECKING:
     from policies.engine.request import AdmissionRequest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutation:
+class Mutation(NamedTuple):
     """The object after the pass, the patch that was written while changing it, the findings."""
 
     object: Mapping[str, Any]
     operations: tuple[PatchOperation, ...] = ()
-    findings: Findings = field(default_factory=Findings)
+    findings: Findings = NOTHING_FOUND
 
 
 def default_object(

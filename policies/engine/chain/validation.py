@@ -8,11 +8,11 @@ everything before is found without it.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from policies.engine import metadata_policy
 from policies.engine.chain.findings import (
+    NOTHING_FOUND,
     Findings,
     only_observed,
     skipped,
@@ -35,17 +35,15 @@ if TYPE_CHECKING:
     from policies.engine.resource_quota import Assessment, UsedAmounts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class Validation(NamedTuple):
     """What quotas found with their used amounts known, and what each would be charged."""
 
-    findings: Findings = field(default_factory=Findings)
+    findings: Findings = NOTHING_FOUND
     charges: tuple[Charge, ...] = ()
-    used: UsedAmounts = field(default_factory=dict)
+    used: UsedAmounts = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+class Inspection(NamedTuple):
     """What the pass found before it was known how much of each quota is used."""
 
     findings: Findings

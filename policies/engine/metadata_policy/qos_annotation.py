@@ -5,9 +5,8 @@ Source: the seed's QoS controller with the resolutions of the semantics referenc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.engine.decision import Outcome, Step
 from policies.engine.metadata_policy.definition import QOS_ANNOTATION
@@ -24,14 +23,13 @@ if TYPE_CHECKING:
 _NAME = "QOSAnnotation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QOSResult:
+class QOSResult(NamedTuple):
     """The pod with its class; ``qos`` is empty when the request is none of ours."""
 
     object: Mapping[str, Any]
+    step: Step
     qos: str = ""
     operations: tuple[PatchOperation, ...] = ()
-    step: Step
 
 
 def annotate_qos(

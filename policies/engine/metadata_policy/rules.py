@@ -6,9 +6,9 @@ Source: the seed's design with the resolutions of the semantics reference, secti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
 from policies.engine.facts import once
@@ -42,12 +42,11 @@ _SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-
 _TOO_LONG: Final = f"Too long: may not be more than {MAX_ANNOTATIONS} bytes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The labels and annotations that all predicates are asked about."""
 
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
 
     @classmethod
     def of(cls, obj: Mapping[str, Any] | None) -> Snapshot:
@@ -65,8 +64,7 @@ class Snapshot:
         return Snapshot(labels=self.labels, annotations={**self.annotations, QOS_ANNOTATION: qos})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetadataResult:
+class MetadataResult(NamedTuple):
     """What the rules made of an object; ``object`` is the one given if nothing was set."""
 
     object: Mapping[str, Any]
@@ -143,8 +141,7 @@ def recheck(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rejects:
+class _Rejects(NamedTuple):
     """What rejecting rules come to, in the fields of ``MetadataResult``."""
 
     violations: tuple[Violation, ...] = ()

@@ -8,8 +8,7 @@ the request asks of each quota is ``assessment``'s matter; here are the numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from policies.engine.decision import Charge, Outcome, Reason, Step, Violation
 from policies.engine.policy import Enforcement
@@ -29,8 +28,7 @@ UsedAmounts = Mapping[str, ResourceList]
 _OWN: Final[UsedAmounts] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaResult:
+class QuotaResult(NamedTuple):
     """What quotas say to one request.
 
     ``violations`` are in the order in which Kubernetes meets them, those of quotas in ``warn`` and
@@ -40,12 +38,11 @@ class QuotaResult:
 
     violations: tuple[Violation, ...] = ()
     charges: tuple[Charge, ...] = ()
-    used: UsedAmounts = field(default_factory=dict)
+    used: UsedAmounts = {}
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Claim:
+class _Claim(NamedTuple):
     """A demand and what it comes to: the amounts used before and after it."""
 
     demand: Demand

@@ -6,8 +6,8 @@ it that needs no used amount. Which amounts are tracked (the names in ``used``) 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from policies.engine.decision import Outcome, Reason, Step, Violation
 from policies.engine.request import Operation
@@ -43,8 +43,7 @@ _SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(NamedTuple):
     """What the request asks of one matched quota whose used amounts are known.
 
     ``requested`` is the growth by name, without zeros. ``counted`` is what the quota is to hold
@@ -59,8 +58,7 @@ class Demand:
     sums: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assessment:
+class Assessment(NamedTuple):
     """What a request and the quotas of its namespace have to do with each other.
 
     ``violations`` are those that no amount can change, ``limited`` the step about what needs a
@@ -81,16 +79,14 @@ class Assessment:
         return tuple(demand for demand in self.demands if demand.requested)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Limits:
+class _Limits(NamedTuple):
     """What the object needs a covering quota for, by name and by scope."""
 
     names: frozenset[str] = frozenset()
     scopes: tuple[ScopeSelectorRequirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Usage:
+class _Usage(NamedTuple):
     """What the object uses, and by how much that grows; an error instead if it cannot be told.
 
     ``old`` is what it used before, empty where everything counts as new. ``new`` is the growth,

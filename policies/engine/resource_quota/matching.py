@@ -6,8 +6,7 @@ Source: ``apiserver/pkg/quota/v1/generic/evaluator.go`` (Matches) and the first 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from policies.engine.decision import Reason, Violation
 from policies.engine.pod import read_pod
@@ -37,8 +36,7 @@ _FIELDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(NamedTuple):
     """An object that quotas are asked about, and its state before an update.
 
     ``spec`` is that of a pod, read once for all quotas; None for other kinds.
@@ -68,8 +66,7 @@ class Subject:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(NamedTuple):
     """What came of holding one quota against one object.
 
     ``scopes`` are the requirements that the object satisfies one by one: they cover, even where
