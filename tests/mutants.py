@@ -4,16 +4,17 @@
     python -m tests.mutants "drop the lock"       one of them
     python -m tests.mutants --write               and put the table into docs/explanation/testing.md
 
-The faults go into a copy of the checkout in a temporary folder, never into the checkout itself.
+The faults go into a copy of the last commit in a temporary folder, never into the checkout.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
-import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import tomllib
@@ -55,19 +56,16 @@ def read_mutants() -> list[Mutant]:
     return [Mutant(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
 
 
-def copy_checkout(target: Path) -> None:
-    """Copy what git knows, as it is now."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607
+def copy_commit(target: Path) -> None:
+    """Copy what is committed: nobody is in the middle of an edit there."""
+    archive = subprocess.run(
+        ["git", "archive", "HEAD"],  # noqa: S607 - found on the path
         cwd=ROOT,
         check=True,
         capture_output=True,
     )
-    for name in filter(None, listing.stdout.decode().split("\0")):
-        source = ROOT / name
-        if source.is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target / name)
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as packed:
+        packed.extractall(target, filter="data")
 
 
 def run_tests(tree: Path, tests: tuple[str, ...], *, postgres: bool) -> int:
@@ -96,7 +94,7 @@ def judge(tree: Path, mutant: Mutant) -> str:
         code = run_tests(tree, mutant.tests, postgres=mutant.postgres)
     finally:
         (tree / mutant.file).write_text(text, encoding="utf-8")
-    return {0: "survived", _FAILED: "found", -1: "found (hangs)"}.get(code, "not tried")
+    return {0: "SURVIVED", _FAILED: "found", -1: "found (hangs)"}.get(code, "not tried")
 
 
 def sound(tree: Path, mutants: list[Mutant]) -> bool:
@@ -130,7 +128,7 @@ def main() -> int:
     results: dict[Mutant, str] = {}
     with tempfile.TemporaryDirectory(prefix="gatehouse-mutants-") as folder:
         tree = Path(folder)
-        copy_checkout(tree)
+        copy_commit(tree)
         if not (options.trust or sound(tree, mutants)):
             return 1
         for mutant in mutants:
