@@ -98,6 +98,7 @@ def ensure(day: date | datetime) -> bool:
             return False
         create_detached(cursor, name(day))
         attach(cursor, name(day), day)
+    _lately.clear()
     return True
 
 
@@ -128,6 +129,7 @@ def drop(day: date) -> None:
     with connection.cursor() as cursor:
         detach(cursor, name(day))
         cursor.execute(f"DROP TABLE {name(day)}")
+    _lately.clear()
 
 
 @contextmanager

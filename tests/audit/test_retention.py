@@ -285,3 +285,25 @@ def test_removal_in_batches(
     removed = [run.removed for run in RetentionRun.objects.order_by("id")]
     assert removed == ([2, 2, 1] if connection.vendor == "sqlite" else [5])
     assert names() == []
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="about PostgreSQL")
+@pytest.mark.django_db(transaction=True)
+def test_decisions_are_written_while_a_day_goes(decided: Callable[..., AuditEvent]) -> None:
+    for number in range(20):
+        decided(OLD, name=f"old{number}", **(DENIED if number % 2 else {}))
+    exports.export_day(OLD)
+    stop, written = threading.Event(), list[str]()
+
+    def write() -> None:
+        while not stop.is_set():
+            written.append(decided(TODAY).name)
+        connections.close_all()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    (removal,) = retention.apply(today=TODAY)
+    stop.set()
+    writer.join()
+    assert (removal.going, removal.kept, removal.problem) == (10, 10, "")
+    assert len(written) == len(set(written)) == len(names()) - 10
