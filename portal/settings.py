@@ -11,6 +11,7 @@ from csp.constants import NONE, SELF
 
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
 from portal.keys import derive_key, keep_secret
+from portal.processors import available
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -44,7 +45,7 @@ GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
 GATEHOUSE_LISTEN_HOST = env.text("GATEHOUSE_LISTEN_HOST", "127.0.0.1")
 GATEHOUSE_LISTEN_PORT = env.port("GATEHOUSE_LISTEN_PORT", 8000)
 GATEHOUSE_WEB_WORKERS = env.integer(
-    "GATEHOUSE_WEB_WORKERS", min(64, os.cpu_count() or 1), lowest=1, highest=64
+    "GATEHOUSE_WEB_WORKERS", min(64, available()), lowest=1, highest=64
 )
 # Most of them wait for the writer, which commits for all that wait at once.
 GATEHOUSE_WEB_THREADS = env.integer("GATEHOUSE_WEB_THREADS", 32, lowest=1, highest=256)

@@ -1,0 +1,27 @@
+"""How many processors this process may use; plain Python.
+
+In a container the machine has more than that: its limit counts.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+LIMIT: Final = Path("/sys/fs/cgroup/cpu.max")
+
+
+def available(limit: Path = LIMIT) -> int:
+    """The processors we are allowed on, or fewer by the control group's quota; at least one."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(allowed or 1, _quota(limit) or allowed or 1))
+
+
+def _quota(limit: Path) -> int:
+    """Microseconds of each period, as whole processors; 0 without a limit."""
+    try:
+        share, period = limit.read_text(encoding="ascii").split()
+        return -(-int(share) // int(period))
+    except (OSError, ValueError):  # no such file, or "max"
+        return 0
