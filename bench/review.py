@@ -19,6 +19,7 @@ SPREAD: Final = tuple(f"team-{number:03d}" for number in range(100))
 HOT: Final = ("hot-0000",)
 TIGHT: Final = ("tight-00", "tight-01", "tight-02")
 TIGHT_PODS: Final = 300
+FULL: Final = ("full-000",)
 PRIORITY: Final = "production"
 ROOMY: Final = {
     "pods": "10000000",
@@ -250,8 +251,9 @@ def _without(label: str) -> dict[str, Any]:
 
 
 def quota(namespace: str) -> dict[str, Any]:
-    """What pods of one priority class may use: practically all, or 300 pods where it is tight."""
-    hard = {**ROOMY, "pods": str(TIGHT_PODS)} if namespace in TIGHT else ROOMY
+    """What pods of one priority class may use: practically all, or 300 pods, or none."""
+    pods = {**dict.fromkeys(TIGHT, str(TIGHT_PODS)), **dict.fromkeys(FULL, "0")}
+    hard = {**ROOMY, "pods": pods.get(namespace, ROOMY["pods"])}
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": [PRIORITY]}
     spec = {"hard": hard, "scopeSelector": {"matchExpressions": [scope]}}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "spec": spec} | _namespaced(

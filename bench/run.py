@@ -211,6 +211,8 @@ def all_started(run: Run) -> Any:
             run.running[subject.name] = stack.enter_context(start(run, subject))
         for server in run.running.values():
             ready(run, server)
+        for name in BASELINES.keys() & run.running.keys():
+            servers.check_same_verdicts(run.running[names.PRODUCT], run.running[name])
         yield
         run.running.clear()
 

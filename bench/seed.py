@@ -1,6 +1,6 @@
 """Fill a database: `python -m bench.seed small|large`; prints the webhook's secret as JSON.
 
-small is what the loads ask for: 104 namespaces, each with a LimitRange, a MetadataPolicy and a
+small is what the loads ask for: 105 namespaces, each with a LimitRange, a MetadataPolicy and a
 quota. large adds 10,000 namespaces with five policies each. Rows are written in bulk, without
 history: only their reading is measured.
 """
@@ -50,7 +50,11 @@ def small() -> str:
     high = PriorityClass(cluster=cluster, name=review.PRIORITY, value=100_000)
     services.save_priority_class(priority_class=high, user=USER)
     _, secret = services.issue_webhook_credential(cluster=cluster, label=USER, user=USER)
-    fill(cluster, [*review.SPREAD, *review.HOT, *review.TIGHT], metadata_policies=("mp",))
+    fill(
+        cluster,
+        [*review.SPREAD, *review.HOT, *review.TIGHT, *review.FULL],
+        metadata_policies=("mp",),
+    )
     return secret
 
 

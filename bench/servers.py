@@ -289,3 +289,21 @@ def check_verdicts(server: Server) -> None:
         status, response = server.ask(review.fresh(review.SPREAD[0], refused))
         if response.get("allowed", True):
             raise load.LoadError(f"{server.subject.name}: {reason} is not refused ({status})")
+
+
+def check_same_verdicts(product: Server, other: Server) -> None:
+    """See that another server says what the product says of the same bodies, word for word."""
+    bodies = [review.fresh(), review.fresh(review.FULL[0])]
+    bodies += [review.fresh(review=refused) for refused in review.refused().values()]
+    for body in bodies:
+        wanted, found = (_verdict(server, body) for server in (product, other))
+        if wanted != found:
+            raise load.LoadError(f"{other.subject.name} answers {found}, the product {wanted}")
+
+
+def _verdict(server: Server, body: bytes) -> tuple[bool, int, str]:
+    """Verdict, code and words, without the decision's own name."""
+    _, response = server.ask(body)
+    status = response.get("status") or {}
+    words = str(status.get("message", "")).partition(" (decision")[0]
+    return bool(response.get("allowed")), int(status.get("code", 0)), words

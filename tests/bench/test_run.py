@@ -53,7 +53,7 @@ def test_each_review_has_uids_of_its_own() -> None:
 
 
 def test_marks_have_the_length_of_what_replaces_them() -> None:
-    all_names = (*review.SPREAD, *review.HOT, *review.TIGHT)
+    all_names = (*review.SPREAD, *review.HOT, *review.TIGHT, *review.FULL)
     assert {len(name) for name in all_names} == {len(review.NAMESPACE)}
 
 
