@@ -102,8 +102,7 @@ def _compiled(
     ids = {head.id: head.name for head in heads}
     credentials = read_credentials(ids)
     limited = limited_resources_of(ids)
-    batches = read_policies(read_places(ids, names), is_all=names is None)
-    found = assemble(batches, limited, ids)
+    found = assemble(read_policies(read_places(ids, names)), limited, ids)
     return {
         head.name: ClusterPolicies(
             id=head.id,

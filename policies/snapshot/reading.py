@@ -6,6 +6,7 @@ if the cluster's revision is the same before and after (``building`` sees to tha
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
@@ -30,7 +31,7 @@ from policies.models.metadata_policy import SELECTORS, UPDATES
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from django.db.models import Model, QuerySet
 
@@ -109,54 +110,25 @@ def read_places(clusters: Collection[int], names: Collection[str] | None) -> lis
     return [Place(*row) for row in _fetch(found, "id", "cluster_id", "name")]
 
 
-def read_policies(places: Sequence[Place], *, is_all: bool) -> Iterator[Policies]:
-    """Read all policies of namespaces, some hundred at a time: a whole table is much to hold.
-
-    ``is_all``: these are all namespaces of their clusters, which saves naming each of them.
-    """
-    clusters = {place.cluster_id for place in places} if is_all else set()
+def read_policies(places: Sequence[Place]) -> Iterator[Policies]:
+    """Read all policies of namespaces, some hundred at a time: a whole table is much to hold."""
     for first in range(0, len(places), AT_ONCE):
-        some = {place.id: place for place in places[first : first + AT_ONCE]}
-        yield _read(some, clusters)
+        yield _read({place.id: place for place in places[first : first + AT_ONCE]})
 
 
-def _read(places: dict[int, Place], clusters: Collection[int]) -> Policies:
-    wanted: dict[str, Any] = {"namespace_id__in": list(places)}
-    if clusters:
-        wanted = {
-            "namespace_id__gte": min(places),
-            "namespace_id__lte": max(places),
-            "namespace__cluster_id__in": clusters,
-        }
-
-    def rows(model: type[Model], columns: tuple[str, ...], *order: str) -> dict[int, list[Row]]:
-        owner = columns[0]
-        within = owner.removesuffix("id") + "_"
-        found = model._default_manager.filter(  # noqa: SLF001 - of any model
-            **{f"{within}{key}": value for key, value in wanted.items()}
-        )
-        grouped: dict[int, list[Row]] = {}
-        for row in _fetch(found.order_by(owner, *order), *columns):
-            grouped.setdefault(row[0], []).append(row[1:])
-        return grouped
-
+def _read(places: dict[int, Place]) -> Policies:
     limit_ranges, metadata_policies, quotas = (
-        [
-            row
-            for row in _fetch(model.objects.filter(**wanted).order_by(), *_OWN, *more)
-            if row[1] in places
-        ]
-        for model, more in _KINDS
+        _among(model, "namespace_id", places, (*_OWN, *more)) for model, more in _KINDS
     )
     return Policies(
         places=places,
         limit_ranges=limit_ranges,
-        items=rows(LimitRangeRow, _ITEMS, "position", "id"),
+        items=_rows(LimitRangeRow, limit_ranges, _ITEMS, ("position", "id")),
         metadata_policies=metadata_policies,
-        rules=rows(MetadataPolicyRule, _RULES, "position"),
+        rules=_rows(MetadataPolicyRule, metadata_policies, _RULES, ("position",)),
         resource_quotas=quotas,
-        hard=rows(ResourceQuotaRow, _HARD, "id"),
-        expressions=rows(ScopeSelectorRow, _EXPRESSIONS, "position"),
+        hard=_rows(ResourceQuotaRow, quotas, _HARD, ("id",)),
+        expressions=_rows(ScopeSelectorRow, quotas, _EXPRESSIONS, ("position",)),
     )
 
 
@@ -174,9 +146,41 @@ def as_uuid(value: UUID | str) -> UUID:
     return value if isinstance(value, UUID) else UUID(value)
 
 
+def _rows(
+    model: type[Model], policies: Sequence[Row], columns: tuple[str, ...], order: tuple[str, ...]
+) -> dict[int, list[Row]]:
+    """Read the rows of these policies; the first column is the policy's id."""
+    owner = columns[0]
+    grouped: dict[int, list[Row]] = {}
+    for row in _among(model, owner, [policy[0] for policy in policies], columns, order):
+        grouped.setdefault(row[0], []).append(row[1:])
+    return grouped
+
+
+def _among(
+    model: type[Model],
+    key: str,
+    ids: Iterable[int],
+    columns: tuple[str, ...],
+    order: tuple[str, ...] = (),
+) -> list[Row]:
+    """Read by many ids, which are one parameter: Django would look at each of them."""
+    quote, known = connection.ops.quote_name, list(ids)
+    chosen, sorting = (", ".join(map(quote, names)) for names in (columns, (key, *order)))
+    is_postgresql = connection.vendor == "postgresql"
+    among = "= ANY(%s)" if is_postgresql else "IN (SELECT value FROM json_each(%s))"
+    table = quote(model._meta.db_table)  # noqa: SLF001 - Django's own API
+    sql = f"SELECT {chosen} FROM {table} WHERE {quote(key)} {among} ORDER BY {sorting}"  # noqa: S608 - our own names
+    return _run(sql, (known if is_postgresql else json.dumps(known),))
+
+
 def _fetch(queryset: QuerySet[Any], *columns: str) -> list[Row]:
-    """Run the query without Django's converters: equal texts are parsed once, by the decoder."""
-    sql, parameters = queryset.values_list(*columns).query.sql_with_params()
+    """Run the query without Django's converters."""
+    return _run(*queryset.values_list(*columns).query.sql_with_params())
+
+
+def _run(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
+    """Give columns as the driver does: equal texts are parsed once, by the decoder."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         found: list[Row] = cursor.fetchall()
