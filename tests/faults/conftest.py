@@ -94,12 +94,16 @@ def template(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -
     return seeded(server, tmp_path_factory.mktemp("seeding"))
 
 
-@pytest.fixture
-def world(server: PostgresServer, template: dict[str, str]) -> World:
+def new_world(server: PostgresServer, template: dict[str, str]) -> World:
     """A copy of the policies that no other test has seen."""
     name = f"test_{secrets.token_hex(6)}"
     server.clone(TEMPLATE, name)
     return World(server, name, template)
+
+
+@pytest.fixture
+def world(server: PostgresServer, template: dict[str, str]) -> World:
+    return new_world(server, template)
 
 
 @pytest.fixture(scope="session")

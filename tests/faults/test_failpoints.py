@@ -5,13 +5,13 @@ The names are those that ``admission.failpoints`` lists; a process that hits one
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from admission.failpoints import NAMES, VARIABLE
+from tests.faults.conftest import new_world
 from tests.faults.load import under_load
 from tests.faults.portals import is_alive, portals
 from tests.processes import wait_for
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.faults.conftest import World
+    from tests.faults.database import PostgresServer
     from tests.faults.portals import Portal
 
 pytestmark = pytest.mark.faults
 HIT = 7  # the first reviews pass, so that others are under way when the process ends
 
 
-@pytest.fixture
-def survivor(world: World, folder: Path) -> Iterator[Portal]:
-    with portals(folder / "survivor", world.address, {}) as (started,):
-        yield started
-
-
-@contextlib.contextmanager
-def doomed(victim: Portal) -> Iterator[int]:
-    """The process that will end; whoever follows it ends the same way, and again."""
-    yield victim.workers()[0]
+@pytest.fixture(scope="module")
+def arena(
+    server: PostgresServer, template: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[World, Portal]]:
+    """A database, and a portal on it that nothing happens to."""
+    world = new_world(server, template)
+    with portals(tmp_path_factory.mktemp("survivor"), world.address, {}) as (survivor,):
+        yield world, survivor
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_process_that_ends_there_leaves_no_half_decision(
-    name: str, world: World, folder: Path, survivor: Portal
+    name: str, arena: tuple[World, Portal], folder: Path
 ) -> None:
-    with (
-        portals(folder, world.address, {VARIABLE: f"{name}:kill:{HIT}"}) as (victim,),
-        doomed(victim) as process,
-        under_load([survivor, victim], world.pods("roomy"), connections=24) as load,
-    ):
-        wait_for(lambda: not is_alive(process))
-        load.wait_until_answered(20, after=time.monotonic())
+    world, survivor = arena
+    armed = {VARIABLE: f"{name}:kill:{HIT}"}
+    with portals(folder, world.address, armed) as (victim,):
+        # Whoever takes its place ends the same way, until the parent gives up and init steps in.
+        process = victim.workers()[0]
+        with under_load([survivor, victim], world.pods("roomy"), connections=24) as load:
+            wait_for(lambda: not is_alive(process))
+            load.wait_until_answered(20, after=time.monotonic())
     assert {answer.status for answer in load.answers} == {200, 0}
     assert world.faults(load.answers) == []
