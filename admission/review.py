@@ -13,9 +13,9 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import msgspec
 import orjson
 
+from admission.document import read_document
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.errors import DecodeError
 from policies.engine.request import (
@@ -25,7 +25,6 @@ from policies.engine.request import (
     Operation,
     Phase,
 )
-from policies.engine.wire import RawNumber, loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +37,6 @@ API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 MAX_BODY: Final = 8 * 1024 * 1024
 UID_WINDOW: Final = 4096
-PLAIN_LENGTH: Final = 16_384
 MAX_WARNING: Final = 120
 MAX_SUFFIX: Final = 100
 _SUFFIX: Final = " (decision {})"
@@ -58,10 +56,6 @@ _REASONS: Final = {
 _UID_DEPTH: Final = 2
 _SHARED_LENGTH: Final = 256
 _TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
-_READER: Final = msgspec.json.Decoder(float_hook=RawNumber)
-_GO_ESCAPES: Final = ((rb"\u003c", b"<"), (rb"\u003e", b">"), (rb"\u0026", b"&"))
-_ESCAPE_SIGN: Final = "␛".encode()
-_DOLLAR_NAME: Final = re.compile(rb'"\$(?:[^"\\]|\\.)*":')
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -122,51 +116,10 @@ def _decode(body: bytes) -> tuple[Any, bool]:
     if len(body) > MAX_BODY:
         raise too_large(body)
     try:
-        return _read(body)
+        return read_document(body)
     except DecodeError as error:
         detail = f"the review is not readable: {error.detail}"
         raise _answerable(body, _BAD_REQUEST, detail) from None
-
-
-def _read(body: bytes) -> tuple[Any, bool]:
-    """Read a body the quick way where that is sure to mean the same; raises ``DecodeError``.
-
-    What was read is written again. Only a body without a key twice, with no number but whole ones
-    in their usual spelling (which come as ``int``) and no text spelled oddly comes out as it went
-    in. Go's own spelling of ``<``, ``>`` and ``&`` is not odd. All others are read exactly.
-    Returns also whether the body is plain, as ``AdmissionRequest`` has it.
-    """
-    try:
-        value = _READER.decode(body)
-        text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
-    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
-        return loads(body), False
-    body = body.removesuffix(b"\n")
-    if text == body or text == _without_go_escapes(body):
-        return value, _is_plain(text)
-    return loads(body), False
-
-
-def _is_plain(text: bytes) -> bool:
-    """Whether a short document has nothing that records would spell otherwise.
-
-    That is: NUL, the record's own escape sign, and names that begin with ``$``.
-    """
-    if len(text) > PLAIN_LENGTH or b"\\u0000" in text:
-        return False
-    if not text.isascii() and _ESCAPE_SIGN in text:
-        return False
-    return b"$" not in text or _DOLLAR_NAME.search(text) is None
-
-
-def _without_go_escapes(body: bytes) -> bytes:
-    """The same document with three signs written plainly.
-
-    An escaped backslash before ``u003c`` is torn apart here: that makes no valid text any more.
-    """
-    for escaped, plain in _GO_ESCAPES:
-        body = body.replace(escaped, plain)
-    return body
 
 
 def too_large(head: bytes) -> ReviewError | NotAReviewError:

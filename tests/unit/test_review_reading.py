@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from admission.document import PLAIN_LENGTH
 from admission.redaction import redacted_request
-from admission.review import PLAIN_LENGTH, ReviewError, parse_request
+from admission.review import ReviewError, parse_request
 from policies.engine.wire import RawNumber, dumps, loads
 
 
