@@ -20,7 +20,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # also as bench/growth.py
+if not __package__:  # run as bench/growth.py: its folder must not hide the library's modules
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from bench import database
 from bench.growth_rows import row, rows_sql
