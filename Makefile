@@ -43,7 +43,7 @@ mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a
 
 test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
 	@$(PY) -m pytest -n 0 -m "servers" tests/servers
-	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench and not faults" tests/api tests/manifests tests/models tests/policies_api tests/ui
+	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench and not faults" tests/api tests/audit tests/manifests tests/models tests/policies_api tests/ui
 
 check: lint walls types dependencies templates settings schema ## run all of the following
 
