@@ -180,10 +180,11 @@ class ClusterAdmin(_Recorded):
     def write(self, request: HttpRequest, obj: Any, form: Any) -> services.Saved:
         """Save the cluster, then what needs a covering quota."""
         user = request.user.get_username()
-        saved = services.save_cluster(cluster=obj, user=user)
-        services.set_limited_resources(
-            cluster=obj, entries=form.cleaned_data["limited_resources"], user=user
-        )
+        with services.policy_write(obj):
+            saved = services.save_cluster(cluster=obj, user=user)
+            services.set_limited_resources(
+                cluster=obj, entries=form.cleaned_data["limited_resources"], user=user
+            )
         return saved
 
     def remove(self, request: HttpRequest, obj: Any) -> None:
