@@ -192,14 +192,14 @@ class Load:
     def wait_until_answered(self, count: int, *, after: float) -> float:
         """Wait for so many verdicts to reviews that were asked after that moment.
 
-        Gives the seconds from that moment to the last of them.
+        Gives the seconds from that moment to the last of these.
         """
 
         def answered() -> list[Answer]:
             found = [answer for answer in self.since(after) if answer.status == _OK]
             return found if len(found) >= count else []
 
-        return max(answer.ended for answer in wait_for(answered)) - after
+        return sorted(answer.ended for answer in wait_for(answered))[count - 1] - after
 
     def since(self, moment: float) -> list[Answer]:
         """The answers to what was asked after ``time.monotonic()`` was that."""
