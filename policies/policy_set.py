@@ -5,12 +5,13 @@ from __future__ import annotations
 import hmac
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from django.db import connection
 from django.utils import timezone
 
+from policies.asking import ask
 from policies.engine.limit_range import decode_limit_range
 from policies.engine.metadata_policy import decode_metadata_policy
 from policies.engine.policy import Enforcement, LimitedResource, PolicySet, ResourceQuota
@@ -25,7 +26,7 @@ from policies.models import MetadataPolicy as StoredMetadataPolicy
 from policies.models import ResourceQuota as StoredQuota
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from django.db.models import QuerySet
 
@@ -40,6 +41,8 @@ PostgreSQL lets further readers of a row in before it. At an advisory lock they 
 _SHARE: Final = f"""
     SELECT id, uid, {COUNT}, pg_advisory_xact_lock_shared(%s, (id %% 2147483648)::int)
     FROM {Cluster._meta.db_table} WHERE id = ANY(%s) ORDER BY id FOR SHARE"""  # noqa: S608, SLF001 - our own names
+Revisions: TypeAlias = dict[int, tuple[UUID, int]]
+"""Uid and policy revision of clusters, by id."""
 T = TypeVar("T", bound=PolicyObject)
 P = TypeVar("P", EngineLimitRange, EngineMetadataPolicy, ResourceQuota)
 
@@ -82,24 +85,27 @@ def revision(cluster: str) -> int:
     return numbers.first() or 0
 
 
-def lock_revisions(cluster_ids: Collection[int]) -> dict[int, tuple[UUID, int]]:
+def lock_revisions(cluster_ids: Collection[int]) -> Revisions:
     """Read uid and revision of clusters, and keep policy writes from committing until we do.
 
     Must run inside a transaction, after the quotas it needs are locked. One statement, rows locked
     in id order; SQLite has let no other writer in anyway. A cluster that is gone is absent.
     """
+    return ask_revisions(cluster_ids)()
+
+
+def ask_revisions(cluster_ids: Collection[int]) -> Callable[[], Revisions]:
+    """Send what ``lock_revisions`` asks; returns what waits for the answer."""
     if not cluster_ids:
-        return {}
+        return dict
     sql: str = _SHARE
     parameters: tuple[Any, ...] = (REVISION_GATE, list(cluster_ids))
     if connection.vendor != "postgresql":
         clusters = Cluster.objects.filter(pk__in=cluster_ids).values_list("pk", "uid", COUNT)
         sql, parameters = clusters.order_by("pk").query.sql_with_params()
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        found = cursor.fetchall()
-    return {
-        pk: (uid if isinstance(uid, UUID) else UUID(uid), number) for pk, uid, number, *_ in found
+    rows = ask(sql, parameters)
+    return lambda: {
+        pk: (uid if isinstance(uid, UUID) else UUID(uid), number) for pk, uid, number, *_ in rows()
     }
 
 

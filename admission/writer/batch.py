@@ -20,9 +20,10 @@ from admission.writer.items import OverBudgetError, UnavailableError
 from policies import policy_set, snapshot, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from admission.writer.items import Item
+    from policies.policy_set import Revisions
     from policies.usage import Book
 
 ATTEMPTS: Final = 6  # of one batch that loses its database, or a fight for locks
@@ -90,11 +91,12 @@ def _still_wanted(items: list[Item]) -> list[Item]:
 
 
 def _run(items: list[Item], attempt: _Attempt) -> None:
-    with transaction.atomic():
+    with session.pipelined(), transaction.atomic():
         hit("batch-begin")
-        book = _open_book(items)
+        ask_book, ask_revisions = _ask(items)
+        book = ask_book()
         hit("after-lock")
-        _check_revisions(items)
+        _check_revisions(items, ask_revisions())
         hit("after-revision")
         for item in items:
             _decide(item, book, attempt)
@@ -110,18 +112,16 @@ def _run(items: list[Item], attempt: _Attempt) -> None:
     hit("after-commit")
 
 
-def _open_book(items: list[Item]) -> Book:
+def _ask(items: list[Item]) -> tuple[Callable[[], Book], Callable[[], Revisions]]:
+    """Send all that is to be read, in the order in which it has to be locked."""
     quota_ids = {quota_id for item in items for quota_id in item.quota_ids}
     objects = {item.object_key for item in items if item.quota_ids}
-    return usage.open_book(quota_ids, objects)
+    clusters = {stamp[0] for item in items if (stamp := item.stamp)}
+    return usage.ask_book(quota_ids, objects), policy_set.ask_revisions(sorted(clusters))
 
 
-def _check_revisions(items: list[Item]) -> None:
-    stamps = {stamp for item in items if (stamp := item.stamp)}
-    if not stamps:
-        return
-    found = policy_set.lock_revisions(sorted({cluster_id for cluster_id, _, _ in stamps}))
-    for cluster_id, uid, revision in stamps:
+def _check_revisions(items: list[Item], found: Revisions) -> None:
+    for cluster_id, uid, revision in {stamp for item in items if (stamp := item.stamp)}:
         if found.get(cluster_id) != (uid, revision):
             raise _StaleError
 
@@ -167,9 +167,9 @@ def _recover(
     """Find out what an error means; returns what is to be tried again, and if anybody listens."""
     if connection.in_atomic_block:
         raise error  # somebody else's transaction: it is not ours to repair
-    if attempt.is_complete:
-        return _look_up(attempt, items)
     found = trouble.kind_of(error)
+    if attempt.is_complete and found is trouble.Kind.GONE:
+        return _look_up(attempt, items)
     if found is trouble.Kind.ITEM:
         return _one_by_one(items, error), True
     if found is trouble.Kind.PARTITION:

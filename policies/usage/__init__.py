@@ -5,7 +5,7 @@ holds what one object uses, absolutely, so that writing it twice costs nothing. 
 reported before the ledger began is a charge of its own, the opening balance.
 """
 
-from policies.usage.book import OPENING_RESOURCE, OPENING_UID, Book, open_book
+from policies.usage.book import OPENING_RESOURCE, OPENING_UID, Book, ask_book, open_book
 from policies.usage.life import (
     confirm,
     confirm_seen,
@@ -25,6 +25,7 @@ __all__ = [
     "Book",
     "Difference",
     "Key",
+    "ask_book",
     "confirm",
     "confirm_seen",
     "lock_quotas",

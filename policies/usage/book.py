@@ -15,7 +15,7 @@ from policies.usage.arithmetic import as_stored, grown, moved, used_before, with
 from policies.usage.rows import NewCharge, NewUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from policies.engine.decision import Charge as DecidedCharge
     from policies.engine.resource_list import ResourceList
@@ -230,9 +230,15 @@ def open_book(quota_ids: Collection[int], objects: Collection[Key]) -> Book:
     clusters, others are not found. Must run inside of ``atomic``. Two statements, since one that
     waits for a lock goes on reading as of before its wait; none for nothing.
     """
+    return ask_book(quota_ids, objects)()
+
+
+def ask_book(quota_ids: Collection[int], objects: Collection[Key]) -> Callable[[], Book]:
+    """Send what ``open_book`` asks; returns what waits for the answers, and makes the book."""
     require_transaction()
     cluster_ids = {key[0] for key in objects}
     if not quota_ids or not cluster_ids:
-        return Book((), ())
+        return lambda: Book((), ())
     rows = statements().lock(cluster_ids, set(quota_ids))
-    return Book(rows, statements().charges_of(set(objects)) if rows else ())
+    charges = statements().charges_of(set(objects))
+    return lambda: Book(rows(), charges())

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from django.db import connection
 
+from policies.asking import ask
 from policies.usage.rows import FoundCharge, UsageRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from policies.usage.rows import Key, NewCharge, NewUsage
 
@@ -74,20 +75,22 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def lock(cluster_ids: Collection[int], quota_ids: Collection[int]) -> list[UsageRow]:
+def lock(cluster_ids: Collection[int], quota_ids: Collection[int]) -> Callable[[], list[UsageRow]]:
     """Lock the rows of those quotas in id order, until the transaction ends."""
-    return [UsageRow(*row) for row in _rows(_LOCK, [list(cluster_ids), list(quota_ids)])]
+    rows = ask(_LOCK, [list(cluster_ids), list(quota_ids)])
+    return lambda: [UsageRow(*row) for row in rows()]
 
 
 def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
     """Lock the rows of all quotas of a namespace in id order."""
-    return [UsageRow(*row) for row in _rows(_LOCK_NAMESPACE, [cluster_id, namespace])]
+    return [UsageRow(*row) for row in ask(_LOCK_NAMESPACE, [cluster_id, namespace])()]
 
 
-def charges_of(objects: Collection[Key]) -> list[FoundCharge]:
+def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
     """Read the charges of some objects, whatever their state."""
     asked = _json([{"c": c, "r": r, "u": u} for c, r, u in objects])
-    return [FoundCharge(*row) for row in _rows(_CHARGES_OF, [asked])]
+    rows = ask(_CHARGES_OF, [asked])
+    return lambda: [FoundCharge(*row) for row in rows()]
 
 
 def charges_by(
@@ -95,12 +98,12 @@ def charges_by(
 ) -> list[FoundCharge]:
     """Read what each of some quotas is charged for one object."""
     asked = [list(cluster_ids), resource, uid, list(quota_uids)]
-    return [FoundCharge(*row) for row in _rows(_CHARGES_BY, asked)]
+    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked)()]
 
 
 def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
     """Count the objects of a namespace that are only reserved, up to ``limit``."""
-    [(count,)] = _rows(_COUNT, [cluster_id, namespace, limit])
+    [(count,)] = ask(_COUNT, [cluster_id, namespace, limit])()
     return int(count)
 
 
@@ -114,10 +117,3 @@ def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(_WRITE, [page, len(usage)])
-
-
-def _rows(statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found

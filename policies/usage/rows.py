@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from policies.engine.request import AdmissionRequest
 
@@ -66,13 +66,15 @@ class NewCharge(NamedTuple):
 class Statements(Protocol):
     """The ledger's statements in one database's words; each names the cluster."""
 
-    def lock(self, cluster_ids: Collection[int], quota_ids: Collection[int]) -> list[UsageRow]:
+    def lock(
+        self, cluster_ids: Collection[int], quota_ids: Collection[int]
+    ) -> Callable[[], list[UsageRow]]:
         """Lock the rows of those quotas in id order, until the transaction ends."""
 
     def lock_namespace(self, cluster_id: int, namespace: str) -> list[UsageRow]:
         """Lock the rows of all quotas of a namespace in id order."""
 
-    def charges_of(self, objects: Collection[Key]) -> list[FoundCharge]:
+    def charges_of(self, objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
         """Read the charges of some objects, whatever their state."""
 
     def charges_by(

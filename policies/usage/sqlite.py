@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from django.db import connection
 
+from policies.asking import ask
 from policies.usage.rows import FoundCharge, UsageRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from policies.usage.rows import Key, NewCharge, NewUsage
 
@@ -51,20 +52,21 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def lock(cluster_ids: Collection[int], quota_ids: Collection[int]) -> list[UsageRow]:
+def lock(cluster_ids: Collection[int], quota_ids: Collection[int]) -> Callable[[], list[UsageRow]]:
     """Read the rows of those quotas in id order."""
-    asked = [_json(list(cluster_ids)), _json(list(quota_ids))]
-    return [UsageRow(*row) for row in _rows(_LOCK, asked)]
+    rows = ask(_LOCK, [_json(list(cluster_ids)), _json(list(quota_ids))])
+    return lambda: [UsageRow(*row) for row in rows()]
 
 
 def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
     """Read the rows of all quotas of a namespace in id order."""
-    return [UsageRow(*row) for row in _rows(_LOCK_NAMESPACE, [cluster_id, namespace])]
+    return [UsageRow(*row) for row in ask(_LOCK_NAMESPACE, [cluster_id, namespace])()]
 
 
-def charges_of(objects: Collection[Key]) -> list[FoundCharge]:
+def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
     """Read the charges of some objects, whatever their state."""
-    return [FoundCharge(*row) for row in _rows(_CHARGES_OF, [_json(list(objects))])]
+    rows = ask(_CHARGES_OF, [_json(list(objects))])
+    return lambda: [FoundCharge(*row) for row in rows()]
 
 
 def charges_by(
@@ -72,12 +74,12 @@ def charges_by(
 ) -> list[FoundCharge]:
     """Read what each of some quotas is charged for one object."""
     asked = [_json(list(cluster_ids)), resource, uid, _json(list(quota_uids))]
-    return [FoundCharge(*row) for row in _rows(_CHARGES_BY, asked)]
+    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked)()]
 
 
 def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
     """Count the objects of a namespace that are only reserved, up to ``limit``."""
-    [(count,)] = _rows(_COUNT, [cluster_id, namespace, limit])
+    [(count,)] = ask(_COUNT, [cluster_id, namespace, limit])()
     return int(count)
 
 
@@ -94,10 +96,3 @@ def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
                 _WRITE_CHARGE,
                 [(*row[:6], _json(row.amounts), row.state) for row in charges],
             )
-
-
-def _rows(statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found

@@ -20,7 +20,7 @@ BY_CLUSTER = {
     "admission_auditevent": r'\(.*"cluster".*\)',  # the row names it
     "policies_charge": r"cluster_id (= |IN|, )|cluster_id,",
     "policies_quotausage": r"cluster_id (= |IN|, )|cluster_id,",
-    "policies_cluster": r'"policies_cluster"\."id" IN',
+    "policies_cluster": r'policies_cluster("\."id" IN| WHERE id = ANY)',
 }
 
 
