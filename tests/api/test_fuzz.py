@@ -202,9 +202,12 @@ def _mutated_bytes(body: Any, dice: random.Random) -> bytes:
 
 
 def _readable_uid(body: bytes) -> str:
-    """The uid any JSON reader would find; empty where there is none."""
+    """The uid any JSON reader would find; empty where there is none.
+
+    What is no UTF-8 reads as U+FFFD, as Go reads it.
+    """
     try:
-        found = json.loads(body)["request"]["uid"]
+        found = json.loads(body.decode("utf-8", "replace"))["request"]["uid"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return ""
     return found if isinstance(found, str) else ""

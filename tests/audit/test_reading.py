@@ -83,6 +83,20 @@ def test_pages_go_back_through_all_days(spread: list[str]) -> None:
     assert page.older == spread[-2]
 
 
+def test_pages_part_decisions_of_one_millisecond(decided: Callable[..., AuditEvent]) -> None:
+    first = decided()
+    same = decision_id.moment(first.id)
+    milliseconds = int(same.timestamp() * 1000)
+    for number in range(1, 6):
+        decided(id=decision_id.encode(milliseconds, 1_000 + number), created=same)
+    ids = list(AuditEvent.objects.newest_first().values_list("id", flat=True))
+    page, seen = AuditEvent.objects.page(size=2), list[str]()
+    while page.events:
+        seen += [event.id for event in page.events]
+        page = AuditEvent.objects.page(before=seen[-1], size=2)
+    assert (seen, len(seen)) == (ids, 6)
+
+
 def test_a_page_near_the_top_asks_a_few_days_only(spread: list[str]) -> None:
     with CaptureQueriesContext(
         connection,
