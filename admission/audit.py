@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,42 +53,41 @@ _NOTHING_ASKED: Final[Mapping[str, Any]] = {
 class Circumstances:
     """What belongs on record beside request and decision.
 
-    ``started`` is a ``time.monotonic_ns()``; ``request_uid`` names a request that could not be
-    read; ``policies`` are those that were asked.
+    ``started`` is a ``time.monotonic_ns()``; ``policies`` are those that were asked.
     """
 
     cluster: str
     phase: Phase
     client: str
     started: int
-    request_uid: str = ""
     policy_revision: int = 0
     policies: tuple[PolicyRef, ...] = ()
 
 
 def new_decision_id() -> str:
     """16 characters of Crockford's base32: 48 bit of milliseconds, 32 random. Sorts by time."""
-    return encode(time.time_ns() // 1_000_000, secrets.randbits(32))
+    return encode(time.time_ns() // 1_000_000, int.from_bytes(os.urandom(4)))
 
 
 def row(
     decision: Decision,
     *,
     decision_id: str,
-    request: AdmissionRequest | None,
+    asked: Mapping[str, Any],
     circumstances: Circumstances,
 ) -> dict[str, Any]:
-    """Make the row of one decision: a value for each column, JSON where the column is JSON."""
+    """Make the row of one decision: a value for each column, JSON where the column is JSON.
+
+    ``asked`` is what ``columns_of`` gives for the request.
+    """
     return {
-        **_NOTHING_ASKED,
+        **asked,
         "id": decision_id,
         "created": moment(decision_id),
         "cluster": clip(circumstances.cluster),
         "phase": circumstances.phase.value,
-        "request_uid": clip(request.uid if request else circumstances.request_uid),
         "client": clip(circumstances.client),
         "policy_revision": circumstances.policy_revision,
-        **_asked(request),
         **_answered(decision),
         **_policies(decision, circumstances.policies),
         "duration_us": (time.monotonic_ns() - circumstances.started) // 1000,
@@ -141,12 +140,17 @@ def make_room() -> None:
     partitions.ensure(today)
 
 
-def _asked(request: AdmissionRequest | None) -> Mapping[str, Any]:
+def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Mapping[str, Any]:
+    """Give the columns that tell what was asked; ``request_uid`` where it could not be read.
+
+    They depend on no decision, so that they can be made before one is.
+    """
     if request is None:
-        return _NOTHING_ASKED
+        return {**_NOTHING_ASKED, "request_uid": clip(request_uid)}
     metadata = _metadata(request)
     uid = metadata.get("uid")
     return {
+        "request_uid": clip(request.uid),
         "operation": request.operation.value,
         "api_group": clip(request.kind.group),
         "kind": clip(request.kind.kind),

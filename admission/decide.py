@@ -116,7 +116,7 @@ class _Asked(writer.Item):
         super().__init__(id=audit.new_decision_id(), deadline=call.deadline)
         self.request = request
         self.call = call
-        self.uid = uid
+        self.columns = audit.columns_of(request, request_uid=uid)
         self.refusal = refusal
         self.cluster: ClusterPolicies | None = None
         self.policies = PolicySet()
@@ -162,12 +162,11 @@ class _Asked(writer.Item):
             phase=self.call.phase,
             client=self.call.client,
             started=self.call.started,
-            request_uid=self.uid,
             policy_revision=self.cluster.revision if self.cluster and self.prepared else 0,
             policies=_refs(self.policies),
         )
         row = audit.row(
-            decision, decision_id=self.id, request=self.request, circumstances=circumstances
+            decision, decision_id=self.id, asked=self.columns, circumstances=circumstances
         )
         return Recorded(id=self.id, decision=decision), row
 

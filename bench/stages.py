@@ -82,7 +82,9 @@ def _row(pair: Any) -> Any:
         cluster=review.CLUSTER, phase=Phase.VALIDATE, client="bench", started=time.monotonic_ns()
     )
     name = audit.new_decision_id()
-    return audit.row(decision, decision_id=name, request=request, circumstances=circumstances)
+    return audit.row(
+        decision, decision_id=name, asked=audit.columns_of(request), circumstances=circumstances
+    )
 
 
 def _answer(pair: Any) -> bytes:

@@ -52,7 +52,9 @@ def decide(
             policies=_refs(policies),
         )
         name = audit.new_decision_id()
-        row = audit.row(decision, decision_id=name, request=request, circumstances=circumstances)
+        row = audit.row(
+            decision, decision_id=name, asked=audit.columns_of(request), circumstances=circumstances
+        )
         AuditEvent(**row).save()
     return name, decision
 

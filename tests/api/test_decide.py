@@ -101,21 +101,23 @@ def test_a_credential_that_is_revoked_meanwhile_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("timeout", "seconds"),
+    ("query", "seconds"),
     [
-        ("10s", 9),
-        ("2s", 1),
-        ("1s", 0.5),
-        ("0s", 0.5),
-        ("30s", 29),
-        ("9999s", 29),
+        ("timeout=10s", 9),
+        ("timeout=2s", 1),
+        ("a=b&timeout=1s", 0.5),
+        ("timeout=0s&a=b", 0.5),
+        ("timeout=30s", 29),
+        ("timeout=9999s", 29),
         ("", DEFAULT_BUDGET),
-        ("soon", DEFAULT_BUDGET),
-        ("-5s", DEFAULT_BUDGET),
+        ("timeout=", DEFAULT_BUDGET),
+        ("timeout=soon", DEFAULT_BUDGET),
+        ("timeout=-5s", DEFAULT_BUDGET),
+        ("notimeout=2s", DEFAULT_BUDGET),
     ],
 )
-def test_the_budget_is_a_second_less_than_the_caller_waits(timeout: str, seconds: float) -> None:
-    assert budget(timeout) == seconds
+def test_the_budget_is_a_second_less_than_the_caller_waits(query: str, seconds: float) -> None:
+    assert budget(query) == seconds
 
 
 def test_a_spent_budget_starts_nothing(ask: Callable[..., Any]) -> None:

@@ -48,7 +48,10 @@ class Waiting(writer.Item):
             cluster="demo", phase=Phase.VALIDATE, client="", started=time.monotonic_ns()
         )
         row = audit.row(
-            Decision(allowed=True), decision_id=self.id, request=None, circumstances=circumstances
+            Decision(allowed=True),
+            decision_id=self.id,
+            asked=audit.columns_of(None),
+            circumstances=circumstances,
         )
         return self.id, {**row, **self.columns}
 
