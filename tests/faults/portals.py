@@ -47,7 +47,7 @@ WEB: Final = (sys.executable, "-m", "portal.serve")
 def words_of_worker() -> list[str]:
     """The worker as its container runs it."""
     words = [sys.executable, "-m", "celery", "--app", "portal.celery", "worker"]
-    return [*words, "--loglevel", "warning", "--concurrency", "2"]
+    return [*words, "--loglevel", "info", "--concurrency", "2"]
 
 
 class Watched:

@@ -29,6 +29,7 @@ KILLS = int(os.environ.get("CHAOS_KILLS", "50"))
 RECOVERY = 5.0  # seconds
 BETWEEN = 40  # verdicts between one kill and the next
 PACE = 150.0  # reviews per second
+READY = " ready."  # what a Celery worker says once it takes tasks
 
 
 @pytest.fixture
@@ -102,12 +103,17 @@ def test_worker_killed(
             starts = len(worker.starts)
             worker.sweep()
             wait_for(lambda n=starts: len(worker.starts) > n)  # type: ignore[misc]
+            wait_for(lambda n=starts: worker.log().count(READY) > n)  # type: ignore[misc]
+            ready = time.monotonic()
             carried_out(world, queue)
-            took.append(time.monotonic() - worker.starts[-1])
-            tell(f"worker {number + 1} of {KILLS}: works again after {took[-1]:.1f} s")
+            took.append(time.monotonic() - ready)
+            started = ready - worker.starts[-1]
+            tell(
+                f"worker {number + 1} of {KILLS}: up in {started:.1f} s, works {took[-1]:.1f} s on"
+            )
     assert statuses(load) == {200}
     assert world.faults(load.answers) == []
-    assert sorted(took)[len(took) // 2] < RECOVERY
+    assert max(took) < RECOVERY
 
 
 def carried_out(world: World, queue: Any) -> None:
