@@ -24,6 +24,13 @@ CONNECT_TIMEOUT: Final = 2  # seconds
 SQLITE_TIMEOUT: Final = 2  # seconds
 _ALIAS: Final = "default"
 _LOCK_CLASS: Final = 0x6761  # "ga": tells our advisory locks from others
+_SESSION: Final = {
+    "lock_timeout": LOCK_TIMEOUT,
+    "statement_timeout": STATEMENT_TIMEOUT,
+    "synchronous_commit": "on",
+    # Plans are kept: one that scans a table because it is still empty must not be among them.
+    "enable_seqscan": "off",
+}
 _PATIENCE: Final = {
     "connect_timeout": CONNECT_TIMEOUT,
     "keepalives_idle": 5,
@@ -41,10 +48,7 @@ def own() -> None:
     if settings["ENGINE"].endswith("postgresql"):
         options.pop("pool", None)
         options |= _PATIENCE
-        options["options"] = (
-            f"-c lock_timeout={LOCK_TIMEOUT} -c statement_timeout={STATEMENT_TIMEOUT} "
-            "-c synchronous_commit=on"
-        )
+        options["options"] = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
         # Few statements with large parameters: sent apart from them, and planned once.
         options |= {"server_side_binding": True, "prepare_threshold": 2}
     else:

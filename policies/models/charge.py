@@ -52,15 +52,15 @@ class Charge(models.Model):
     class Meta:
         ordering: ClassVar = ["cluster_id", "id"]
         indexes: ClassVar = [
-            models.Index(fields=["cluster", "quota_uid"], name="charge_by_quota"),
+            models.Index(fields=["quota_uid", "cluster"], name="charge_by_quota"),
             models.Index(
-                fields=["cluster", "namespace"],
+                fields=["namespace", "cluster"],
                 condition=Q(state="reserved"),
                 name="charge_unconfirmed",
             ),
         ]
         constraints: ClassVar = [
-            # In this order it finds the charges of an object, too.
+            # In this order it finds the charges of an object, too; no other index begins so.
             models.UniqueConstraint(
                 fields=["cluster", "resource", "object_uid", "quota_uid"],
                 name="charge_once_per_object",

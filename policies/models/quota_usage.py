@@ -13,8 +13,8 @@ from policies.models.resource_quota import ResourceQuota
 class QuotaUsage(models.Model):
     """The sum of a quota's charges that are not released, by tracked name of its ``hard``.
 
-    Written by the ledger (``policies.usage``) alone. On PostgreSQL the primary key is (cluster,
-    quota), so that the table can be distributed by cluster: every statement names the cluster.
+    Written by the ledger (``policies.usage``) alone. On PostgreSQL the primary key is (quota,
+    cluster), so that the table can be distributed by cluster: every statement names the cluster.
     """
 
     quota = models.OneToOneField(
@@ -29,7 +29,7 @@ class QuotaUsage(models.Model):
         ordering: ClassVar = ["quota_id"]
         verbose_name_plural = "quota usage"
         indexes: ClassVar = [
-            models.Index(fields=["cluster", "namespace"], name="quotausage_by_namespace")
+            models.Index(fields=["namespace", "cluster"], name="quotausage_by_namespace")
         ]
 
     def __str__(self) -> str:

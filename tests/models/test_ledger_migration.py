@@ -74,7 +74,8 @@ def test_nothing_differs_after_the_move() -> None:
     assert usage.release("prod", resource="pods", uid="u1") == 1
 
 
-def test_keys_and_indexes_begin_with_the_cluster() -> None:
+def test_keys_have_the_cluster_and_one_index_of_charges_begins_with_it() -> None:
+    """While charges are few, and plans are made, a second such index may be taken instead."""
     for table in ("policies_charge", "policies_quotausage"):
         with connection.cursor() as cursor:
             found = connection.introspection.get_constraints(cursor, table)
@@ -85,4 +86,6 @@ def test_keys_and_indexes_begin_with_the_cluster() -> None:
         ]
         if connection.vendor != "postgresql":
             keyed = [columns for columns in keyed if columns not in (["id"], ["quota_id"])]
-        assert {columns[0] for columns in keyed} == {"cluster_id"}, table
+        assert all("cluster_id" in columns for columns in keyed), table
+        leading = [columns for columns in keyed if columns[0] == "cluster_id"]
+        assert len(leading) == (1 if table == "policies_charge" else 0), leading
