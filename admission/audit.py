@@ -225,18 +225,18 @@ def _violation(violation: Violation) -> dict[str, Any]:
         "message": escape(violation.message),
         "policy": _policy(violation.policy) if violation.policy else None,
         "rule": violation.rule,
-        "numbers": storable(dict(violation.numbers)),
+        "numbers": {escape(name): escape(text) for name, text in violation.numbers.items()},
     }
 
 
 def _step(step: Step) -> dict[str, Any]:
     return {
-        "name": step.name,
+        "name": escape(step.name),
         "outcome": step.outcome.value,
         "policy": _policy(step.policy) if step.policy else None,
         "rule": step.rule,
         "detail": escape(step.detail),
-        "numbers": storable(dict(step.numbers)),
+        "numbers": {escape(name): escape(text) for name, text in step.numbers.items()},
     }
 
 

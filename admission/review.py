@@ -25,6 +25,7 @@ from policies.engine.request import (
     Operation,
     Phase,
 )
+from policies.engine.wire import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -129,8 +130,17 @@ def too_large(head: bytes) -> ReviewError | NotAReviewError:
 
 
 def _answerable(body: bytes, code: int, detail: str) -> ReviewError | NotAReviewError:
-    uid = find_uid(body)
+    uid = find_uid(body) or (_uid_despite_encoding(body) if code == _BAD_REQUEST else "")
     return ReviewError(uid, code, "", detail) if uid else NotAReviewError(detail)
+
+
+def _uid_despite_encoding(body: bytes) -> str:
+    """Find ``request.uid`` in a body that is JSON but for bytes that are no UTF-8, as Go would."""
+    try:
+        found = loads(body.decode("utf-8", "replace"))["request"]["uid"]
+    except (DecodeError, LookupError, TypeError):
+        return ""
+    return found if type(found) is str else ""
 
 
 def find_uid(body: bytes) -> str:

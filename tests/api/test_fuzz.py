@@ -226,7 +226,7 @@ def _expected(body: bytes, phase: Phase, policies: PolicySet) -> dict[str, Any] 
     try:
         request = parse_request(loads(body))
     except DecodeError:
-        return {**refusal, "code": 400} if find_uid(body) else None
+        return {**refusal, "code": 400} if find_uid(body) or _readable_uid(body) else None
     except ReviewError as error:
         return {**refusal, "code": error.code}
     except ValueError:

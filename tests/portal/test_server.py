@@ -208,6 +208,13 @@ def test_application_is_whole_before_the_first_request(
     assert (tmp_path / "metrics").is_dir()
 
 
+@pytest.fixture
+def _own_metrics_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # remembered, to be as it was afterwards
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR")
+
+
+@pytest.mark.usefixtures("_own_metrics_folder")
 def test_wrong_pair_is_told_in_one_line(
     settings: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -217,11 +224,10 @@ def test_wrong_pair_is_told_in_one_line(
     assert capsys.readouterr().err.startswith("gatehouse: TLS: ")
 
 
+@pytest.mark.usefixtures("_own_metrics_folder")
 def test_server_follows_the_settings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[server.Server] = []
     monkeypatch.setattr(server.Server, "serve", lambda made: served.insert(0, made))
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # remembered, to be as it was afterwards
-    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR")
     settings.GATEHOUSE_WEB_WORKERS, settings.GATEHOUSE_WEB_THREADS = 3, 5
     assert serve.main() == 0
     assert (served[0].workers, served[0].blocking_threads, served[0].ssl_ctx[0]) == (3, 5, False)

@@ -55,7 +55,8 @@ def portal(surroundings: dict[str, str], log: Path, **settings: str) -> Iterator
         started = Portal(process, port, log)
         wait_for(lambda: "Ctrl-C stops it" in started.text or process.poll() is not None)
         assert process.poll() is None, started.text
-        wait_for(lambda: "curl -sS" in started.text and started.text.endswith("\n\n"))
+        # Others that start may have their say behind it.
+        wait_for(lambda: re.search(r"^curl -sS .*\n\n", started.text, re.MULTILINE))
         yield started
 
 
