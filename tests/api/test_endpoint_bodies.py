@@ -94,6 +94,24 @@ def test_hostile_texts_are_answered_and_kept(ask: Callable[..., Any], text: str)
     assert "hunter2" not in json.dumps(event.request)
 
 
+@pytest.mark.parametrize("kind", ["Pod", "LimitRange"], ids=str.lower)
+def test_hostile_kinds_are_answered_and_kept(ask: Callable[..., Any], kind: str) -> None:
+    for text in ("\ud800", "a\x00", "␛"):
+        named = {"group": text, "version": text, "kind": f"{text}{kind}"}
+        policies = {"group": "", "version": "v1", "resource": "limitranges"}
+        asked = review(new_pod(), kind=named, **({"resource": policies} if kind != "Pod" else {}))
+        assert ask(asked).status_code == 200
+    assert AuditEvent.objects.count() == 3
+
+
+def test_a_uid_is_found_though_bytes_are_no_text(ask: Callable[..., Any]) -> None:
+    asked = review(new_pod(), userInfo={"username": "@", "extra": {"x" * 5000: ["y"]}})
+    request = asked["request"]
+    request["uid"] = request.pop("uid")  # behind all else, beyond what is searched for it
+    answer = ask(json.dumps(asked).encode().replace(b"@", b"\xff")).json()["response"]
+    assert (answer["uid"], answer["status"]["code"]) == (request["uid"], 400)
+
+
 @pytest.mark.parametrize("field", ["namespace", "name"])
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800", "x" * 500], ids=["nul", "surrogate", "long"])
 def test_impossible_names_are_denied(ask: Callable[..., Any], field: str, text: str) -> None:
