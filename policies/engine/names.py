@@ -127,9 +127,9 @@ def annotations_errors(
     return errors
 
 
-def annotations_size(annotations: Mapping[str, str]) -> int:
-    """Count the bytes of all keys and values together."""
-    return _size("".join([*annotations, *annotations.values()]))
+def annotations_size(annotations: Mapping[str, str | None]) -> int:
+    """Count the bytes of all keys and values together; a null is an empty value."""
+    return _size("".join([*annotations, *filter(None, annotations.values())]))
 
 
 def is_hugepage(name: str) -> bool:

@@ -253,6 +253,13 @@ def test_all_criteria_of_a_predicate_must_hold(when: Any, seen: Any, *, matches:
     assert bool(result.violations) is matches
 
 
+def test_a_null_annotation_is_an_empty_one() -> None:
+    obj = pod(annotations={"a": None})
+    policy = decoded(rule(updatedAnnotations={"k": "v"}))
+    result = apply(request(obj), (policy,), Snapshot.of(obj), obj)
+    assert [op.path for op in result.operations] == ["/metadata/annotations/k"]
+
+
 def test_too_many_annotations_are_refused_in_the_words_of_the_api() -> None:
     result = run(decoded(rule(updatedAnnotations={"a": "x" * 262144})))
     (violation,) = result.violations
