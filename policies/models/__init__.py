@@ -2,6 +2,8 @@
 
 from policies.models.charge import Charge
 from policies.models.cluster import Cluster, LimitedResource, WebhookCredential
+from policies.models.connection import ClusterConnection
+from policies.models.health import ClusterAlert, WebhookHealth
 from policies.models.limit_range import LimitRange, LimitRangeRow
 from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
 from policies.models.namespace import Namespace
@@ -10,10 +12,20 @@ from policies.models.priority_class import PriorityClass
 from policies.models.quota_usage import QuotaUsage
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
+from policies.models.sync import (
+    SyncCursor,
+    SyncedObject,
+    SyncOwnership,
+    SyncResult,
+    SyncRun,
+    SyncState,
+)
 
 __all__ = [
     "Charge",
     "Cluster",
+    "ClusterAlert",
+    "ClusterConnection",
     "LimitRange",
     "LimitRangeRow",
     "LimitedResource",
@@ -28,5 +40,12 @@ __all__ = [
     "ResourceQuota",
     "ResourceQuotaRow",
     "ScopeSelectorRow",
+    "SyncCursor",
+    "SyncOwnership",
+    "SyncResult",
+    "SyncRun",
+    "SyncState",
+    "SyncedObject",
     "WebhookCredential",
+    "WebhookHealth",
 ]

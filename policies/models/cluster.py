@@ -24,11 +24,26 @@ class Cluster(Recorded):
 
     kind = "Cluster"
 
+    class Authority(models.TextChoices):
+        """Whose verdict on ranges and quotas counts; metadata policies are always the portal's."""
+
+        PORTAL = "portal"
+        NATIVE = "native"
+
     name = models.CharField(
         max_length=63, unique=True, validators=[RegexValidator(DNS_LABEL, "must be a DNS label")]
     )
     description = models.TextField(blank=True)
     external_id = models.CharField(max_length=253, blank=True)
+    authority = models.CharField(
+        max_length=6,
+        choices=Authority,
+        default=Authority.PORTAL,
+        help_text="native: the API server's own plugins refuse, the portal only warns",
+    )
+    covers_kube_system = models.BooleanField(
+        default=False, help_text="ask the portal about kube-system, too, failing open"
+    )
     policy_revision = models.PositiveBigIntegerField(default=0, editable=False)
     unconfirmed_limit = models.PositiveIntegerField(
         default=0,
@@ -40,6 +55,9 @@ class Cluster(Recorded):
         constraints: ClassVar = [
             models.CheckConstraint(condition=~Q(name=""), name="cluster_has_a_name"),
             models.CheckConstraint(condition=Q(revision__gte=1), name="cluster_revision_counts"),
+            models.CheckConstraint(
+                condition=Q(authority__in=["portal", "native"]), name="cluster_authority_known"
+            ),
         ]
 
     @property
@@ -53,6 +71,8 @@ class Cluster(Recorded):
             "description": self.description,
             "externalID": self.external_id,
             "unconfirmedLimit": self.unconfirmed_limit,
+            "authority": self.authority if self.authority != self.Authority.PORTAL else "",
+            "coversKubeSystem": self.covers_kube_system,
         }
         return {
             "apiVersion": "policy.gatehouse.dev/v1alpha1",
@@ -62,12 +82,14 @@ class Cluster(Recorded):
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over name, description and limit."""
+        """Take over name, description, limit, and who enforces where."""
         spec = manifest.get("spec") or {}
         self.name = manifest["metadata"]["name"]
         self.description = spec.get("description", "")
         self.external_id = spec.get("externalID", "")
         self.unconfirmed_limit = spec.get("unconfirmedLimit", 0)
+        self.authority = spec.get("authority") or self.Authority.PORTAL
+        self.covers_kube_system = bool(spec.get("coversKubeSystem", False))
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:

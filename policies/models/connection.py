@@ -1,0 +1,68 @@
+"""How the portal reaches a cluster's API server; the secret part is sealed. Shape only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from policies.models.cluster import Cluster
+
+
+class ClusterConnection(models.Model):
+    """One cluster's API server, the sealed credential for it, and what the last test found.
+
+    Whoever can write here cannot read: ``sealed`` opens only with the sync worker's private key.
+    """
+
+    class Method(models.TextChoices):
+        """How the portal proves who it is."""
+
+        TOKEN = "token"  # noqa: S105 - the name of a method
+        CERTIFICATE = "certificate"
+
+    class State(models.TextChoices):
+        """Whether the API server lets us work; all but the last three are cured by waiting."""
+
+        NEW = "new"
+        OK = "ok"
+        UNREACHABLE = "unreachable"
+        UNAUTHORIZED = "unauthorized"
+        FORBIDDEN = "forbidden"
+        UNTRUSTED = "untrusted"
+
+    cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="connection")
+    server = models.CharField(max_length=500)
+    authority_certificates = models.TextField(blank=True, help_text="PEM")
+    method = models.CharField(max_length=11, choices=Method)
+    certificate = models.TextField(blank=True, help_text="the client's own, PEM; its key is sealed")
+    sealed = models.BinaryField(editable=False)
+    key_id = models.CharField(max_length=64, editable=False)
+    generation = models.PositiveIntegerField(default=1, editable=False)
+    portal_namespace = models.CharField(max_length=63, default="gatehouse")
+    is_paused = models.BooleanField(default=False)
+    state = models.CharField(max_length=12, choices=State, default=State.NEW)
+    message = models.TextField(blank=True)
+    since = models.DateTimeField(null=True, blank=True)
+    tested = models.DateTimeField(null=True, blank=True)
+    server_version = models.CharField(max_length=100, blank=True)
+    cluster_uid = models.CharField(max_length=64, blank=True, help_text="of namespace kube-system")
+    clock_skew = models.FloatField(null=True, blank=True, help_text="seconds ahead of ours")
+    missing_permissions = models.JSONField(default=list, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering: ClassVar = ["cluster_id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(method__in=["token", "certificate"]), name="connection_method_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(server__startswith="https://"), name="connection_is_encrypted"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster}: {self.server}"

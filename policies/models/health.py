@@ -1,0 +1,60 @@
+"""What is watched of a cluster's webhooks, and what a person should look at. Shape only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from policies.models.cluster import Cluster
+
+
+class WebhookHealth(models.Model):
+    """The last look at one cluster's webhooks. Times are the database's."""
+
+    cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="webhook_health")
+    checked = models.DateTimeField(null=True, blank=True)
+    canary_refused = models.BooleanField(null=True, blank=True)
+    canary_message = models.TextField(blank=True)
+    canary_milliseconds = models.FloatField(null=True, blank=True)
+    last_refused = models.DateTimeField(null=True, blank=True)
+    configuration = models.JSONField(
+        default=dict, blank=True, help_text="by webhook: ok, missing, changed"
+    )
+    certificate_expires = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.cluster}: canary {'refused' if self.canary_refused else 'not refused'}"
+
+
+class ClusterAlert(models.Model):
+    """Something about a cluster that needs a person; open until ``resolved``."""
+
+    class Severity(models.TextChoices):
+        """How soon."""
+
+        CRITICAL = "critical"
+        WARNING = "warning"
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="alerts")
+    kind = models.CharField(max_length=40, help_text="a stable word, such as failing-open")
+    subject = models.CharField(max_length=400, blank=True)
+    severity = models.CharField(max_length=8, choices=Severity)
+    message = models.TextField()
+    since = models.DateTimeField()
+    seen = models.DateTimeField()
+    resolved = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-since", "-id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "kind", "subject"],
+                condition=Q(resolved=None),
+                name="clusteralert_open_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.kind}: {self.message}"
