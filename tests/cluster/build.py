@@ -1,0 +1,169 @@
+"""``python -m tests.cluster.build``: makes the test cluster's programs once, outside the checkout.
+
+With the ordinary Go client and nothing else; what is there already is not made again. Ends with 0
+when all is there, with 3 where it cannot be made (no Go, no module proxy), with 1 where Go failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.cluster.binaries import BUILT, KUBERNETES, cache, folders, missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNAVAILABLE: Final = 3
+PACKAGES: Final = {
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+    "etcd": "go.etcd.io/etcd/server/v3",
+}
+_STAGING: Final = re.compile(r"^\s*(?:replace )?(k8s\.io/[a-z0-9-]+) => \./staging/", re.MULTILINE)
+_MODULE: Final = "k8s.io/kubernetes"
+_VERSION: Final = "k8s.io/component-base/version"
+_PATIENCE: Final = 1800.0
+
+
+class UnavailableError(Exception):
+    """Nothing can be made here: something outside is missing."""
+
+
+class BuildError(Exception):
+    """Go would not build it."""
+
+
+def say(text: str) -> None:
+    """Print one line of progress at once: a build takes minutes."""
+    sys.stdout.write(f"cluster: {text}\n")
+    sys.stdout.flush()
+
+
+def build() -> None:
+    """Make what is missing; two at once wait for each other."""
+    with _alone():
+        wanted = missing()
+        if not wanted:
+            say(f"all there: {', '.join(BUILT)} (in {' or '.join(map(str, folders()))})")
+            return
+        if not shutil.which("go"):
+            raise UnavailableError("there is no Go; from Debian: apt-get install golang-go")
+        began = time.monotonic()
+        say(f"building {', '.join(wanted)} of Kubernetes {KUBERNETES} into {cache()}")
+        with tempfile.TemporaryDirectory(prefix="gatehouse-build-") as folder:
+            _write_module(Path(folder), [PACKAGES[name] for name in wanted])
+            for name in wanted:
+                _make(name, Path(folder))
+        say(f"built in {time.monotonic() - began:.0f} s")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write_module(folder: Path, packages: list[str]) -> None:
+    """Write a ``go.mod`` of our own that takes Kubernetes' parts at the versions it names."""
+    say("fetching the list of modules")
+    try:
+        text = _go(folder, "mod", "download", "-json", f"{_MODULE}@{KUBERNETES}")
+    except BuildError as error:
+        raise UnavailableError(f"Go cannot fetch {_MODULE} {KUBERNETES}: {error}") from error
+    fetched = json.loads(text)
+    own = Path(fetched["GoMod"]).read_text(encoding="utf-8")
+    (folder / "go.mod").write_text(module_text(own, packages), encoding="utf-8")
+    try:
+        _go(folder, "mod", "tidy")
+    except BuildError as error:
+        raise UnavailableError(f"Go cannot fetch the modules: {error}") from error
+
+
+def module_text(kubernetes: str, packages: list[str]) -> str:
+    """Our ``go.mod``, of Kubernetes' own: each staging folder becomes its published module."""
+    language = re.search(r"^go (\S+)$", kubernetes, re.MULTILINE)
+    assert language
+    staging = f"v0.{KUBERNETES.partition('.')[2]}"
+    lines = [
+        "module gatehouse.test/cluster",
+        f"go {language[1]}",
+        f"require {_MODULE} {KUBERNETES}",
+    ]
+    lines += [
+        f"replace {part} => {part} {staging}" for part in sorted(_STAGING.findall(kubernetes))
+    ]
+    lines += [f"tool {package}" for package in packages]
+    return "\n\n".join(lines) + "\n"
+
+
+def _make(name: str, folder: Path) -> None:
+    """Build one program beside its place, so that a build cut short leaves no half of one."""
+    began = time.monotonic()
+    say(f"building {name}")
+    draft = cache() / f".{name}.{os.getpid()}"
+    try:
+        _go(folder, "build", "-ldflags", _flags(), "-o", str(draft), PACKAGES[name])
+        draft.replace(cache() / name)
+    finally:
+        draft.unlink(missing_ok=True)
+    size = (cache() / name).stat().st_size // 1_000_000
+    say(f"built {name}: {time.monotonic() - began:.0f} s, {size} MB")
+
+
+def _flags() -> str:
+    """Link without tables for debuggers; without its version a server calls itself v0.0.0."""
+    major, minor, _ = KUBERNETES.removeprefix("v").split(".")
+    told = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
+    return " ".join(["-s", "-w", *(f"-X {_VERSION}.{key}={text}" for key, text in told.items())])
+
+
+def _go(folder: Path, *words: str) -> str:
+    # A workspace or flags of the user's would change what is built.
+    around: dict[str, Any] = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod -buildvcs=false"}
+    done = subprocess.run(  # noqa: S603 - our own words
+        ["go", *words],  # noqa: S607 - the user's Go
+        cwd=folder,
+        env=around,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_PATIENCE,
+    )
+    if done.returncode:
+        raise BuildError((done.stderr.strip() or done.stdout.strip())[-2000:])
+    return done.stdout
+
+
+def main(words: list[str] | None = None) -> int:
+    """Build and say how it went; returns the exit code."""
+    argparse.ArgumentParser(prog="python -m tests.cluster.build", description=__doc__).parse_args(
+        words
+    )
+    try:
+        build()
+    except UnavailableError as error:
+        say(f"CANNOT BE BUILT HERE: {error}")
+        return UNAVAILABLE
+    except (BuildError, subprocess.TimeoutExpired) as error:
+        say(f"FAILED: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
