@@ -29,6 +29,9 @@ class SyncState(models.Model):
     last_success = models.DateTimeField(null=True, blank=True)
     last_full_pass = models.DateTimeField(null=True, blank=True)
     stale_since = models.DateTimeField(null=True, blank=True)
+    policy_revision = models.PositiveBigIntegerField(
+        default=0, help_text="the cluster's count when our side was last compared"
+    )
 
     def __str__(self) -> str:
         return f"{self.cluster} #{self.epoch}"
@@ -41,6 +44,9 @@ class SyncCursor(models.Model):
     kind = models.CharField(max_length=63)
     resource_version = models.CharField(max_length=100)
     listed = models.DateTimeField(help_text="when the last complete list was begun")
+    empty_lists = models.PositiveIntegerField(
+        default=0, help_text="complete lists in a row without any of the objects known before"
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -109,6 +115,9 @@ class SyncedObject(models.Model):
     gone = models.DateTimeField(
         null=True, blank=True, help_text="a tombstone: deleted on both sides"
     )
+    version = models.PositiveIntegerField(
+        default=0, help_text="counts what people decided; a pass that read an older one yields"
+    )
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["cluster", "state"], name="syncedobject_state")]
@@ -141,6 +150,7 @@ class SyncRun(models.Model):
         IMPORT = "import"
         SYNC = "sync"
         PREVIEW = "preview"
+        WATCH = "watch"
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="sync_runs")
@@ -150,6 +160,12 @@ class SyncRun(models.Model):
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     epoch = models.PositiveBigIntegerField(default=0)
     attempt = models.PositiveIntegerField(default=0)
+    queued = models.DateTimeField(
+        null=True, blank=True, help_text="when a worker was last told of it"
+    )
+    confirmed_by = models.CharField(
+        max_length=254, blank=True, help_text="who let it delete what it was held for"
+    )
     stage = models.CharField(max_length=100, blank=True)
     total = models.PositiveIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
@@ -163,6 +179,13 @@ class SyncRun(models.Model):
     class Meta:
         ordering: ClassVar = ["-id"]
         indexes: ClassVar = [models.Index(fields=["cluster", "state"], name="syncrun_state")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "mode"],
+                condition=Q(state="waiting"),
+                name="syncrun_waits_once",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.mode} {self.created:%Y-%m-%d %H:%M:%S}: {self.state}"
