@@ -18,6 +18,7 @@ import orjson
 from admission.document import read_document
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.errors import DecodeError
+from policies.engine.policy import Authority
 from policies.engine.request import (
     AdmissionRequest,
     GroupVersionKind,
@@ -41,6 +42,7 @@ UID_WINDOW: Final = 4096
 MAX_WARNING: Final = 120
 MAX_SUFFIX: Final = 100
 _SUFFIX: Final = " (decision {})"
+_NATIVE: Final = "the portal's verdict: decision {}"  # with the longest link, as long as may be
 
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
@@ -291,6 +293,9 @@ def render_response(
         response["patchType"] = "JSONPatch"
         response["patch"] = _encode_patch(decision.patch)
     if warnings := render_warnings(decision.warnings):
+        if decision.authority is Authority.NATIVE and decision.observed:
+            # Whoever refuses now does not know this address.
+            warnings.append(_NATIVE.format(decision_link(decision_id, external_url)))
         response["warnings"] = warnings
     response["auditAnnotations"] = _audit_annotations(decision, decision_id)
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}

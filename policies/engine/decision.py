@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from policies.engine.policy import Authority
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,6 +36,7 @@ class Reason(StrEnum):
     BAD_SCOPE_SELECTOR = "BadScopeSelector"
     INVALID_OBJECT = "InvalidObject"
     UNREADABLE_OBJECT = "UnreadableObject"
+    CANARY = "Canary"
 
 
 class Outcome(StrEnum):
@@ -101,7 +104,8 @@ class Decision:
     ``warn`` and ``audit`` mode are in ``observed``. ``object`` is the object after mutation.
     ``used`` maps quota name to what it would have used after this request. ``details`` are those
     of the Status (``name``, ``group``, ``kind``), for denied requests. ``patch`` is for the
-    object as an API server sends it, after its defaulting.
+    object as an API server sends it, after its defaulting. ``authority`` says who enforces ranges
+    and quotas; where that is not the portal, what it found about them is in ``observed``, too.
     """
 
     allowed: bool
@@ -117,3 +121,4 @@ class Decision:
     details: Mapping[str, str] = dataclasses.field(default_factory=dict)
     object: Mapping[str, Any] | None = None
     used: Mapping[str, ResourceList] = dataclasses.field(default_factory=dict)
+    authority: Authority = Authority.PORTAL

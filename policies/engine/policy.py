@@ -24,6 +24,18 @@ class Enforcement(StrEnum):
     AUDIT = "audit"
 
 
+class Authority(StrEnum):
+    """Whose verdict on ranges and quotas counts; metadata policies are always the portal's.
+
+    ``NATIVE``: the API server's own LimitRanger and ResourceQuota act on the same policies, and
+    only they refuse. The portal still refuses what they are not told about: a limited resource
+    without a covering quota.
+    """
+
+    PORTAL = "portal"
+    NATIVE = "native"
+
+
 ENFORCEMENT_ANNOTATION: Final = "policy.gatehouse.dev/enforcement"
 """Where a manifest says its enforcement: an annotation, since Kubernetes drops unknown fields."""
 
@@ -187,3 +199,4 @@ class PolicySet(Remembering):
     metadata_policies: tuple[MetadataPolicy, ...] = ()
     resource_quotas: tuple[ResourceQuota, ...] = ()
     limited_resources: tuple[LimitedResource, ...] = ()
+    authority: Authority = Authority.PORTAL

@@ -1,6 +1,15 @@
 """The chain: one request and all policies of its namespace become one decision."""
 
 from policies.engine.chain.admission import Prepared, admit, prepare
+from policies.engine.chain.canary import CANARY_ANNOTATION, canary_message
 from policies.engine.chain.objects import admit_object, is_policy_object
 
-__all__ = ["Prepared", "admit", "admit_object", "is_policy_object", "prepare"]
+__all__ = [
+    "CANARY_ANNOTATION",
+    "Prepared",
+    "admit",
+    "admit_object",
+    "canary_message",
+    "is_policy_object",
+    "prepare",
+]

@@ -11,15 +11,27 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.engine.chain.canary import answer_canary, is_canary
 from policies.engine.chain.denial import details_of, message_of, status_of, unreadable
-from policies.engine.chain.findings import Findings, skipped, together
+from policies.engine.chain.findings import (
+    AUTHORITY_STEP,
+    Findings,
+    skipped,
+    together,
+)
 from policies.engine.chain.mutation import Mutation, default_object, mutate
 from policies.engine.chain.objects import admit_object, is_policy_object
 from policies.engine.chain.subjects import restate
 from policies.engine.chain.templates import TemplateCheck, check_template
-from policies.engine.chain.validation import Inspection, Validation, inspect
+from policies.engine.chain.validation import (
+    Inspection,
+    Validation,
+    foretell_limit_ranges,
+    inspect,
+)
 from policies.engine.decision import Decision, Outcome, Violation
 from policies.engine.errors import DecodeError
+from policies.engine.policy import Authority
 from policies.engine.request import Operation, Phase
 from policies.engine.resource_quota import used_amounts
 
@@ -90,6 +102,8 @@ def prepare(
     if request.operation in (Operation.DELETE, Operation.CONNECT):
         steps = skipped("Chain", f"no policy judges {request.operation}").steps
         return _settled(Decision(allowed=True, trace=steps, object=request.object))
+    if request.dry_run and is_canary(request):
+        return _settled(answer_canary(request, phase))
     try:
         if is_policy_object(request):
             return _prepare_policy(request, policy_set, phase, now)
@@ -129,10 +143,14 @@ def _prepare(
     request: AdmissionRequest, policy_set: PolicySet, phase: Phase, now: str | int | None
 ) -> Prepared:
     mutation = Mutation(object=_readable(request))
-    if phase is not Phase.VALIDATE:
-        mutation = mutate(restate(request, mutation.object), policy_set, mutation.object)
     if phase is Phase.MUTATE:
-        return _settled(_decide(request, mutation, mutation.findings, Validation()))
+        return _settled(_mutated(request, policy_set, mutation))
+    if phase is Phase.BOTH:
+        as_server = policy_set
+        if policy_set.authority is Authority.NATIVE:
+            # Nobody else is there who would set what LimitRanger sets.
+            as_server = dataclasses.replace(policy_set, authority=Authority.PORTAL)
+        mutation = mutate(restate(request, mutation.object), as_server, mutation.object)
     if phase is Phase.BOTH:
         defaulted = default_object(request, mutation.object)
         mutation = mutation._replace(object=defaulted)
@@ -145,6 +163,20 @@ def _prepare(
         quotas=tuple([q.name for q in policy_set.resource_quotas if q.name in before]),
         before=before,
     )
+
+
+def _mutated(request: AdmissionRequest, policy_set: PolicySet, mutation: Mutation) -> Decision:
+    """Run the mutating pass alone.
+
+    Where LimitRanger enforces, it refuses before any validating webhook is asked: whoever wants to
+    hear of the portal's verdict must hear it here.
+    """
+    mutation = mutate(restate(request, mutation.object), policy_set, mutation.object)
+    findings = mutation.findings
+    if policy_set.authority is Authority.NATIVE and not findings.violations:
+        stored = restate(request, default_object(request, mutation.object))
+        findings = together(findings, *foretell_limit_ranges(stored, policy_set))
+    return _decide(request, mutation, findings, Validation(), policy_set.authority)
 
 
 def _before(inspection: Inspection, template: TemplateCheck) -> dict[str, ResourceList]:
@@ -169,7 +201,7 @@ def _conclude(
     if findings.violations:
         before = used_amounts(inspection.quotas.quotas, used)
         findings, validation = _uncharged(findings), Validation(used=before)
-    return _decide(request, mutation, findings, validation)
+    return _decide(request, mutation, findings, validation, inspection.authority)
 
 
 def _readable(request: AdmissionRequest) -> Mapping[str, Any]:
@@ -179,18 +211,24 @@ def _readable(request: AdmissionRequest) -> Mapping[str, Any]:
 
 
 def _decide(
-    request: AdmissionRequest, mutation: Mutation, findings: Findings, validation: Validation
+    request: AdmissionRequest,
+    mutation: Mutation,
+    findings: Findings,
+    validation: Validation,
+    authority: Authority,
 ) -> Decision:
     violations = _distinct(findings.violations)
+    is_native = authority is Authority.NATIVE
     allowed = Decision(
         allowed=not violations,
         observed=findings.observed,
-        trace=findings.steps,
+        trace=(AUTHORITY_STEP, *findings.steps) if is_native else findings.steps,
         patch=() if violations else mutation.operations,
         warnings=tuple(dict.fromkeys(findings.warnings)),
         charges=validation.charges,
         object=mutation.object,
         used=validation.used,
+        authority=authority,
     )
     if not violations:
         return allowed

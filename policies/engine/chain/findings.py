@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from policies.engine.decision import Outcome, Step, Violation
+from policies.engine.decision import Outcome, Reason, Step, Violation
 from policies.engine.policy import Enforcement
 
 if TYPE_CHECKING:
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from policies.engine.policy import PolicyRef
 
 _SHORT: Final = 128  # characters of a reason that is worth keeping
+_PORTALS_OWN: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
+"""What the API server's plugins know nothing of without a configuration that few can give it."""
+AUTHORITY_STEP: Final = Step(
+    name="Authority",
+    outcome=Outcome.PASSED,
+    detail="native: ranges and quotas are enforced by the API server, here they only warn",
+)
 
 
 class Findings(NamedTuple):
@@ -82,3 +89,22 @@ def only_observed(findings: Findings, mode: Enforcement) -> Findings:
         if mode is Enforcement.WARN
         else (),
     )
+
+
+def leave_to_plugins(findings: Findings) -> Findings:
+    """Refuse nothing that the API server's own plugins decide; tell the caller and the record."""
+    if not findings.violations:
+        return findings
+    kept = tuple([found for found in findings.violations if found.reason in _PORTALS_OWN])
+    left = tuple([found for found in findings.violations if found.reason not in _PORTALS_OWN])
+    return findings._replace(
+        violations=kept,
+        observed=(*left, *findings.observed),
+        warnings=(*[_left(found) for found in left], *findings.warnings),
+    )
+
+
+def _left(violation: Violation) -> str:
+    policy = violation.policy
+    name = f"{policy.kind} {policy.name}: " if policy else ""
+    return f"{name}{violation.message} (the API server decides)"

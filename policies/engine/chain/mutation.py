@@ -13,6 +13,7 @@ from policies.engine.chain.subjects import is_claim, is_pod, is_resize
 from policies.engine.limit_range import default_pod_resources
 from policies.engine.patch import PatchBuilder
 from policies.engine.pod import default_claim, default_pod, read_settled
+from policies.engine.policy import Authority
 from policies.engine.request import Operation
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from policies.engine.decision import Step
     from policies.engine.patch import PatchOperation
     from policies.engine.pod import PodSpec
-    from policies.engine.policy import LimitRange, PolicySet
+    from policies.engine.policy import PolicySet
     from policies.engine.request import AdmissionRequest
 
 
@@ -60,9 +61,7 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
         decoding = PatchBuilder(obj)
         obj = default_object(request, obj, decoding.record)
         decoded = decoding.operations
-    defaulted, operations, resources = _default_resources(
-        request, policy_set.limit_ranges, obj, spec
-    )
+    defaulted, operations, resources = _default_resources(request, policy_set, obj, spec)
     if defaulted is not obj:
         spec = _read_settled(request, defaulted)
     as_defaulted = spec or default_object(request, defaulted)
@@ -89,23 +88,30 @@ def _read_settled(request: AdmissionRequest, obj: Mapping[str, Any]) -> PodSpec 
 
 def _default_resources(
     request: AdmissionRequest,
-    ranges: tuple[LimitRange, ...],
+    policy_set: PolicySet,
     obj: Mapping[str, Any],
     spec: PodSpec | None,
 ) -> tuple[Mapping[str, Any], Sequence[PatchOperation], Sequence[Step]]:
-    if why := _reason_not_defaulted(request, ranges):
+    ranges = policy_set.limit_ranges
+    if why := _reason_not_defaulted(request, policy_set):
         return obj, (), skipped("LimitRangeDefaults", why).steps
     # A resize keeps none of the changes to metadata, so it is not told what was set.
     annotate = not is_resize(request)
     return default_pod_resources(obj, ranges, annotate=annotate, spec=spec)
 
 
-def _reason_not_defaulted(request: AdmissionRequest, ranges: tuple[LimitRange, ...]) -> str:
+def _reason_not_defaulted(request: AdmissionRequest, policy_set: PolicySet) -> str:
     if not defaults_pods(request):
         return "only pods that are created or resized get default resources"
     if request.is_being_deleted:
         return "the object is being deleted"
-    return "" if ranges else "the namespace has no LimitRange"
+    if not policy_set.limit_ranges:
+        return "the namespace has no LimitRange"
+    if policy_set.authority is Authority.NATIVE:
+        # LimitRanger has filled in what its own ranges say before any webhook was asked. What ours
+        # would add to that, of another revision, LimitRanger would go on to judge.
+        return "the API server's LimitRanger has set them"
+    return ""
 
 
 def defaults_pods(request: AdmissionRequest) -> bool:

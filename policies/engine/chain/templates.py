@@ -16,6 +16,7 @@ from policies.engine.chain.subjects import TEMPLATE_PATHS, restate
 from policies.engine.chain.validation import Inspection, inspect
 from policies.engine.decision import Outcome, Step
 from policies.engine.errors import DecodeError
+from policies.engine.policy import Authority
 from policies.engine.request import (
     AdmissionRequest,
     GroupVersionKind,
@@ -76,7 +77,10 @@ def check_template(
     if template is None:
         return _NO_TEMPLATE
     pod_request = _pod_request(request, template)
-    resources_only = dataclasses.replace(policy_set, metadata_policies=())
+    # Whoever enforces: the pods that are made later meet these ranges and quotas.
+    resources_only = dataclasses.replace(
+        policy_set, metadata_policies=(), authority=Authority.PORTAL
+    )
     kind = request.kind.kind
     try:
         return TemplateCheck(kind=kind, inspection=_inspect(pod_request, resources_only, now))

@@ -14,6 +14,7 @@ from policies.engine import metadata_policy
 from policies.engine.chain.findings import (
     NOTHING_FOUND,
     Findings,
+    leave_to_plugins,
     only_observed,
     skipped,
     sort_by_enforcement,
@@ -25,7 +26,7 @@ from policies.engine.decision import Charge, Outcome, Reason, Step, Violation
 from policies.engine.facts import once
 from policies.engine.limit_range import check, default_pod_resources
 from policies.engine.pod import read_pod, validate_resources
-from policies.engine.policy import Enforcement
+from policies.engine.policy import Authority, Enforcement
 from policies.engine.resource_quota import assess, conclude
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Inspection(NamedTuple):
 
     findings: Findings
     quotas: Assessment
+    authority: Authority = Authority.PORTAL
 
     def conclude(self, used: UsedAmounts) -> Validation:
         """Finish the pass with these used amounts by quota name; others are the quotas' own."""
@@ -55,7 +57,10 @@ class Inspection(NamedTuple):
         found = Findings(steps=result.steps)
         if result.violations:
             modes = {quota.ref: quota.enforcement for quota in self.quotas.quotas}
-            found = together(sort_by_enforcement(result.violations, modes), found)
+            sorted_out = sort_by_enforcement(result.violations, modes)
+            if self.authority is Authority.NATIVE:
+                sorted_out = leave_to_plugins(sorted_out)
+            found = together(sorted_out, found)
         return Validation(findings=found, charges=result.charges, used=result.used)
 
 
@@ -67,13 +72,16 @@ def inspect(
     spec = read_pod(obj) if obj is not None and defaults_pods(request) else None
     findings = together(
         _NOT_CHECKED if spec is None else _check_resources(spec),
-        *_check_limit_ranges(request, policy_set.limit_ranges, spec),
+        *_check_limit_ranges(request, policy_set, spec),
         _check_metadata(request, policy_set),
     )
     quotas = assess(
         request, policy_set.resource_quotas, policy_set.limited_resources, now=now, spec=spec
     )
-    return Inspection(findings=findings, quotas=quotas)
+    authority = policy_set.authority
+    if authority is Authority.NATIVE:
+        quotas = quotas._replace(is_advisory=True)
+    return Inspection(findings=findings, quotas=quotas, authority=authority)
 
 
 _NOT_CHECKED: Final = skipped("PodValidation", "only resources of new and resized pods are checked")
@@ -90,16 +98,28 @@ def _check_resources(spec: PodSpec) -> Findings:
     return Findings(violations=violations, steps=(step,))
 
 
+def foretell_limit_ranges(request: AdmissionRequest, policy_set: PolicySet) -> list[Findings]:
+    """Say what the API server's LimitRanger will find, if its ranges are the portal's."""
+    ranges = [each for each in policy_set.limit_ranges if each.enforcement is Enforcement.ENFORCE]
+    if not ranges:
+        return []
+    return _check_limit_ranges(
+        request, dataclasses.replace(policy_set, limit_ranges=tuple(ranges)), None
+    )
+
+
 def _check_limit_ranges(
-    request: AdmissionRequest, ranges: tuple[LimitRange, ...], spec: PodSpec | None
+    request: AdmissionRequest, policy_set: PolicySet, spec: PodSpec | None
 ) -> list[Findings]:
     """Check each range; one that is not enforced sees the object as if its defaults were set."""
+    ranges = policy_set.limit_ranges
     enforced = [each for each in ranges if each.enforcement is Enforcement.ENFORCE]
     results, steps = check(request, enforced, spec)
     violations = tuple([found for _, violations in results for found in violations])
     observed = [each for each in ranges if each.enforcement is not Enforcement.ENFORCE]
+    found = Findings(violations=violations, steps=tuple(steps))
     return [
-        Findings(violations=violations, steps=tuple(steps)),
+        leave_to_plugins(found) if policy_set.authority is Authority.NATIVE else found,
         *[_preview(request, policy) for policy in observed],
     ]
 

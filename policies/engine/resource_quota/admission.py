@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 UsedAmounts = Mapping[str, ResourceList]
 """What is used, by the quota's name."""
 _OWN: Final[UsedAmounts] = {}
+_COVER: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
 
 
 class QuotaResult(NamedTuple):
@@ -107,7 +108,9 @@ def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
 
 
 def _refuses(assessment: Assessment, found: tuple[Violation, ...]) -> bool:
-    """Whether anything was found by more than quotas that only watch."""
+    """Whether anything was found by more than quotas that only watch, or that others enforce."""
+    if assessment.is_advisory:
+        return any(violation.reason in _COVER for violation in found)
     watching = {match.quota.ref for match in assessment.matches if not match.is_enforced}
     return any(violation.policy not in watching for violation in found)
 

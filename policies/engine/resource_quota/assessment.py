@@ -62,7 +62,8 @@ class Assessment(NamedTuple):
     """What a request and the quotas of its namespace have to do with each other.
 
     ``violations`` are those that no amount can change, ``limited`` the step about what needs a
-    covering quota. ``steps`` are all there is to say where quotas are not asked at all.
+    covering quota. ``steps`` are all there is to say where quotas are not asked at all. Advisory
+    is what somebody else enforces: then only what is not covered keeps an object from its charge.
     """
 
     request: AdmissionRequest
@@ -72,6 +73,7 @@ class Assessment(NamedTuple):
     violations: tuple[Violation, ...] = ()
     limited: Step | None = None
     steps: tuple[Step, ...] = ()
+    is_advisory: bool = False
 
     @property
     def asked(self) -> tuple[Demand, ...]:
