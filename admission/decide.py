@@ -18,7 +18,7 @@ from admission.writer import OverBudgetError, UnavailableError
 from policies import snapshot, usage
 from policies.engine import chain
 from policies.engine.decision import Decision, Reason, Violation
-from policies.engine.policy import PolicySet
+from policies.engine.policy import Authority, PolicySet
 from policies.engine.request import Phase
 from policies.policy_set import Authentication
 
@@ -195,7 +195,9 @@ class _Asked(writer.Item):
         cluster, request = self.cluster, self.request
         if cluster is None or request is None:
             return decision
-        limit, key = cluster.unconfirmed_limit, self.object_key
+        # What the API server enforces is charged, so that it is known; it refuses nobody.
+        is_enforced = decision.authority is Authority.PORTAL
+        limit, key = cluster.unconfirmed_limit if is_enforced else 0, self.object_key
         if book.over_cap(cluster.id, request.namespace, limit, key=key):
             return _too_many_unconfirmed(request, limit)
         for charge in decision.charges:

@@ -14,7 +14,13 @@ from django.utils import timezone
 from policies.asking import ask
 from policies.engine.limit_range import decode_limit_range
 from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.policy import Enforcement, LimitedResource, PolicySet, ResourceQuota
+from policies.engine.policy import (
+    Authority,
+    Enforcement,
+    LimitedResource,
+    PolicySet,
+    ResourceQuota,
+)
 from policies.engine.policy import LimitRange as EngineLimitRange
 from policies.engine.policy import MetadataPolicy as EngineMetadataPolicy
 from policies.engine.resource_quota import decode_resource_quota
@@ -114,26 +120,42 @@ def load(cluster: str, namespace: str) -> PolicySet:
 
     An unknown cluster or namespace has no policies of its own.
     """
+    ranges = _stored(StoredLimitRange.objects.all(), cluster, namespace)
+    quotas = _stored_quotas(cluster, namespace)
     return PolicySet(
         cluster=cluster,
         namespace=namespace,
         limit_ranges=tuple(
-            _with_revision(decode_limit_range(stored.to_manifest()), stored)
-            for stored in _stored(StoredLimitRange.objects.all(), cluster, namespace)
+            _with_revision(decode_limit_range(stored.to_manifest()), stored) for stored in ranges
         ),
         metadata_policies=tuple(
             _with_revision(decode_metadata_policy(stored.to_manifest()), stored)
             for stored in _stored(StoredMetadataPolicy.objects.all(), cluster, namespace)
         ),
-        resource_quotas=load_quotas(cluster, namespace),
+        resource_quotas=tuple(decode_stored_quota(quota) for quota in quotas),
         limited_resources=_limited_resources(cluster),
+        authority=_authority(cluster, [*ranges, *quotas]),
     )
+
+
+def _authority(cluster: str, policies: list[StoredLimitRange | StoredQuota]) -> Authority:
+    """Say who enforces these: the portal, as long as the cluster does not have all of them."""
+    enforced = [each for each in policies if each.enforcement == Enforcement.ENFORCE]
+    if not all(each.is_native for each in enforced):
+        return Authority.PORTAL
+    if policies:
+        return Authority(policies[0].owner.authority)
+    found = Cluster.objects.filter(name=cluster).values_list("authority", flat=True).first()
+    return Authority(found or Authority.PORTAL)
 
 
 def load_quotas(cluster: str, namespace: str) -> tuple[ResourceQuota, ...]:
     """Read the quotas of one namespace with what they use now, in name order."""
-    quotas = _stored(StoredQuota.objects.select_related("usage"), cluster, namespace)
-    return tuple(decode_stored_quota(quota) for quota in quotas)
+    return tuple(decode_stored_quota(quota) for quota in _stored_quotas(cluster, namespace))
+
+
+def _stored_quotas(cluster: str, namespace: str) -> list[StoredQuota]:
+    return _stored(StoredQuota.objects.select_related("usage"), cluster, namespace)
 
 
 def decode_stored_quota(quota: StoredQuota) -> ResourceQuota:

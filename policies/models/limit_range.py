@@ -40,6 +40,10 @@ class LimitRange(PolicyObject):
     kind = "LimitRange"
     row_sets = ("rows",)
 
+    is_native = models.BooleanField(
+        default=False, editable=False, help_text="whether the cluster has it, too"
+    )
+
     class Meta(PolicyObject.Meta):
         pass
 

@@ -34,6 +34,9 @@ class ResourceQuota(PolicyObject):
     kind = "ResourceQuota"
     row_sets = ("rows", "scope_rows")
 
+    is_native = models.BooleanField(
+        default=False, editable=False, help_text="whether the cluster has it, too"
+    )
     scopes = models.JSONField(default=list, blank=True)
     has_scope_selector = models.BooleanField(
         default=False, help_text="whether there is a scopeSelector, though it may be empty"

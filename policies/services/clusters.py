@@ -42,7 +42,13 @@ if TYPE_CHECKING:
 LIMITED_RESOURCES = "ResourceQuotaConfiguration"
 CREDENTIAL = "WebhookCredential"
 SECRET_BYTES = 32
-CLUSTER_FIELDS = ("description", "external_id", "unconfirmed_limit")
+CLUSTER_FIELDS = (
+    "description",
+    "external_id",
+    "unconfirmed_limit",
+    "authority",
+    "covers_kube_system",
+)
 
 
 def save_cluster(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from policies.engine.policy import PolicySet
+from policies.engine.policy import Authority, Enforcement, PolicySet
 from policies.snapshot.decoding import Decoder, Names
 from policies.snapshot.reading import as_uuid
 from policies.snapshot.values import NamespacePolicies, QuotaKey
@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from policies.snapshot.decoding import Row
     from policies.snapshot.reading import Policies
 
-    LimitedByCluster = Mapping[int, tuple[LimitedResource, ...]]
+
+class Circumstances(NamedTuple):
+    """What holds in every namespace of a cluster: its name, what is limited, who enforces."""
+
+    cluster: str
+    limited_resources: tuple[LimitedResource, ...]
+    authority: Authority
+
+    def effective(self, *, is_native: bool) -> Authority:
+        """Say who enforces in a namespace: the portal, what the cluster itself does not have."""
+        return self.authority if is_native else Authority.PORTAL
 
 
 @dataclass(slots=True)
@@ -27,6 +37,7 @@ class _Contents:
     metadata_policies: list[MetadataPolicy] = field(default_factory=list)
     resource_quotas: list[ResourceQuota] = field(default_factory=list)
     quota_keys: dict[str, QuotaKey] = field(default_factory=dict)
+    is_native: bool = True
     trouble: str = ""
 
     def note(self, names: Names, error: ValueError) -> None:
@@ -35,7 +46,7 @@ class _Contents:
 
 
 def assemble(
-    batches: Iterable[Policies], limited: LimitedByCluster, clusters: Mapping[int, str]
+    batches: Iterable[Policies], clusters: Mapping[int, Circumstances]
 ) -> dict[int, dict[str, NamespacePolicies]]:
     """Make the policies of each namespace that has any, by id of cluster and name."""
     result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
@@ -43,31 +54,45 @@ def assemble(
     for batch in batches:
         for namespace_id, contents in _contents(batch, decoder).items():
             place = batch.places[namespace_id]
+            now = clusters[place.cluster_id]
             policy_set = PolicySet(
-                cluster=clusters[place.cluster_id],
+                cluster=now.cluster,
                 namespace=place.name,
                 limit_ranges=_in_order(contents.limit_ranges),
                 metadata_policies=_in_order(contents.metadata_policies),
                 resource_quotas=_in_order(contents.resource_quotas),
-                limited_resources=limited[place.cluster_id],
+                limited_resources=now.limited_resources,
+                authority=now.effective(is_native=contents.is_native),
             )
             result[place.cluster_id][place.name] = NamespacePolicies(
-                policy_set=policy_set, quota_keys=contents.quota_keys, trouble=contents.trouble
+                policy_set=policy_set,
+                is_native=contents.is_native,
+                quota_keys=contents.quota_keys,
+                trouble=contents.trouble,
             )
     return result
 
 
-def with_limited_resources(
-    namespaces: Mapping[str, NamespacePolicies], limited: tuple[LimitedResource, ...]
+def as_of(
+    namespaces: Mapping[str, NamespacePolicies], now: Circumstances
 ) -> Mapping[str, NamespacePolicies]:
-    """Have namespaces that are taken over know what needs a covering quota now."""
-    one = next(iter(namespaces.values()), None)
-    if one is None or one.policy_set.limited_resources == limited:
-        return namespaces
-    return {
-        name: replace(known, policy_set=replace(known.policy_set, limited_resources=limited))
+    """Have namespaces that are taken over know what needs a covering quota now, and who enforces.
+
+    Where nothing is new they are given back as they are.
+    """
+    changed = {
+        name: replace(known, policy_set=replace(policy_set, **news))
         for name, known in namespaces.items()
+        if (news := _news(policy_set := known.policy_set, now, is_native=known.is_native))
     }
+    return {**namespaces, **changed} if changed else namespaces
+
+
+def _news(policy_set: PolicySet, now: Circumstances, *, is_native: bool) -> dict[str, Any]:
+    authority, limited = now.effective(is_native=is_native), now.limited_resources
+    if policy_set.authority is authority and policy_set.limited_resources == limited:
+        return {}
+    return {"authority": authority, "limited_resources": limited}
 
 
 def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
@@ -77,6 +102,7 @@ def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
         try:
             policy = decoder.limit_range(names, found.items.get(row[0], ()))
             place.limit_ranges.append(policy)
+            place.is_native &= _is_native(names, row[5])
         except ValueError as error:
             place.note(names, error)
     for row, names, place in _each(found.metadata_policies, found, contents):
@@ -91,9 +117,15 @@ def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
         try:
             place.resource_quotas.append(_quota(decoder, found, names, row))
             place.quota_keys[names.name] = QuotaKey(row[0], as_uuid(row[5]))
+            place.is_native &= _is_native(names, row[6])
         except ValueError as error:
             place.note(names, error)
     return contents
+
+
+def _is_native(names: Names, stored: Any) -> bool:
+    """Whether the cluster has a policy, or need not have it: one that only watches."""
+    return bool(stored) or names.enforcement != Enforcement.ENFORCE
 
 
 def _each(

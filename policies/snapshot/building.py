@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from policies.policy_set import limited_resources_of
-from policies.snapshot.assembling import assemble, with_limited_resources
+from policies.snapshot.assembling import Circumstances, as_of, assemble
 from policies.snapshot.reading import (
     changes_since,
     read_credentials,
@@ -99,10 +99,11 @@ def _compiled(
     heads: Collection[Head], names: set[str] | None, kept: Mapping[str, NamespacePolicies]
 ) -> dict[str, ClusterPolicies]:
     """Read these names, or all, and add what is kept."""
-    ids = {head.id: head.name for head in heads}
+    ids = [head.id for head in heads]
     credentials = read_credentials(ids)
     limited = limited_resources_of(ids)
-    found = assemble(read_policies(read_places(ids, names)), limited, ids)
+    now = {head.id: Circumstances(head.name, limited[head.id], head.authority) for head in heads}
+    found = assemble(read_policies(read_places(ids, names)), now)
     return {
         head.name: ClusterPolicies(
             id=head.id,
@@ -111,7 +112,8 @@ def _compiled(
             revision=head.revision,
             unconfirmed_limit=head.unconfirmed_limit,
             limited_resources=limited[head.id],
-            namespaces={**with_limited_resources(kept, limited[head.id]), **found[head.id]},
+            authority=head.authority,
+            namespaces={**as_of(kept, now[head.id]), **found[head.id]},
             credentials=credentials[head.id],
         )
         for head in heads

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from policies.engine.policy import Authority
 from policies.models import (
     Cluster,
     LimitRange,
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 500
 _OWN: Final = ("id", "namespace_id", "name", "enforcement", "revision")
 _KINDS: Final[tuple[tuple[type[PolicyObject], tuple[str, ...]], ...]] = (
-    (LimitRange, ()),
+    (LimitRange, ("is_native",)),
     (MetadataPolicy, ("ratchet", "strict")),
-    (ResourceQuota, ("uid", "scopes", "has_scope_selector")),
+    (ResourceQuota, ("uid", "is_native", "scopes", "has_scope_selector")),
 )
 _ITEMS: Final = ("limit_range_id", "position", "type", "resource", *MAPS.values())
 _RULES: Final = ("policy_id", *SELECTORS.values(), "reject", *UPDATES.values())
@@ -58,6 +59,7 @@ class Head(NamedTuple):
     name: str
     revision: int
     unconfirmed_limit: int
+    authority: Authority
 
 
 class Place(NamedTuple):
@@ -83,11 +85,11 @@ class Policies(NamedTuple):
 
 def read_heads() -> list[Head]:
     """Read how far each cluster is; one small query."""
-    columns = ("id", "uid", "name", "policy_revision", "unconfirmed_limit")
+    columns = ("id", "uid", "name", "policy_revision", "unconfirmed_limit", "authority")
     found = Cluster.objects.order_by("id")
     return [
-        Head(pk, as_uuid(uid), name, revision, limit)
-        for pk, uid, name, revision, limit in _fetch(found, *columns)
+        Head(pk, as_uuid(uid), name, revision, limit, Authority(authority))
+        for pk, uid, name, revision, limit, authority in _fetch(found, *columns)
     ]
 
 

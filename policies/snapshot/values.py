@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from policies.engine.policy import LimitedResource, PolicySet
+from policies.engine.policy import Authority, LimitedResource, PolicySet
 from policies.models import WebhookCredential
 from policies.policy_set import Authentication
 
@@ -31,9 +31,13 @@ class QuotaKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespacePolicies:
-    """What decides about one namespace; ``trouble`` is set where that cannot be read."""
+    """What decides about one namespace; ``trouble`` is set where that cannot be read.
+
+    ``is_native``: the cluster itself has all of its ranges and quotas that are enforced.
+    """
 
     policy_set: PolicySet
+    is_native: bool = True
     quota_keys: Mapping[str, QuotaKey] = field(default_factory=dict)
     trouble: str = ""
 
@@ -52,6 +56,7 @@ class ClusterPolicies:
     revision: int
     unconfirmed_limit: int = 0
     limited_resources: tuple[LimitedResource, ...] = ()
+    authority: Authority = Authority.PORTAL
     namespaces: Mapping[str, NamespacePolicies] = field(default_factory=dict)
     credentials: Mapping[str, dt.datetime | None] = field(default_factory=dict)
 
@@ -63,7 +68,10 @@ class ClusterPolicies:
         found = self.namespaces.get(namespace)
         if found is None:
             return PolicySet(
-                cluster=self.name, namespace=namespace, limited_resources=self.limited_resources
+                cluster=self.name,
+                namespace=namespace,
+                limited_resources=self.limited_resources,
+                authority=self.authority,
             )
         if found.trouble:
             raise UnreadablePolicyError(found.trouble)
