@@ -1,5 +1,6 @@
 """The only writer of policies: check, save, put on record and count, in one transaction."""
 
+from policies.services.authority import not_native, note_native, set_authority
 from policies.services.clusters import (
     delete_cluster,
     delete_namespace,
@@ -37,6 +38,8 @@ __all__ = [
     "issue_webhook_credential",
     "lint",
     "lock_used",
+    "not_native",
+    "note_native",
     "policy_write",
     "read_object",
     "restore_revision",
@@ -45,6 +48,7 @@ __all__ = [
     "save_namespace",
     "save_policy",
     "save_priority_class",
+    "set_authority",
     "set_limited_resources",
     "take_over",
 ]
