@@ -4,7 +4,7 @@ PORT ?=
 PY := .venv/bin/python
 ON_POSTGRES := tests/api tests/models tests/policies tests/policies_api tests/portal tests/ui
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test fuzz faults chaos soak mutants test-postgres check lint walls types dependencies templates \
+.PHONY: help setup setup-dev run test fuzz faults chaos soak mutants test-postgres test-cluster conformance check lint walls types dependencies templates \
 	settings schema lock format clean python bench bench-quick bench-growth bench-peers bench-docs bench-profile
 
 help: ## show this list
@@ -44,6 +44,14 @@ mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a
 test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
 	@$(PY) -m pytest -n 0 -m "servers" tests/servers
 	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench and not faults" tests/api tests/audit tests/manifests tests/models tests/policies_api tests/ui
+
+test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache
+	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
+	@$(PY) -m pytest -n 0 -rs -m cluster tests
+
+conformance: setup-dev ## compare the engine with a real API server on CASES=50000 random cases
+	@$(PY) -m tests.cluster.build
+	@$(PY) -m tests.cluster.conformance --cases $${CASES:-50000} $(if $(SEED),--seed $(SEED))
 
 check: lint walls types dependencies templates settings schema ## run all of the following
 

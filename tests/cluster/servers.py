@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.cluster.certificates import Pair, issue, make_authority
+from tests.faults.database import bound
 from tests.processes import free_port, wait_for
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Cluster:
         """Start one server of it."""
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(  # noqa: S603 - our own words
-                words, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+                bound(words, "KILL"), stdout=log, stderr=log, cwd=self.folder
             )
 
     def stop(self, name: str) -> None:

@@ -1,0 +1,98 @@
+"""Asking an API server: one kept connection for each thread, JSON in and out."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from policies.engine.wire import dumps, loads
+
+if TYPE_CHECKING:
+    from tests.cluster.servers import Cluster
+
+_PATHS: Final = {
+    "Namespace": ("/api/v1", "namespaces", False),
+    "PriorityClass": ("/apis/scheduling.k8s.io/v1", "priorityclasses", False),
+    "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),
+    "Pod": ("/api/v1", "pods", True),
+    "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
+    "Service": ("/api/v1", "services", True),
+    "ConfigMap": ("/api/v1", "configmaps", True),
+    "LimitRange": ("/api/v1", "limitranges", True),
+    "ResourceQuota": ("/api/v1", "resourcequotas", True),
+    "Deployment": ("/apis/apps/v1", "deployments", True),
+}
+
+
+class Answer(NamedTuple):
+    """What came back: the HTTP status and the object, or the Status."""
+
+    code: int
+    body: dict[str, Any]
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the API server took it."""
+        return self.code < 300
+
+    @property
+    def message(self) -> str:
+        """The text of a refusal."""
+        return "" if self.is_allowed else str(self.body.get("message", ""))
+
+
+def place_of(kind: str, namespace: str, name: str = "", sub: str = "") -> str:
+    """The path of a kind's objects, or of one of them."""
+    prefix, resource, namespaced = _PATHS[kind]
+    parts = [prefix, *(["namespaces", namespace] if namespaced else []), resource, name, sub]
+    return "/".join(part for part in parts if part)
+
+
+class Asking:
+    """Asks one cluster as its administrator, from any thread."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self._own = cluster, threading.local()
+        self._lines: list[http.client.HTTPSConnection] = []
+
+    def close(self) -> None:
+        """End the connections of all threads."""
+        for line in self._lines:
+            line.close()
+
+    def ask(self, method: str, path: str, body: object = None) -> Answer:
+        """Send one request; a connection that the server closed meanwhile is made anew once."""
+        try:
+            return self._ask(method, path, body)
+        except (http.client.HTTPException, ConnectionError):
+            self._own.line.close()
+            self._own.line = None
+            return self._ask(method, path, body)
+
+    def _ask(self, method: str, path: str, body: object) -> Answer:
+        line = getattr(self._own, "line", None)
+        if line is None:
+            line = self._own.line = self._cluster.connect()
+            self._lines.append(line)
+        headers = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
+        line.request(method, path, None if body is None else dumps(body), headers)
+        response = line.getresponse()
+        text = response.read()
+        return Answer(response.status, loads(text) if text else {})
+
+    def create(self, manifest: dict[str, Any], namespace: str = "", *, dry: bool = False) -> Answer:
+        """Post an object."""
+        path = place_of(manifest["kind"], namespace)
+        return self.ask("POST", path + ("?dryRun=All" if dry else ""), manifest)
+
+    def replace(
+        self, manifest: dict[str, Any], namespace: str = "", *, sub: str = "", dry: bool = False
+    ) -> Answer:
+        """Put an object, or one of its subresources."""
+        path = place_of(manifest["kind"], namespace, manifest["metadata"]["name"], sub)
+        return self.ask("PUT", path + ("?dryRun=All" if dry else ""), manifest)
+
+    def read(self, kind: str, namespace: str, name: str = "") -> Answer:
+        """Get one object, or the list of all of a kind."""
+        return self.ask("GET", place_of(kind, namespace, name))

@@ -1,0 +1,40 @@
+"""One case to API server and engine, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.cluster.comparing import Verdict, compare
+
+if TYPE_CHECKING:
+    from tests.cluster.cases import Case
+    from tests.cluster.worlds import Observed, World
+
+
+class Found(NamedTuple):
+    """A difference that counts, with all that it takes to see it again."""
+
+    case: Case
+    observed: Observed
+    verdict: Verdict
+
+
+def ask(
+    world: World, case: Case, default_priority: str = ""
+) -> tuple[Case, Observed, Verdict] | None:
+    """Ask API server and engine about one case; None where there is nothing to ask about."""
+    answer = world.ask(case)
+    if answer is None:
+        return None
+    asked, observed = answer
+    asked["defaultPriority"] = default_priority
+    return asked, observed, judge(asked, observed)
+
+
+def judge(asked: Case, observed: Observed) -> Verdict:
+    """Compare; the priority plugin has come before any webhook, so its default is filled in."""
+    obj, default = asked["request"]["object"], asked.get("defaultPriority")
+    if default and obj["kind"] == "Pod" and not obj["spec"].get("priorityClassName"):
+        filled = {**obj, "spec": {**obj["spec"], "priorityClassName": default}}
+        asked = {**asked, "request": {**asked["request"], "object": filled}}
+    return compare(asked, observed)

@@ -1,0 +1,84 @@
+"""The smallest case that still shows a difference: parts are left out while it stays."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.cluster.questioning import Found, ask
+from tests.cluster.worlds import Barrier, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cluster.asking import Asking
+    from tests.cluster.cases import Case
+
+_NUMBERS: Final = itertools.count(1)
+_ATTEMPTS: Final = 300
+_NEEDED: Final = frozenset(
+    {"apiVersion", "kind", "metadata", "name", "image", "spec", "status", "hard", "used"}
+)
+
+
+def shrink(asking: Asking, case: Case, default_priority: str) -> Found | None:
+    """Leave out all that can be; None where the difference does not show again."""
+    smallest = _try(asking, case, default_priority)
+    if smallest is None:
+        return None
+    attempts = 0
+    while attempts < _ATTEMPTS:
+        for smaller in _smaller(smallest.case):
+            attempts += 1
+            found = _try(asking, smaller, default_priority)
+            if found is not None:
+                smallest = found
+                break
+            if attempts >= _ATTEMPTS:
+                break
+        else:
+            break
+    return smallest
+
+
+def _try(asking: Asking, case: Case, default_priority: str) -> Found | None:
+    """Ask anew in a namespace of its own."""
+    world = World(asking, f"shrink-{next(_NUMBERS)}")
+    before = [case["before"]] if "before" in case else []
+    world.make(copy.deepcopy(case["policies"]), before)
+    Barrier(asking).wait()
+    answer = ask(world, {**case, "policies": []}, default_priority)
+    if answer is None or answer[2].apart or not answer[2].differences:
+        return None
+    asked, observed, verdict = answer
+    return Found({**asked, "policies": case["policies"]}, observed, verdict)
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    """Every case with one part less, the large parts first."""
+    for index in range(len(case["policies"])):
+        yield {**case, "policies": case["policies"][:index] + case["policies"][index + 1 :]}
+    for key in ("posted", "before", "changes", "policies"):
+        for part in _without_one(case.get(key)):
+            yield {**case, key: part}
+
+
+def _without_one(value: Any) -> Iterator[Any]:
+    """Every form of a value that lacks one entry anywhere."""
+    if isinstance(value, list):
+        yield from _shorter(value)
+    elif isinstance(value, dict):
+        for key in [key for key in value if key not in _NEEDED]:
+            yield {k: v for k, v in value.items() if k != key}
+        for key, each in value.items():
+            for part in _without_one(each):
+                yield {**value, key: part}
+
+
+def _shorter(entries: list[Any]) -> Iterator[list[Any]]:
+    if len(entries) > 1:
+        yield from (entries[:i] + entries[i + 1 :] for i in range(len(entries)))
+    for index, each in enumerate(entries):
+        for part in _without_one(each):
+            yield [*entries[:index], part, *entries[index + 1 :]]

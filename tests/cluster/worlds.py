@@ -1,0 +1,208 @@
+"""A namespace for each set of policies, filled as the quota controller would, and asked.
+
+The API server judges by what its informers know. They see changes in order: once the last change
+of a batch is known, all before it are. A namespace of our own tells (``Barrier``).
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tests.cluster.cases import CLASSES, PRIORITIES
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from tests.cluster.asking import Answer, Asking
+    from tests.cluster.cases import Case
+
+_NAMESPACE: Final = "sentinel"
+_NUMBERS: Final = itertools.count(1)
+
+
+class Observed(NamedTuple):
+    """What the API server made of a case."""
+
+    code: int
+    message: str
+    object: dict[str, Any]
+    used: dict[str, dict[str, str]] | None
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether it would be, or was, stored."""
+        return self.code < 300
+
+
+def prepare_cluster(asking: Asking, *, default_priority: str = "") -> None:
+    """Make what all cases share: priority classes, storage classes, the barrier's namespace."""
+    for name, number in PRIORITIES.items():
+        made = _named("scheduling.k8s.io/v1", "PriorityClass", name)
+        asking.create({**made, "value": number, "globalDefault": name == default_priority})
+    for name in CLASSES:
+        made = _named("storage.k8s.io/v1", "StorageClass", name)
+        made = {**made, "provisioner": "example.com/none"}
+        asking.create({**made, "allowVolumeExpansion": name == "expand"})
+    wait_for(lambda: asking.create(_named("v1", "Namespace", _NAMESPACE)).code == 409)
+    probe = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": ""}
+    for name in PRIORITIES:
+        pod = {**_named("v1", "Pod", "probe"), "spec": {**probe, "priorityClassName": name}}
+        # Known to the priority plugin, whatever its quotas say.
+        wait_for(lambda pod=pod: "PriorityClass" not in _text(asking, pod))  # type: ignore[misc]
+
+
+def _text(asking: Asking, pod: dict[str, Any]) -> str:
+    message = asking.create(pod, _NAMESPACE, dry=True).message
+    return "" if "insufficient quota" in message else message
+
+
+def _named(version: str, kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
+
+
+class Barrier:
+    """Waits until the API server's plugins know every policy written before."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    def wait(self) -> None:
+        """Write one more policy of each kind, and wait until its effect is seen."""
+        number = str(next(_NUMBERS))
+        self._write_quota(number)
+        self._write_range(number)
+        config = _named("v1", "ConfigMap", "probe")
+        wait_for(lambda: f"configmaps={number}" in self._said(config).rpartition("limited")[2])
+        claim = _named("v1", "PersistentVolumeClaim", "probe")
+        storage = {"requests": {"storage": "1Ti"}}
+        claim["spec"] = {"accessModes": ["ReadWriteOnce"], "resources": storage}
+        wait_for(lambda: f"is {number}Mi," in self._said(claim))
+
+    def _said(self, manifest: dict[str, Any]) -> str:
+        return self._asking.create(manifest, _NAMESPACE, dry=True).message
+
+    def _write_quota(self, number: str) -> None:
+        quota = _named("v1", "ResourceQuota", "sentinel")
+        hard = {"count/configmaps": number}
+        quota["spec"], quota["status"] = {"hard": hard}, {"hard": hard, "used": hard}
+        self._write(quota)
+        self._asking.replace(quota, _NAMESPACE, sub="status")
+
+    def _write_range(self, number: str) -> None:
+        limits = [{"type": "PersistentVolumeClaim", "max": {"storage": f"{number}Mi"}}]
+        self._write({**_named("v1", "LimitRange", "sentinel"), "spec": {"limits": limits}})
+
+    def _write(self, manifest: dict[str, Any]) -> None:
+        if self._asking.create(manifest, _NAMESPACE).code == 409:
+            self._asking.replace(manifest, _NAMESPACE)
+
+
+@dataclass
+class World:
+    """One namespace: what was there before its policies, and those the API server took.
+
+    ``drawn`` is what was there as its user wrote it, ``before`` as it is stored.
+    """
+
+    asking: Asking
+    name: str
+    drawn: dict[str, dict[str, Any]] = field(default_factory=dict)
+    before: dict[str, dict[str, Any]] = field(default_factory=dict)
+    policies: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[tuple[dict[str, Any], Answer]] = field(default_factory=list)
+
+    def make(self, policies: list[dict[str, Any]], before: list[dict[str, Any]]) -> None:
+        """Fill the namespace; what the API server does not take is left out."""
+        self.asking.create(_named("v1", "Namespace", self.name))
+        for manifest in before:
+            self._make_before(manifest)
+        for policy in policies:
+            self._make_policy(policy)
+
+    def _make_before(self, manifest: dict[str, Any]) -> None:
+        answer = self.asking.create(manifest, self.name)
+        if not answer.is_allowed:
+            return
+        stored = answer.body
+        if stored["kind"] == "PersistentVolumeClaim":
+            # Only a bound claim may grow.
+            storage = stored["spec"]["resources"]["requests"]
+            stored["status"] = {"phase": "Bound", "capacity": dict(storage)}
+            stored = self.asking.replace(stored, self.name, sub="status").body
+        self.before[stored["kind"]] = stored
+
+    def _make_policy(self, policy: dict[str, Any]) -> None:
+        answer = self.asking.create(policy, self.name)
+        if not answer.is_allowed:
+            self.refused.append((policy, answer))
+            return
+        if policy["kind"] == "ResourceQuota" and policy["status"]["hard"]:
+            stored = {**answer.body, "status": policy["status"]}
+            self.asking.replace(stored, self.name, sub="status")
+        self.policies.append(copy.deepcopy(policy))
+
+    def ask(self, case: Case) -> tuple[Case, Observed] | None:
+        """Ask about one case; returns it as the engine reads it, and the API server's answer.
+
+        None where it is about an object that could not be made.
+        """
+        sub = case.get("subResource", "")
+        if case["operation"] == "CREATE":
+            old, new = None, case["posted"]
+            answer = self.asking.create(new, self.name, dry=case["dryRun"])
+        else:
+            old = self.before.get(case["before"]["kind"])
+            if old is None:
+                return None
+            new = changed(old, case["changes"])
+            answer = self.asking.replace(new, self.name, sub=sub, dry=True)
+        asked = {
+            **case,
+            "policies": copy.deepcopy(self.policies),
+            "phase": "both",
+            "request": _request(self.name, case, new, old),
+        }
+        used = None if case["dryRun"] else self._read_used()
+        stored = answer.body if answer.is_allowed else {}
+        return asked, Observed(answer.code, answer.message, stored, used)
+
+    def _read_used(self) -> dict[str, dict[str, str]]:
+        """Read what is used now; the next case starts from there."""
+        found = self.asking.read("ResourceQuota", self.name).body["items"]
+        by_name = {quota["metadata"]["name"]: quota.get("status", {}) for quota in found}
+        for policy in self.policies:
+            if policy["kind"] == "ResourceQuota":
+                stored = by_name[policy["metadata"]["name"]]
+                # Empty maps are not written: here they tell a status from none at all.
+                policy["status"] = {"hard": {}, "used": {}, **stored}
+        return {name: status.get("used", {}) for name, status in by_name.items()}
+
+
+def changed(stored: dict[str, Any], changes: list[list[Any]]) -> dict[str, Any]:
+    """A copy of the object with values put at their paths."""
+    found = copy.deepcopy(stored)
+    for path, value in changes:
+        target = found
+        for part in path[:-1]:
+            target = target[part] if isinstance(part, int) else target.setdefault(part, {})
+        target[path[-1]] = value
+    return found
+
+
+def _request(
+    namespace: str, case: Case, new: dict[str, Any], old: dict[str, Any] | None
+) -> dict[str, Any]:
+    placed = {**new, "metadata": {**new["metadata"], "namespace": namespace}}
+    found = {
+        "operation": case["operation"],
+        "namespace": namespace,
+        "object": placed,
+        "dryRun": case["dryRun"],
+    }
+    if old is not None:
+        found["oldObject"] = old
+    if case.get("subResource"):
+        found["subResource"] = case["subResource"]
+    return found
