@@ -9,5 +9,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("policies.api.urls")),
     path("", include("admission.api.urls")),
+    path("clusters/", include("policies.urls")),
     path("", include("admission.urls")),
 ]

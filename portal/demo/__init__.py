@@ -13,6 +13,7 @@ from policies.management.importing import Author, import_bundle
 from policies.manifests.bundle import read_bundle
 from policies.manifests.sources import read_sources
 from policies.models import Cluster
+from portal.demo import connected
 from portal.keys import write_private
 
 HERE: Final = Path(__file__).resolve().parent
@@ -38,6 +39,8 @@ def _seed(path: Path) -> None:
     services.save_cluster(cluster=cluster, user=USER, reason="demo data")
     author = Author(user=USER, reason="demo data")
     import_bundle(read_bundle(read_sources([str(path)])), cluster=cluster, author=author)
+    if path.stem == connected.NAME:
+        connected.pretend_connected(cluster)
 
 
 def demo_credential() -> str:

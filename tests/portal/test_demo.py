@@ -36,11 +36,11 @@ def run(*words: str) -> str:
 
 
 def test_demo_is_made_once_and_then_left_alone() -> None:
-    assert sorted(seed_demo()) == ["demo", "demo-priority"]
-    limits = LimitRange.objects.get(name="limits")
-    services.delete_policy(policy=limits, user="ada")
+    assert sorted(seed_demo()) == ["demo", "demo-connected", "demo-priority"]
+    limits = LimitRange.objects.filter(namespace__cluster__name="demo")
+    services.delete_policy(policy=limits.get(), user="ada")
     assert run("demo") == "nothing to do: demo is there"
-    assert not LimitRange.objects.filter(name="limits").exists()
+    assert not limits.exists()
 
 
 def test_demo_has_the_policies_of_both_stories() -> None:

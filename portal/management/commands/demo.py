@@ -15,6 +15,7 @@ Make the demo clusters that are not there yet. Those that exist are left as they
 
   demo           a LimitRange, a scheduler picked by QoS class, and one limited priority class
   demo-priority  every pod with a priority class needs a covering quota
+  demo-connected looks as if it were connected: drift, a conflict, an alert, two runs
 
   manage.py demo
   manage.py demo --credential      print the secret with which cluster demo asks

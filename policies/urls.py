@@ -1,0 +1,32 @@
+"""The addresses of the pages about clusters; the composition root says below which prefix."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from policies.views.cluster import ClusterView
+from policies.views.fleet import FleetView
+from policies.views.listing import ObjectListView
+from policies.views.objects import ObjectView
+from policies.views.runs import ProgressView, RunListView, RunView
+
+urlpatterns = [
+    path("", FleetView.as_view(), name="cluster-list"),
+    path("connect/", FleetView.as_view(), name="cluster-connect"),
+    path("<str:cluster>/", ClusterView.as_view(), name="cluster-detail"),
+    path("<str:cluster>/objects/", ObjectListView.as_view(), name="cluster-objects"),
+    path(
+        "<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/",
+        ObjectView.as_view(),
+        name="cluster-object",
+    ),
+    path("<str:cluster>/runs/", RunListView.as_view(), name="cluster-runs"),
+    path("<str:cluster>/runs/<uuid:uid>/", RunView.as_view(), name="cluster-run"),
+    path(
+        "<str:cluster>/runs/<uuid:uid>/progress",
+        ProgressView.as_view(),
+        name="cluster-run-progress",
+    ),
+    path("<str:cluster>/authority/", ClusterView.as_view(), name="cluster-authority"),
+    path("<str:cluster>/ownership/", ClusterView.as_view(), name="cluster-ownership"),
+]

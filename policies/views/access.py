@@ -1,0 +1,72 @@
+"""Who may open a page about clusters, and who may send its forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from django.utils.cache import add_never_cache_headers
+from django.views.generic import TemplateView
+
+from policies.models import Cluster
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponseBase
+
+
+class Page(LoginRequiredMixin, TemplateView):
+    """A page for people who are signed in; its form needs a permission, too. Never cached."""
+
+    permission: ClassVar[str] = ""
+    """What sending the page's form needs; a page without one has no form."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Let in who may come in; names that no database could hold lead nowhere."""
+        if not request.user.is_authenticated:
+            return self.handle_no_permission()
+        if any("\0" in str(value) for value in kwargs.values()):
+            raise Http404
+        if request.method == "POST" and not request.user.has_perm(self.permission):
+            raise PermissionDenied
+        response = super().dispatch(request, *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Say whether the page's form may be sent."""
+        allowed = bool(self.permission) and self.request.user.has_perm(self.permission)
+        return super().get_context_data(**kwargs, may_write=allowed)
+
+    @property
+    def username(self) -> str:
+        """Who is signed in, as history names people."""
+        return self.request.user.get_username()
+
+
+class ClusterPage(Page):
+    """A page about the cluster that the address names; an unknown one is 404."""
+
+    cluster: Cluster
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Find the cluster, for those who may know that it is there."""
+        if request.user.is_authenticated:
+            self.cluster = find_cluster(str(kwargs["cluster"]))
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the cluster."""
+        return super().get_context_data(**{**kwargs, "cluster": self.cluster})
+
+
+def find_cluster(name: str) -> Cluster:
+    """Give the cluster of this name with what is known of its connection, or 404."""
+    if "\0" in name:
+        raise Http404
+    found: Cluster = get_object_or_404(
+        Cluster.objects.select_related("connection", "sync_state", "webhook_health"), name=name
+    )
+    return found

@@ -1,0 +1,72 @@
+"""One cluster: how it is connected, who enforces there, what differs and what was done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils import timezone
+
+from policies.models import SyncedObject, SyncOwnership, SyncRun
+from policies.views.access import ClusterPage
+from policies.views.listing import lines_of, listed, state_counts
+from policies.views.standing import (
+    NEEDS_A_LOOK,
+    UNDER_WAY,
+    connection_hint,
+    connection_mark,
+    open_alerts,
+    webhook_mark,
+    webhook_words,
+)
+
+if TYPE_CHECKING:
+    from policies.models import Cluster
+
+SHOWN: Final = 10
+"""Lines of each table here; the rest is on the table's own page."""
+
+
+class ClusterView(ClusterPage):
+    """Everything about a cluster at a glance; what can be done has pages of its own."""
+
+    template_name = "policies/cluster_detail.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The tables and the marks of the page."""
+        cluster, user = self.cluster, self.request.user
+        runs = SyncRun.objects.filter(cluster=cluster)
+        differing = listed(cluster).filter(state__in=NEEDS_A_LOOK)
+        return super().get_context_data(
+            **kwargs,
+            **_connection(cluster),
+            **_webhooks(cluster),
+            states=state_counts(cluster),
+            alerts=open_alerts().filter(cluster=cluster),
+            runs=runs[:SHOWN],
+            under_way=runs.filter(state__in=UNDER_WAY).first(),
+            differing=lines_of(cluster, differing[:SHOWN]),
+            differing_count=differing.count(),
+            needs_a_look=",".join(NEEDS_A_LOOK),
+            ownerships=SyncOwnership.objects.filter(cluster=cluster)[:SHOWN],
+            unowned=listed(cluster).filter(state=SyncedObject.State.UNOWNED).count(),
+            may_sync=user.has_perm("policies.add_syncrun"),
+            may_connect=user.has_perm("policies.add_clusterconnection"),
+        )
+
+
+def _connection(cluster: Cluster) -> dict[str, Any]:
+    return {
+        "connection": getattr(cluster, "connection", None),
+        "connection_mark": connection_mark(cluster),
+        "connection_hint": connection_hint(cluster),
+        "timetable": getattr(cluster, "sync_state", None),
+    }
+
+
+def _webhooks(cluster: Cluster) -> dict[str, Any]:
+    health = getattr(cluster, "webhook_health", None)
+    return {
+        "health": health,
+        "webhook_mark": webhook_mark(cluster, timezone.now()),
+        "webhooks": webhook_words(health) if health else {},
+    }

@@ -1,0 +1,32 @@
+"""The list of clusters: which can be reached, which differ, which need a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.models import SyncedObject
+from policies.views.access import Page
+from policies.views.standing import standings
+
+
+class FleetView(Page):
+    """All clusters, each in a line."""
+
+    template_name = "policies/cluster_list.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The lines and what they add up to."""
+        rows = standings()
+        connected = [row for row in rows if hasattr(row.cluster, "connection")]
+        return super().get_context_data(
+            **kwargs,
+            rows=rows,
+            connected=len(connected),
+            reachable=sum(row.cluster.connection.state == "ok" for row in connected),
+            in_sync=sum(row.states[SyncedObject.State.IN_SYNC] for row in rows),
+            objects=sum(row.states.total() for row in rows),
+            drifted=sum(row.drifted for row in rows),
+            conflicts=sum(row.conflicts for row in rows),
+            alerts=sum(row.alerts for row in rows),
+            may_connect=self.request.user.has_perm("policies.add_clusterconnection"),
+        )

@@ -1,0 +1,117 @@
+"""An object's three sides as YAML lines, and its differences as choices."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.manifests.emitter import render_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.models import SyncedObject
+
+LONGEST: Final = 1000
+"""Lines of a manifest that are shown: a cluster may send one of any length."""
+_FIRST: Final = ("apiVersion", "kind", "metadata", "name", "namespace", "spec")
+_ORDER: Final = {name: place for place, name in enumerate(_FIRST)}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side's manifest in lines; a line is (text, whether the base has it otherwise)."""
+
+    name: str
+    title: str
+    lines: Sequence[tuple[str, bool]]
+    absent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One field that differs, its value on each side as text, and who changed it in the cluster."""
+
+    field: str
+    base: str
+    ours: str
+    theirs: str
+    manager: str
+    time: dt.datetime | None
+    number: int
+
+
+def sides_of(
+    base: Mapping[str, Any] | None, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
+) -> list[Side]:
+    """Base, ours and theirs; what differs from the base is marked where there is a base."""
+    agreed = _lines(base)
+    return [
+        Side("base", "Agreed last", [(line, False) for line in agreed], "Nothing was agreed yet."),
+        Side("ours", "Ours", _marked(agreed, _lines(ours)), "The portal has no such object."),
+        Side("theirs", "Theirs", _marked(agreed, _lines(theirs)), "The cluster has none."),
+    ]
+
+
+def choices_of(thing: SyncedObject) -> list[Choice]:
+    """The stored differences as choices, in their order."""
+    found: list[Any] = thing.differences if isinstance(thing.differences, list) else []
+    return [
+        Choice(
+            field=str(one.get("field", "")),
+            base=_text(one.get("base")),
+            ours=_text(one.get("ours")),
+            theirs=_text(one.get("theirs")),
+            manager=str(one.get("manager") or ""),
+            time=_time(one.get("time")),
+            number=number,
+        )
+        for number, one in enumerate(found)
+        if isinstance(one, dict)
+    ]
+
+
+def _lines(manifest: Mapping[str, Any] | None) -> list[str]:
+    if not manifest:
+        return []
+    lines = render_documents([_ordered(manifest)]).split("\n")[:-1]
+    left_out = len(lines) - LONGEST
+    return lines if left_out <= 0 else [*lines[:LONGEST], f"# and {left_out} more lines"]
+
+
+def _ordered(value: Any) -> Any:
+    """The order in which people write manifests; a database may have lost it."""
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
+        return {name: _ordered(value[name]) for name in names}
+    return [_ordered(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _marked(agreed: list[str], lines: list[str]) -> list[tuple[str, bool]]:
+    if not agreed:
+        return [(line, False) for line in lines]
+    matcher = difflib.SequenceMatcher(a=agreed, b=lines, autojunk=False)
+    changed = {
+        place
+        for tag, _, _, start, end in matcher.get_opcodes()
+        if tag != "equal"
+        for place in range(start, end)
+    }
+    return [(line, place in changed) for place, line in enumerate(lines)]
+
+
+def _time(value: Any) -> dt.datetime | None:
+    try:
+        found = dt.datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

@@ -1,0 +1,155 @@
+"""How clusters stand, read for the pages: a fixed number of questions for any number of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Case, Count, IntegerField, QuerySet, Value, When
+from django.utils import timezone
+
+from policies.models import (
+    Cluster,
+    ClusterAlert,
+    ClusterConnection,
+    SyncedObject,
+    SyncRun,
+    WebhookHealth,
+)
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+NEEDS_A_LOOK: Final = (
+    SyncedObject.State.CONFLICT,
+    SyncedObject.State.HELD,
+    SyncedObject.State.DRIFTED,
+)
+UNDER_WAY: Final = (SyncRun.State.WAITING, SyncRun.State.RUNNING)
+CANARY_AGE: Final = timedelta(minutes=5)
+"""A look at the webhooks that is older than this says nothing about now; they come each minute."""
+_STATES: Final = ClusterConnection.State
+CONNECTION_WORDS: Final = {
+    _STATES.NEW: "not tested yet",
+    _STATES.OK: "reachable",
+    _STATES.UNREACHABLE: "unreachable",
+    _STATES.UNAUTHORIZED: "credential refused",
+    _STATES.FORBIDDEN: "permissions missing",
+    _STATES.UNTRUSTED: "not trusted",
+}
+CONNECTION_HINTS: Final = {
+    _STATES.NEW: "The sync worker tests the connection as soon as it runs.",
+    _STATES.UNREACHABLE: "The API server does not answer. It is asked again, less and less often.",
+    _STATES.UNAUTHORIZED: "The API server does not know the credential (401). Nothing is tried "
+    "again until the cluster is connected anew.",
+    _STATES.FORBIDDEN: "The credential is known but may not do what is needed (403). Apply the "
+    "cluster's manifests, then synchronize.",
+    _STATES.UNTRUSTED: "The certificate of the API server is not signed by the authority that is "
+    "known here. Connect the cluster anew with its present kubeconfig.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A coloured word: its look (a class of the style sheet) and its text."""
+
+    look: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One cluster in the list; ``states`` counts its objects by state."""
+
+    cluster: Cluster
+    connection: Mark
+    webhook: Mark
+    states: Counter[str] = field(default_factory=Counter)
+    alerts: int = 0
+    run: SyncRun | None = None
+
+    @property
+    def drifted(self) -> int:
+        """Objects that somebody changed in the cluster."""
+        return self.states[SyncedObject.State.DRIFTED]
+
+    @property
+    def conflicts(self) -> int:
+        """Objects that wait for a person, held deletions included."""
+        return self.states[SyncedObject.State.CONFLICT] + self.states[SyncedObject.State.HELD]
+
+
+def standings() -> list[Standing]:
+    """All clusters by name; five questions, however many there are."""
+    clusters = Cluster.objects.select_related("connection", "sync_state", "webhook_health")
+    states: dict[int, Counter[str]] = {}
+    for cluster_id, state, number in counted_states(SyncedObject.objects.all()):
+        states.setdefault(cluster_id, Counter())[state] = number
+    alerts = dict(open_alerts().order_by().values_list("cluster").annotate(Count("id")))
+    runs = {run.cluster_id: run for run in SyncRun.objects.filter(state__in=UNDER_WAY)}
+    return [
+        Standing(
+            cluster=cluster,
+            connection=connection_mark(cluster),
+            webhook=webhook_mark(cluster, timezone.now()),
+            states=states.get(cluster.pk, Counter()),
+            alerts=alerts.get(cluster.pk, 0),
+            run=runs.get(cluster.pk),
+        )
+        for cluster in clusters.order_by("name")
+    ]
+
+
+def counted_states(objects: QuerySet[SyncedObject]) -> list[tuple[int, str, int]]:
+    """Count objects by cluster and state; what is gone on both sides does not count."""
+    rows = objects.filter(gone=None).order_by().values_list("cluster", "state")
+    return list(rows.annotate(Count("id")))
+
+
+def open_alerts() -> QuerySet[ClusterAlert]:
+    """What needs a person now, critical first, then the newest."""
+    rank = Case(
+        When(severity=ClusterAlert.Severity.CRITICAL, then=Value(0)),
+        default=Value(1),
+        output_field=IntegerField(),
+    )
+    found = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
+    return found.order_by(rank, "-since", "-id")
+
+
+def connection_mark(cluster: Cluster) -> Mark:
+    """Whether the cluster can be reached, in a word."""
+    connection: ClusterConnection | None = getattr(cluster, "connection", None)
+    if connection is None:
+        return Mark("none", "not connected")
+    if connection.is_paused:
+        return Mark("paused", "paused")
+    return Mark(connection.state, CONNECTION_WORDS[_STATES(connection.state)])
+
+
+def connection_hint(cluster: Cluster) -> str:
+    """What the state of the connection means, and what cures it; empty when all is well."""
+    connection: ClusterConnection | None = getattr(cluster, "connection", None)
+    return CONNECTION_HINTS.get(_STATES(connection.state), "") if connection else ""
+
+
+def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:
+    """Whether the cluster's webhooks refuse what they must, in a word."""
+    health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
+    if health is None or health.checked is None or health.canary_refused is None:
+        return Mark("none", "not checked yet")
+    if not health.canary_refused:
+        return Mark("failing-open", "failing open")
+    if now - health.checked > CANARY_AGE:
+        return Mark("unknown", "not checked lately")
+    if any(word != "ok" for word in webhook_words(health).values()):
+        return Mark("changed-webhook", "not as installed")
+    return Mark("ok", "refusing")
+
+
+def webhook_words(health: WebhookHealth) -> dict[str, str]:
+    """What was found of each webhook configuration: ok, missing or changed."""
+    found: Any = health.configuration
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
