@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.engine.policy import Authority
+
 if TYPE_CHECKING:
     from admission.models import AuditEvent
 
@@ -25,6 +27,8 @@ def summary(event: AuditEvent) -> str:
     """The outcome in a few words, for a line of the list."""
     if not event.allowed:
         return _why(event)
+    if _is_native(event) and event.warnings:
+        return str(event.warnings[0])
     if event.patch:
         return f"{_counted(len(event.patch), 'change')} to the object"
     return _counted(len(event.warnings), "warning") if event.warnings else ""
@@ -45,6 +49,8 @@ def _who(event: AuditEvent) -> str:
 def _outcome(event: AuditEvent) -> str:
     if not event.allowed:
         return f"was refused: {_why(event)}"
+    if _is_native(event) and event.observed:
+        return f"was left to the API server, which enforces here: {_told(event.observed)}"
     if event.patch:
         changes = _counted(len(event.patch), "change")
         return f"was allowed, after {changes} to the object"
@@ -57,9 +63,17 @@ def _outcome(event: AuditEvent) -> str:
 def _why(event: AuditEvent) -> str:
     if not event.violations:
         return event.message or event.reason
-    first, *others = event.violations
+    return _told(event.violations)
+
+
+def _told(found: list[dict[str, Any]]) -> str:
+    first, *others = found
     told = f"{first['message']}{_by(first['policy'])}"
     return f"{told}, and {_counted(len(others), 'more reason')}" if others else told
+
+
+def _is_native(event: AuditEvent) -> bool:
+    return event.authority == Authority.NATIVE
 
 
 def _by(policy: dict[str, Any] | None) -> str:

@@ -13,13 +13,14 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.pagination import BasePagination
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer, ModelSerializer
+from rest_framework.serializers import BaseSerializer, ChoiceField, ModelSerializer
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import GenericViewSet
 
 from admission.decision_id import is_decision_id
 from admission.filters import AuditEventFilter
 from admission.models import AuditEvent
+from policies.engine.policy import Authority
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -51,19 +52,31 @@ _SUMMARY = [
 _SEARCH_COLUMNS = ["reasons", "policy_names"]
 
 
+def _authority() -> ChoiceField:
+    return ChoiceField(
+        [choice.value for choice in Authority],
+        read_only=True,
+        help_text="Who enforced ranges and quotas: the portal, or the API server itself (native).",
+    )
+
+
 class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
     """One line of the list."""
+
+    authority = _authority()
 
     class Meta:
         """What the list shows."""
 
         model = AuditEvent
-        fields = _SUMMARY
+        fields = [*_SUMMARY, "authority"]
         read_only_fields = fields
 
 
 class DecisionSerializer(ModelSerializer[AuditEvent]):
     """Everything on record about one decision."""
+
+    authority = _authority()
 
     class Meta:
         """All but the columns that only serve searching."""
@@ -170,7 +183,7 @@ class DecisionViewSet(ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEv
 
     def get_queryset(self) -> AuditEventQuerySet:
         """Only the columns of the short form, which is the only one that is listed."""
-        return AuditEvent.objects.only(*_SUMMARY)
+        return AuditEvent.objects.only(*_SUMMARY).with_authority()
 
     def get_object(self) -> AuditEvent:
         """The decision of this id, asked of its day alone."""

@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Never, Self
 
 from django.db import connections, models
+from django.db.models.fields.json import KT
 
 from admission import decision_id, partitions
 from admission.models import stretches
+from policies.engine.chain import AUTHORITY_STEP
+from policies.engine.policy import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -127,7 +130,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def listed(self) -> Self:
         """With the columns that a line of a list shows; the others would be read one by one."""
-        return self.only(*_LISTED)
+        return self.only(*_LISTED).with_authority()
+
+    def with_authority(self) -> Self:
+        """With who enforces, where the trace itself is not read."""
+        return self.annotate(first_step=KT("trace__0__name"))
 
     def newest_first(self) -> Self:
         """By time, then by id."""
@@ -352,6 +359,16 @@ class AuditEvent(models.Model):
     def target(self) -> str:
         """``namespace/name`` or the name alone, for people."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def authority(self) -> str:
+        """Tell who enforced ranges and quotas there: ``portal``, or ``native``, the API server."""
+        known: dict[str, Any] = self.__dict__
+        if "first_step" in known:
+            is_native = known["first_step"] == AUTHORITY_STEP.name
+        else:
+            is_native = bool(self.trace) and self.trace[0].get("name") == AUTHORITY_STEP.name
+        return (Authority.NATIVE if is_native else Authority.PORTAL).value
 
     @property
     def allowed(self) -> bool:

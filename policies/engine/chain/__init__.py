@@ -2,9 +2,11 @@
 
 from policies.engine.chain.admission import Prepared, admit, prepare
 from policies.engine.chain.canary import CANARY_ANNOTATION, canary_message
+from policies.engine.chain.findings import AUTHORITY_STEP
 from policies.engine.chain.objects import admit_object, is_policy_object
 
 __all__ = [
+    "AUTHORITY_STEP",
     "CANARY_ANNOTATION",
     "Prepared",
     "admit",
