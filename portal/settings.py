@@ -87,6 +87,13 @@ GATEHOUSE_KEY_PEPPER = env.secret("GATEHOUSE_KEY_PEPPER") or derive_key(
     SECRET_KEY, "webhook credentials"
 )
 GATEHOUSE_METRICS_TOKEN = env.secret("GATEHOUSE_METRICS_TOKEN")
+# Cluster credentials: closed with a public key, which everybody has, opened by the sync worker.
+GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = BASE_DIR / env.text(
+    "GATEHOUSE_SEAL_PUBLIC_KEYS_FILE", str(GATEHOUSE_VAR / "seal" / "public-keys.pem")
+)
+GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = BASE_DIR / env.text(
+    "GATEHOUSE_SEAL_PRIVATE_KEYS_FILE", str(GATEHOUSE_VAR / "seal" / "private-keys.pem")
+)
 GATEHOUSE_ADMIN_USER = env.text("GATEHOUSE_ADMIN_USER", "admin")
 GATEHOUSE_ADMIN_PASSWORD = env.secret("GATEHOUSE_ADMIN_PASSWORD")
 

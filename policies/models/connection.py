@@ -35,10 +35,18 @@ class ClusterConnection(models.Model):
     cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="connection")
     server = models.CharField(max_length=500)
     authority_certificates = models.TextField(blank=True, help_text="PEM")
+    tls_server_name = models.CharField(
+        max_length=253,
+        blank=True,
+        help_text="what the server's certificate is for, if not its host",
+    )
     method = models.CharField(max_length=11, choices=Method)
     certificate = models.TextField(blank=True, help_text="the client's own, PEM; its key is sealed")
     sealed = models.BinaryField(editable=False)
     key_id = models.CharField(max_length=64, editable=False)
+    credential_expires = models.DateTimeField(
+        null=True, blank=True, help_text="as far as the credential says so itself"
+    )
     generation = models.PositiveIntegerField(default=1, editable=False)
     portal_namespace = models.CharField(max_length=63, default="gatehouse")
     is_paused = models.BooleanField(default=False)
