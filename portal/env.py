@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
@@ -105,6 +106,16 @@ class Reader:
     def words(self, name: str) -> list[str]:
         """A list separated by commas."""
         return [word.strip() for word in self.text(name).split(",") if word.strip()]
+
+    def networks(self, name: str, default: str) -> list[IPv4Network | IPv6Network]:
+        """A list of networks such as ``10.0.0.0/8``, separated by commas."""
+        found: list[IPv4Network | IPv6Network] = []
+        for word in self.words(name) or default.split(","):
+            try:
+                found.append(ip_network(word))
+            except ValueError as error:
+                self.complain(name, f"has a wrong network: {error}", "write it as 10.0.0.0/8")
+        return found
 
     def web_address(self, name: str, default: str) -> str:
         """``http(s)://host[:port]``, without path and trailing slash."""

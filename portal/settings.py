@@ -81,6 +81,11 @@ GATEHOUSE_EXPORT_FOLDER = (
     BASE_DIR / env.text("GATEHOUSE_EXPORT_FOLDER", str(GATEHOUSE_VAR / "audit-exports"))
 ).resolve()
 
+# Where clusters may be, beside public addresses: never link-local ones and clouds' metadata
+GATEHOUSE_CLUSTER_ADDRESSES = env.networks(
+    "GATEHOUSE_CLUSTER_ADDRESSES", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
+)
+
 # Secrets
 SECRET_KEY = _secret_key(env, GATEHOUSE_VAR)
 GATEHOUSE_KEY_PEPPER = env.secret("GATEHOUSE_KEY_PEPPER") or derive_key(
@@ -339,7 +344,10 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["stderr"], "level": GATEHOUSE_LOG_LEVEL},
-    "loggers": {"django": {"handlers": [], "level": GATEHOUSE_LOG_LEVEL}},
+    "loggers": {
+        "django": {"handlers": [], "level": GATEHOUSE_LOG_LEVEL},
+        "httpx2": {"level": "WARNING"},  # a line for each request to a cluster, else
+    },
 }
 
 try:

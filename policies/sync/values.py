@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
 FIELD_MANAGER: Final = "gatehouse"
@@ -49,7 +50,7 @@ class ObjectKey:
         )
 
     @classmethod
-    def of(cls, manifest: dict[str, Any]) -> ObjectKey:
+    def of(cls, manifest: Mapping[str, Any]) -> ObjectKey:
         """The key of a manifest that has a kind and a name."""
         metadata = manifest["metadata"]
         return cls(manifest["kind"], metadata.get("namespace") or "", metadata["name"])

@@ -1,0 +1,44 @@
+"""The one door to clusters: only this package knows the Kubernetes client and its HTTP library."""
+
+from policies.sync.client.calls import Client
+from policies.sync.client.kinds import KINDS, Kind
+from policies.sync.errors import (
+    AlreadyExistsError,
+    APIError,
+    BusyError,
+    ConflictError,
+    ExpiredError,
+    FieldConflictError,
+    ForbiddenError,
+    GarbageError,
+    InvalidError,
+    NotFoundError,
+    RefusedAddressError,
+    UnauthorizedError,
+    UnreachableError,
+    UntrustedError,
+)
+from policies.sync.values import Event, Limits, Listing
+
+__all__ = [
+    "KINDS",
+    "APIError",
+    "AlreadyExistsError",
+    "BusyError",
+    "Client",
+    "ConflictError",
+    "Event",
+    "ExpiredError",
+    "FieldConflictError",
+    "ForbiddenError",
+    "GarbageError",
+    "InvalidError",
+    "Kind",
+    "Limits",
+    "Listing",
+    "NotFoundError",
+    "RefusedAddressError",
+    "UnauthorizedError",
+    "UnreachableError",
+    "UntrustedError",
+]
