@@ -1,0 +1,269 @@
+"""The life of a run: asked for, carried out by whoever holds the lease, ended in words.
+
+The rows are the truth; a broker's message only says that somebody should look at one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import random
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import transaction
+
+from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
+from policies.sync import alerts, connecting, leases, passes
+from policies.sync.beating import beating
+from policies.sync.errors import (
+    APIError,
+    ForbiddenError,
+    UnauthorizedError,
+    UnreachableError,
+    UntrustedError,
+)
+from policies.sync.leases import LeaseHeldError, LostLeaseError
+from policies.usage import read_clock
+
+if TYPE_CHECKING:
+    from policies.models import Cluster
+    from policies.sync.leases import Lease
+
+log = logging.getLogger(__name__)
+State = SyncRun.State
+Mode = SyncRun.Mode
+LEASE: Final = 40.0
+"""Seconds that a lease lasts without a heartbeat."""
+ATTEMPTS: Final = 3
+"""How often a run is begun before a person has to look at it."""
+LOST: Final = dt.timedelta(seconds=45)
+"""Without a heartbeat for so long, a run has lost its worker."""
+LONGEST_WAIT: Final = 300.0
+"""Most seconds between two tries, whatever the cluster asks for."""
+STOPPED: Final = frozenset(
+    {
+        ClusterConnection.State.UNAUTHORIZED,
+        ClusterConnection.State.FORBIDDEN,
+        ClusterConnection.State.UNTRUSTED,
+    }
+)
+"""States that waiting does not cure: nothing is asked of the cluster until a person does."""
+STOPS: Final = {
+    UnauthorizedError: ClusterConnection.State.UNAUTHORIZED,
+    ForbiddenError: ClusterConnection.State.FORBIDDEN,
+    UntrustedError: ClusterConnection.State.UNTRUSTED,
+}
+ALERT_STOPPED: Final = "sync-stopped"
+ALERT_FAILING: Final = "sync-failing"
+ALERT_PARKED: Final = "run-parked"
+ALERT_HELD: Final = "deletions-held"
+PERSON: Final = "person"
+
+
+def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> SyncRun:
+    """Ask for a run; one that waits already for the same is joined.
+
+    ``mode`` is one of ``SyncRun.Mode``, ``trigger`` says why: schedule, person, policy or watch.
+    """
+    with transaction.atomic():
+        run, is_new = SyncRun.objects.get_or_create(
+            cluster=cluster,
+            mode=Mode(mode),
+            state=State.WAITING,
+            defaults={"trigger": trigger, "user": user},
+        )
+        if not is_new and trigger == PERSON and run.trigger != PERSON:
+            SyncRun.objects.filter(pk=run.pk).update(trigger=trigger, user=user)
+            run.trigger, run.user = trigger, user
+    return run
+
+
+def carry_out(run_id: int) -> str:
+    """Do the work of a waiting run, unless somebody works on its cluster; gives its state.
+
+    Never raises for what goes wrong with the cluster or in the work: the run says it.
+    """
+    run = SyncRun.objects.select_related("cluster").filter(pk=run_id).first()
+    if run is None or run.state != State.WAITING:
+        return run.state if run else ""
+    try:
+        with leases.hold(run.cluster, LEASE) as lease:
+            if _begin(run, lease):
+                with beating(lease, run):
+                    _work(run, lease)
+    except LeaseHeldError as error:
+        log.info("run %s waits: %s", run.uid, error)
+    except LostLeaseError as error:
+        log.warning("run %s was taken from us: %s", run.uid, error)
+    return _state_of(run_id)
+
+
+def _state_of(run_id: int) -> str:
+    return SyncRun.objects.filter(pk=run_id).values_list("state", flat=True).first() or ""
+
+
+def _begin(run: SyncRun, lease: Lease) -> bool:
+    """Make it ours; False where somebody else did the same, or it is over."""
+    now = read_clock()
+    with lease.guard():
+        waiting = SyncRun.objects.filter(pk=run.pk, state=State.WAITING)
+        found = waiting.update(
+            state=State.RUNNING,
+            epoch=lease.epoch,
+            attempt=run.attempt + 1,
+            started=run.started or now,
+            heartbeat=now,
+            stage="connecting",
+            error="",
+        )
+    run.refresh_from_db()
+    return bool(found)
+
+
+def _work(run: SyncRun, lease: Lease) -> None:
+    """Go through the cluster, and end the run whatever comes of it."""
+    try:
+        with connecting.open_client(run.cluster) as client:
+            if run.mode == Mode.WATCH:
+                seconds = settings.GATEHOUSE_SYNC_WATCH_SECONDS
+                state = passes.watch_for(run.cluster, client, run, lease, seconds)
+            else:
+                state = passes.full_pass(run.cluster, client, run, lease)
+    except APIError as error:
+        _end_in_trouble(run, lease, error)
+    except LostLeaseError:
+        raise
+    except Exception as error:  # the outermost layer of the work: a defect must end the run
+        log.exception("run %s of %s failed", run.uid, run.cluster)
+        _try_again_or_park(run, lease, error)
+    else:
+        _end_well(run, lease, state)
+
+
+def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
+    now = read_clock()
+    failed = bool(run.counts.get("failed") or run.counts.get("doubted"))
+    with lease.guard() as cluster_state:
+        _close(run, state, now)
+        failures = cluster_state.failures + 1 if failed else 0
+        due = now + dt.timedelta(seconds=wait_after(failures)) if failed else now
+        SyncState.objects.filter(pk=cluster_state.pk).update(
+            failures=failures, last_success=now, stale_since=None, due=due
+        )
+        connection = ClusterConnection.objects.filter(cluster=run.cluster_id)
+        connection.exclude(state=ClusterConnection.State.OK).update(
+            state=ClusterConnection.State.OK, message="", since=now
+        )
+        if run.mode != Mode.PREVIEW:
+            _supersede(run)
+    for kind in (ALERT_STOPPED, ALERT_FAILING, ALERT_PARKED):
+        alerts.resolve(run.cluster, kind)
+    if run.mode in (Mode.SYNC, Mode.IMPORT):
+        _say_held(run, state)
+
+
+def _say_held(run: SyncRun, state: str) -> None:
+    if state == State.HELD:
+        alerts.raise_alert(
+            run.cluster, ALERT_HELD, severity=ClusterAlert.Severity.CRITICAL, message=run.error
+        )
+    else:
+        alerts.resolve(run.cluster, ALERT_HELD)
+
+
+def _close(run: SyncRun, state: str, now: dt.datetime) -> None:
+    """Write the end of a run; a watch that saw nothing leaves no row."""
+    if run.mode == Mode.WATCH and state == State.DONE and not run.counts:
+        SyncRun.objects.filter(pk=run.pk).delete()
+        return
+    run.state, run.finished, run.stage = state, now, ""
+    run.save(update_fields=["state", "finished", "stage", "counts", "error", "total", "done"])
+
+
+def _supersede(run: SyncRun) -> None:
+    """Close what was held before, since a newer pass has looked at everything."""
+    if run.mode == Mode.WATCH:
+        return
+    older = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD).exclude(pk=run.pk)
+    older.update(state=State.FAILED, error=f"superseded by run {run.uid}")
+
+
+def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
+    """Say what is wrong with the cluster, and when it is asked again, if at all."""
+    now = read_clock()
+    run.error = f"{error.reason}: {error}"
+    stop = next((state for kind, state in STOPS.items() if isinstance(error, kind)), None)
+    with lease.guard() as state:
+        _close(run, State.FAILED, now)
+        failures = state.failures + 1
+        wait = wait_after(failures, getattr(error, "retry_after", None))
+        SyncState.objects.filter(pk=state.pk).update(
+            failures=failures,
+            due=now + dt.timedelta(seconds=wait),
+            stale_since=state.stale_since or now,
+        )
+        if stop or isinstance(error, UnreachableError):
+            found = stop or ClusterConnection.State.UNREACHABLE
+            rows = ClusterConnection.objects.filter(cluster=run.cluster_id)
+            rows.exclude(state=found).update(since=now)
+            rows.update(state=found, message=run.error)
+    _alert(run, is_stopped=stop is not None, failures=failures)
+
+
+def _alert(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
+    severity = ClusterAlert.Severity
+    if is_stopped:
+        message = f"nothing goes in or out until this is put right: {run.error}"
+        alerts.raise_alert(run.cluster, ALERT_STOPPED, severity=severity.CRITICAL, message=message)
+    elif failures >= ATTEMPTS:
+        message = f"{failures} passes in a row failed: {run.error}"
+        alerts.raise_alert(run.cluster, ALERT_FAILING, severity=severity.WARNING, message=message)
+
+
+def wait_after(failures: int, retry_after: float | None = None) -> float:
+    """Seconds until the next try: doubling from 1 to 300, with jitter, or what was asked for."""
+    longest = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 16))
+    wait = max(1.0, longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, no secret
+    return max(wait, min(retry_after or 0.0, LONGEST_WAIT))
+
+
+def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
+    """Have a run that failed by a defect begun again, or set it aside for a person."""
+    with lease.guard() as state:
+        failures = state.failures + 1
+        due = read_clock() + dt.timedelta(seconds=wait_after(failures))
+        SyncState.objects.filter(pk=state.pk).update(failures=failures, due=due)
+        give_back(run, error=f"{type(error).__name__}: {error}")
+
+
+def give_back(run: SyncRun, *, error: str) -> None:
+    """Make a begun run wait again; after three attempts park it, and say so."""
+    mine = SyncRun.objects.filter(pk=run.pk, state=State.RUNNING, epoch=run.epoch)
+    same = SyncRun.objects.filter(cluster=run.cluster_id, mode=run.mode, state=State.WAITING)
+    if run.attempt >= ATTEMPTS:
+        message = f"parked after {run.attempt} attempts; the last one: {error}"
+        if mine.update(state=State.PARKED, error=message, finished=read_clock()):
+            alerts.raise_alert(
+                run.cluster,
+                ALERT_PARKED,
+                severity=ClusterAlert.Severity.CRITICAL,
+                message=message,
+            )
+    elif same.exists():
+        mine.update(state=State.FAILED, error=f"{error}; another such run waits")
+    else:
+        mine.update(state=State.WAITING, error=error, queued=None)
+
+
+def take_up_lost() -> int:
+    """Have runs whose worker is gone begun again, or parked; returns how many they were."""
+    now = read_clock()
+    lost = SyncRun.objects.filter(state=State.RUNNING, heartbeat__lt=now - LOST)
+    found = 0
+    for run in lost.select_related("cluster").order_by("id"):
+        held = SyncState.objects.filter(cluster=run.cluster_id, epoch=run.epoch)
+        if not held.filter(lease_until__gt=now).exists():
+            give_back(run, error="its worker was lost")
+            found += 1
+    return found

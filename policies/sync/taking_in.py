@@ -1,0 +1,209 @@
+"""Writes to our side what the cluster decides: adopts, follows and forgets, by way of services.
+
+Batch by batch: the policies of some namespaces, their rows here and the results of the run are one
+transaction under the lease, so that none of them is ever there without the others.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import ValidationError
+from django.db.models import ProtectedError
+
+from policies import services
+from policies.models import Cluster, Namespace, PolicyObject, PriorityClass, SyncState
+from policies.sync import keeping, native
+from policies.sync.journal import Outcome
+from policies.sync.judging import judge_one
+from policies.sync.reading import Stored, manifest_of
+from policies.sync.values import READ_KINDS
+from policies.validators import errors_by_path
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from policies.lints import Lint
+    from policies.sync.journal import Journal
+    from policies.sync.judging import Item
+
+BATCH: Final = 50
+"""Objects of one transaction; a namespace is not divided."""
+REASON: Final = "as the cluster has it"
+
+
+class _LeftError(Exception):
+    """The object stays as it is here, for the reason given."""
+
+
+def user_of(cluster: Cluster) -> str:
+    """Who is on record for what came from a cluster."""
+    return f"cluster:{cluster.name}"
+
+
+def take_in(cluster: Cluster, items: Sequence[Item], journal: Journal, *, now: dt.datetime) -> None:
+    """Carry out ``take-in`` and ``forget``; an object that is refused holds up no other."""
+    journal.stage("taking in", total=len(items))
+    for batch in _batches(items):
+        with journal.lease.guard():
+            _take_batch(cluster, batch, journal, now=now)
+        journal.step(len(batch))
+
+
+def _take_batch(
+    cluster: Cluster, batch: Sequence[Item], journal: Journal, *, now: dt.datetime
+) -> None:
+    with our_own_write(cluster):
+        services.lock_used(cluster, {item.key.namespace for item in batch})
+        done = [_one(cluster, item, journal) for item in batch]
+        _say_lints(cluster, done, journal)
+        keeping.remember(cluster, done, now=now)
+
+
+def note_native(cluster: Cluster, journal: Journal, namespaces: Collection[str] | None) -> None:
+    """Tell the policies which of them the cluster has itself; None: all of them."""
+    with journal.lease.guard(), our_own_write(cluster):
+        native.note(cluster, namespaces)
+
+
+@contextmanager
+def our_own_write(cluster: Cluster) -> Iterator[None]:
+    """Make of what is written inside no reason to compare again; what came before it stays one.
+
+    To be entered in a transaction, which keeps what others write meanwhile apart.
+    """
+    with services.policy_write(cluster):
+        before = _revision(cluster)
+        yield
+    compared = SyncState.objects.filter(cluster=cluster, policy_revision=before)
+    compared.update(policy_revision=_revision(cluster))
+
+
+def _revision(cluster: Cluster) -> int:
+    return Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
+
+
+def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Namespaces and classes first, namespaces that are gone last, policies together in between."""
+    ending = [item for item in items if item.verdict.action == "forget"]
+    coming = [item for item in items if item.verdict.action != "forget"]
+    of_cluster = [item for item in coming if item.key.kind in READ_KINDS]
+    policies = [item for item in coming if item.key.kind not in READ_KINDS]
+    ending.sort(key=lambda item: (item.key.kind in READ_KINDS, item.key.namespace))
+    yield from _chunks([[item] for item in of_cluster])
+    yield from _chunks(_by_namespace(policies))
+    yield from _chunks([[item] for item in ending])
+
+
+def _by_namespace(items: Iterable[Item]) -> list[list[Item]]:
+    ordered = sorted(items, key=lambda item: (item.key.namespace, item.key))
+    return [list(group) for _, group in groupby(ordered, key=lambda item: item.key.namespace)]
+
+
+def _chunks(groups: Iterable[list[Item]]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    for group in groups:
+        if batch and len(batch) + len(group) > BATCH:
+            yield batch
+            batch = []
+        batch += group
+    if batch:
+        yield batch
+
+
+def _one(cluster: Cluster, item: Item, journal: Journal) -> Item:
+    """Write one object, and judge it anew; one that is refused stays as it was."""
+    action = item.verdict.action
+    try:
+        after = _forget(cluster, item) if action == "forget" else _adopt(cluster, item)
+    except ValidationError as error:
+        journal.note(item, action, Outcome.FAILED, _words(error))
+        return item
+    except services.StaleRevisionError as error:
+        journal.note(item, action, Outcome.FAILED, str(error))
+        return item
+    except (_LeftError, ProtectedError) as error:
+        journal.note(item, action, Outcome.FAILED, str(error.args[0]))
+        return item
+    if item.ours != after.ours:
+        journal.note(item, action, Outcome.DONE)
+    return after
+
+
+def _adopt(cluster: Cluster, item: Item) -> Item:
+    """Make ours what theirs is, unless somebody wrote ours since it was read."""
+    live = item.live or {}
+    saved = services.apply_manifest(
+        cluster=cluster,
+        manifest=manifest_of(live),
+        user=user_of(cluster),
+        reason=REASON,
+        expected_revision=item.ours.revision if item.ours else 0,
+    )
+    stored = saved.instance
+    return _again(item, Stored(stored.to_manifest(), stored.revision))
+
+
+def _again(item: Item, ours: Stored | None) -> Item:
+    """Judge an object anew whose two sides are the same by now."""
+    return judge_one(
+        item.key, ours=ours, live=item.live, row=item.row, base=item.theirs, owned=item.owned
+    )
+
+
+def _forget(cluster: Cluster, item: Item) -> Item:
+    key = item.key
+    stored = services.find_object(cluster, kind=key.kind, name=key.name, namespace=key.namespace)
+    if stored is not None:
+        _delete(stored, item, user=user_of(cluster))
+    return _again(item, None)
+
+
+def _delete(stored: Any, item: Item, *, user: str) -> None:
+    reason = "the cluster has it no more"
+    if isinstance(stored, PolicyObject):
+        expected = item.ours.revision if item.ours else 0
+        services.delete_policy(policy=stored, user=user, reason=reason, expected_revision=expected)
+    elif isinstance(stored, PriorityClass):
+        services.delete_priority_class(priority_class=stored, user=user, reason=reason)
+    elif isinstance(stored, Namespace):
+        _require_empty(stored)
+        services.delete_namespace(namespace=stored, user=user, reason=reason)
+
+
+def _require_empty(namespace: Namespace) -> None:
+    """Keep a namespace whose policies are kept: somebody has to decide on those first."""
+    for model in services.KINDS.values():
+        if model.objects.filter(namespace=namespace).exists():
+            raise _LeftError("policies of this namespace are kept here; it goes when they go")
+
+
+def _say_lints(cluster: Cluster, items: Sequence[Item], journal: Journal) -> None:
+    """Put what the lints say about the namespaces beside the results of their policies."""
+    namespaces = {item.key.namespace for item in items} - {""}
+    for namespace in sorted(namespaces):
+        for lint in services.lint(cluster, namespace):
+            _say(lint, journal)
+
+
+def _say(lint: Lint, journal: Journal) -> None:
+    policy = lint.policy
+    found = journal.run.results.filter(
+        kind=policy.kind, namespace=policy.namespace, name=policy.name
+    ).first()
+    if found is not None:
+        line = f"{lint.code}: {lint.message}"
+        found.message = f"{found.message}\n{line}" if found.message else line
+        found.save(update_fields=["message"])
+        journal.counts["lints"] += 1
+
+
+def _words(error: ValidationError) -> str:
+    return "; ".join(
+        f"{path}: {entry['message']}" if path else entry["message"]
+        for path, entries in errors_by_path(error).items()
+        for entry in entries
+    )

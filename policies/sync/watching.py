@@ -1,0 +1,130 @@
+"""Follows a cluster between two full passes: bounded watches of one kind after the other.
+
+What is seen here is only taken in and compared. Whatever deletes, or is written to the cluster,
+waits for a full pass, which is asked for: it alone has complete lists.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.models import SyncCursor, SyncRun, SyncState
+from policies.sync import keeping
+from policies.sync.apply import WRITES
+from policies.sync.errors import ExpiredError
+from policies.sync.journal import Journal, Outcome
+from policies.sync.judging import Item, Sides, judge
+from policies.sync.reading import ALL_KINDS, is_leaving, read_ours, read_ownership, read_rows
+from policies.sync.taking_in import note_native, take_in
+from policies.sync.values import READ_KINDS, ObjectKey
+from policies.usage import read_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.models import Cluster
+    from policies.sync.client import Client
+    from policies.sync.leases import Lease
+
+    Manifest = dict[str, Any]
+
+SLICE: Final = 2
+"""Seconds for which one kind is watched before the next has its turn."""
+SHORT_SLICE: Final = 1
+MOST: Final = 500
+"""Objects that are taken at a time; the rest is asked for again."""
+
+
+def watch_for(cluster: Cluster, client: Client, run: SyncRun, lease: Lease, seconds: float) -> str:
+    """Watch for so long, or until somebody asks for a run; gives the run's last state.
+
+    Goes on from the stored versions. Where one is too old, or none is there, or something was
+    deleted, a full pass becomes due. Raises as ``full_pass`` does.
+    """
+    journal = Journal(run, lease)
+    journal.stage("watching")
+    cursors = dict(
+        SyncCursor.objects.filter(cluster=cluster).values_list("kind", "resource_version")
+    )
+    deadline = time.monotonic() + seconds
+    turn = 0
+    kinds = [kind for kind in ALL_KINDS if kind in cursors]
+    while kinds and time.monotonic() < deadline and not is_wanted_elsewhere(run):
+        kind = kinds[turn % len(kinds)]
+        turn += 1
+        try:
+            cursors[kind] = _watch_kind(cluster, client, kind, cursors[kind], journal)
+        except ExpiredError:
+            _ask_for_full_pass(journal, f"versions of {kind} are too old")
+            kinds.remove(kind)
+    if not kinds:
+        _ask_for_full_pass(journal, "nothing to go on from")
+    run.counts = dict(journal.counts)
+    return SyncRun.State.DONE
+
+
+def is_wanted_elsewhere(run: SyncRun) -> bool:
+    """Whether another run of the cluster waits for this one to end, or is about to be due."""
+    if SyncRun.objects.filter(cluster=run.cluster_id, state=SyncRun.State.WAITING).exists():
+        return True
+    state = SyncState.objects.filter(cluster=run.cluster_id).select_related("cluster").first()
+    if state is None or state.last_full_pass is None:
+        return True
+    return state.cluster.policy_revision != state.policy_revision
+
+
+def _watch_kind(cluster: Cluster, client: Client, kind: str, version: str, journal: Journal) -> str:
+    """Watch one kind for its slice and take what came; gives the version to go on from."""
+    changed: dict[ObjectKey, Manifest | None] = {}
+    seconds = SHORT_SLICE if kind in READ_KINDS else SLICE
+    start = version
+    for event in client.watch(kind, version, seconds=seconds):
+        version = event.resource_version
+        if event.type != "BOOKMARK":
+            is_there = event.type != "DELETED" and not is_leaving(event.object)
+            changed[ObjectKey.of(event.object)] = event.object if is_there else None
+        if len(changed) >= MOST:
+            break
+    if changed:
+        _take(cluster, changed, journal)
+    if version != start:
+        with journal.lease.guard():
+            cursor = SyncCursor.objects.filter(cluster=cluster, kind=kind)
+            cursor.update(resource_version=version)
+    return version
+
+
+def _take(cluster: Cluster, changed: Mapping[ObjectKey, Manifest | None], journal: Journal) -> None:
+    live = {key: one for key, one in changed.items() if one is not None}
+    if len(live) < len(changed):
+        _ask_for_full_pass(journal, "objects were deleted")
+    now, keys = read_clock(), frozenset(live)
+    sides = Sides(
+        ours=read_ours(cluster, keys),
+        live=live,
+        rows=read_rows(cluster, keys),
+        ownership=read_ownership(cluster),
+    )
+    items = [judge(sides, key) for key in sorted(keys)]
+    take_in(cluster, [item for item in items if item.verdict.action == "take-in"], journal, now=now)
+    with journal.lease.guard():
+        rest = [item for item in items if item.verdict.action != "take-in"]
+        _note_conflicts(rest, journal)
+        keeping.remember(cluster, rest, now=now)
+    note_native(cluster, journal, {key.namespace for key in keys if key.namespace})
+    if any(item.verdict.action in WRITES for item in items):
+        _ask_for_full_pass(journal, "something is to be written")
+
+
+def _note_conflicts(items: list[Item], journal: Journal) -> None:
+    for item in items:
+        was = item.row.state if item.row else ""
+        if item.verdict.state == "conflict" and was != "conflict":
+            journal.note(item, "none", Outcome.CONFLICT, "both sides were changed")
+
+
+def _ask_for_full_pass(journal: Journal, reason: str) -> None:
+    with journal.lease.guard() as state:
+        SyncState.objects.filter(pk=state.pk).update(last_full_pass=None)
+    journal.run.error = f"a full pass follows: {reason}"
