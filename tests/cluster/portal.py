@@ -1,0 +1,143 @@
+"""A portal of its own behind an API server: its database, its certificate, its webhooks by TLS."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from portal.probe import is_ready
+from tests.cluster.certificates import Pair, issue, make_authority
+from tests.faults.portals import surroundings
+from tests.processes import ROOT, free_port, running, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cluster.servers import Cluster
+
+_SEED: Final = """
+import json
+import django; django.setup()
+from django.core.management import call_command
+from policies import services
+from policies.models import Cluster
+from portal.demo import seed_demo
+call_command("migrate", verbosity=0)
+seed_demo()
+secrets = {
+    cluster.name: services.issue_webhook_credential(cluster=cluster, label="hook", user="root")[1]
+    for cluster in Cluster.objects.all()
+}
+print(json.dumps(secrets))
+"""
+_RULES: Final = {
+    "apiGroups": ["*"],
+    "apiVersions": ["*"],
+    "operations": ["CREATE", "UPDATE"],
+    "resources": ["*", "pods/resize", "pods/ephemeralcontainers"],
+    "scope": "Namespaced",
+}
+
+
+@dataclass
+class Portal:
+    """A running portal with the demo's clusters, and their credentials by name."""
+
+    folder: Path
+    port: int
+    authority: Pair
+    around: dict[str, str]
+    secrets: dict[str, str]
+
+    @property
+    def address(self) -> str:
+        """Where API servers call it."""
+        return f"https://127.0.0.1:{self.port}"
+
+    def manage(self, *words: str, stdin: str = "") -> str:
+        """Run one of the portal's commands; returns what it printed."""
+        done = subprocess.run(  # noqa: S603 - our own words
+            [sys.executable, "manage.py", *words],
+            env=self.around,
+            cwd=ROOT,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def webhooks(self, name: str) -> list[dict[str, Any]]:
+        """Both webhook configurations of a cluster of this name."""
+        mutating = {"failurePolicy": "Ignore", "reinvocationPolicy": "Never"}
+        return [
+            self._configuration("Mutating", "mutate", name, mutating),
+            self._configuration("Validating", "validate", name, {"failurePolicy": "Fail"}),
+        ]
+
+    def _configuration(
+        self, kind: str, phase: str, name: str, more: dict[str, Any]
+    ) -> dict[str, Any]:
+        address = f"{self.address}/admission/{name}/{self.secrets[name]}/{phase}"
+        bundle = base64.b64encode(self.authority.certificate.read_bytes()).decode()
+        webhook = {
+            "name": f"{phase}.gatehouse.dev",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "NoneOnDryRun",
+            "timeoutSeconds": 5,
+            "clientConfig": {"url": address, "caBundle": bundle},
+            "rules": [_RULES],
+            **more,
+        }
+        return {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": f"{kind}WebhookConfiguration",
+            "metadata": {"name": "gatehouse"},
+            "webhooks": [webhook],
+        }
+
+    def enforce(self, cluster: Cluster, name: str) -> None:
+        """Put the portal, knowing this API server by the name, in the path of its requests."""
+        items = {"apiVersion": "v1", "kind": "List", "items": self.webhooks(name)}
+        done = cluster.kubectl("apply", "--filename", "-", stdin=items)
+        assert done.returncode == 0, done.stderr
+
+
+@contextlib.contextmanager
+def portal(folder: Path) -> Iterator[Portal]:
+    """A portal that listens by TLS; gone after the test."""
+    folder.mkdir(parents=True, exist_ok=True)
+    authority = make_authority(folder)
+    pair = issue(folder, "tls", authority, subject="/CN=gatehouse")
+    port = free_port()
+    around = {
+        **surroundings(folder, f"sqlite:///{folder / 'gatehouse.sqlite3'}", port),
+        "DJANGO_SETTINGS_MODULE": "portal.settings",
+        "GATEHOUSE_EXTERNAL_URL": f"https://127.0.0.1:{port}",
+        "GATEHOUSE_TLS_CERTIFICATE": str(pair.certificate),
+        "GATEHOUSE_TLS_KEY": str(pair.key),
+    }
+    made = Portal(folder, port, authority, around, _seed(around))
+    log = folder / "portal.log"
+    with running([sys.executable, "-m", "portal.serve"], around, log) as process:
+        wait_for(lambda: is_ready(around) or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
+        yield made
+
+
+def _seed(around: dict[str, str]) -> dict[str, str]:
+    words = [sys.executable, "-c", _SEED]
+    done = subprocess.run(  # noqa: S603 - our own words
+        words, env=around, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    secrets: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return secrets
