@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from policies.views.authority import AuthorityView
 from policies.views.cluster import ClusterView
 from policies.views.fleet import FleetView
 from policies.views.listing import ObjectListView
@@ -27,6 +28,6 @@ urlpatterns = [
         ProgressView.as_view(),
         name="cluster-run-progress",
     ),
-    path("<str:cluster>/authority/", ClusterView.as_view(), name="cluster-authority"),
+    path("<str:cluster>/authority/", AuthorityView.as_view(), name="cluster-authority"),
     path("<str:cluster>/ownership/", ClusterView.as_view(), name="cluster-ownership"),
 ]

@@ -9,12 +9,13 @@ from django.utils import timezone
 from policies.models import SyncedObject, SyncOwnership, SyncRun
 from policies.views.access import ClusterPage
 from policies.views.listing import lines_of, listed, state_counts
+from policies.views.setting_up import next_steps
 from policies.views.standing import (
     NEEDS_A_LOOK,
-    UNDER_WAY,
     connection_hint,
     connection_mark,
     open_alerts,
+    under_way,
     webhook_mark,
     webhook_words,
 )
@@ -43,12 +44,13 @@ class ClusterView(ClusterPage):
             states=state_counts(cluster),
             alerts=open_alerts().filter(cluster=cluster),
             runs=runs[:SHOWN],
-            under_way=runs.filter(state__in=UNDER_WAY).first(),
+            under_way=under_way().filter(cluster=cluster).first(),
             differing=lines_of(cluster, differing[:SHOWN]),
             differing_count=differing.count(),
             needs_a_look=",".join(NEEDS_A_LOOK),
             ownerships=SyncOwnership.objects.filter(cluster=cluster)[:SHOWN],
             unowned=listed(cluster).filter(state=SyncedObject.State.UNOWNED).count(),
+            next_steps=next_steps(cluster),
             may_sync=user.has_perm("policies.add_syncrun"),
             may_connect=user.has_perm("policies.add_clusterconnection"),
         )

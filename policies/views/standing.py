@@ -88,7 +88,7 @@ def standings() -> list[Standing]:
     for cluster_id, state, number in counted_states(SyncedObject.objects.all()):
         states.setdefault(cluster_id, Counter())[state] = number
     alerts = dict(open_alerts().order_by().values_list("cluster").annotate(Count("id")))
-    runs = {run.cluster_id: run for run in SyncRun.objects.filter(state__in=UNDER_WAY)}
+    runs = {run.cluster_id: run for run in under_way()}
     return [
         Standing(
             cluster=cluster,
@@ -117,6 +117,11 @@ def open_alerts() -> QuerySet[ClusterAlert]:
     )
     found = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
     return found.order_by(rank, "-since", "-id")
+
+
+def under_way() -> QuerySet[SyncRun]:
+    """Runs that wait or go on; watches do so all the time and are left out."""
+    return SyncRun.objects.filter(state__in=UNDER_WAY).exclude(mode=SyncRun.Mode.WATCH)
 
 
 def connection_mark(cluster: Cluster) -> Mark:

@@ -14,9 +14,12 @@ from policies.models import (
     Cluster,
     ClusterAlert,
     ClusterConnection,
+    PolicyRevision,
     SyncedObject,
+    SyncOwnership,
     SyncResult,
     SyncRun,
+    SyncState,
     WebhookHealth,
 )
 from tests import factories
@@ -401,3 +404,61 @@ def test_sending_without_the_token_changes_nothing(admin: Client) -> None:
         assert response.status_code == 403
         assert "Not accepted" in response.content.decode()
     assert SyncRun.objects.count() == 1
+
+
+@pytest.mark.parametrize(("now", "other"), [("native", "portal"), ("portal", "native")])
+def test_switching_shows_first_what_would_change(viewer: Client, now: str, other: str) -> None:
+    cluster = connected()
+    Cluster.objects.update(authority=now)
+    factories.resource_quota({"pods": "20"})
+    synced(cluster, "drifted")
+    page = text(viewer, "/clusters/prod/authority/")
+    assert "0 limit ranges and 1 quota change hands" in page
+    assert "1 range or quota differs" in page
+    assert ("ResourceQuota rq" in page) is (other == "native")
+    assert "Switching needs a permission" in page
+
+
+def test_switching_to_a_portal_that_nobody_asks_is_warned_of(viewer: Client) -> None:
+    cluster = connected()
+    Cluster.objects.update(authority="native")
+    assert "webhooks of this cluster are not checked yet" in text(
+        viewer, "/clusters/prod/authority/"
+    )
+    WebhookHealth.objects.create(cluster=cluster, checked=timezone.now(), canary_refused=True)
+    assert "nobody does" not in text(viewer, "/clusters/prod/authority/")
+
+
+def test_who_enforces_is_switched_and_put_on_record(viewer: Client) -> None:
+    cluster = connected()
+    address, given = "/clusters/prod/authority/", {"authority": "native", "reason": "why not"}
+    assert viewer.post(address, given).status_code == 403
+    allow(viewer, "change_cluster")
+    assert viewer.post(address, {"authority": "nobody"}).status_code == 400
+    assert viewer.post(address, given)["Location"] == "/clusters/prod/"
+    cluster.refresh_from_db()
+    assert cluster.authority == "native"
+    revision = PolicyRevision.objects.filter(kind="Cluster", name="prod").latest("id")
+    assert (revision.user, revision.reason) == ("viewer", "why not")
+    assert viewer.post("/clusters/nobody/authority/", given).status_code == 404
+
+
+def test_next_steps_go_when_they_are_done(viewer: Client) -> None:
+    cluster = connected(missing_permissions=["patch resourcequotas"])
+    page = text(viewer, "/clusters/prod/")
+    assert "cluster_manifests prod | kubectl apply" in page
+    now = timezone.now()
+    ClusterConnection.objects.update(missing_permissions=[], tested=now)
+    WebhookHealth.objects.create(cluster=cluster, checked=now, canary_refused=True)
+    SyncState.objects.create(cluster=cluster, last_success=now)
+    page = text(viewer, "/clusters/prod/")
+    assert "cluster_manifests" not in page
+    assert page.count(">done</span>") == 2
+    SyncOwnership.objects.create(cluster=cluster, user="ada")
+    assert "Next steps" not in text(viewer, "/clusters/prod/")
+
+
+def test_a_watch_is_not_shown_as_work(viewer: Client) -> None:
+    run_of(connected(), mode="watch")
+    assert "under way" not in text(viewer, "/clusters/prod/")
+    assert "<progress" not in text(viewer, "/clusters/")
