@@ -58,10 +58,17 @@ class Client:
             self.version()
         return self._session.server_time
 
-    def can(self, verb: str, group: str, resource: str, namespace: str = "") -> bool:
-        """Whether we may; ``resource`` may name a subresource (``pods/status``)."""
+    def can(
+        self, verb: str, group: str, resource: str, namespace: str = "", *, name: str = ""
+    ) -> bool:
+        """Whether we may; ``resource`` may name a subresource (``pods/status``).
+
+        Without ``name`` all objects of the kind are meant: a right to one of them is not enough.
+        """
         plural, _, subresource = resource.partition("/")
         asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        if name:
+            asked["name"] = name
         kind = kind_of("SelfSubjectAccessReview")
         review = {
             "apiVersion": "authorization.k8s.io/v1",
