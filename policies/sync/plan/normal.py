@@ -1,0 +1,116 @@
+"""The form in which manifests are compared: equal exactly if they mean the same.
+
+Defaults and names are the engine's; amounts are written by their value alone. What only servers
+and clients write is left out: status, uid, versions, managed fields, kubectl's annotations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.engine.errors import DecodeError
+from policies.engine.limit_range import decode_limit_range, encode_limit_range
+from policies.engine.metadata_policy import (
+    API_VERSION,
+    decode_metadata_policy,
+    encode_metadata_policy,
+)
+from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from policies.engine.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
+from policies.engine.resource_quota import decode_resource_quota, encode_resource_quota
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Manifest = Mapping[str, Any]
+
+_CLIENTS_OWN: Final = "kubectl.kubernetes.io/"
+_MEBI: Final = 1024 * 1024 * 10**9
+"""In nanos: whole multiples are memory, and read best with a binary suffix."""
+
+
+def normal(manifest: Manifest) -> dict[str, Any]:
+    """Give the normal form; a spec that the engine cannot read stays as it is.
+
+    Never raises for a manifest whose ``metadata`` is a map; ``normal(normal(m)) == normal(m)``.
+    """
+    kind = manifest.get("kind", "")
+    encode = _SPECS.get(kind)
+    try:
+        spec = encode(manifest) if encode else manifest.get("spec")
+    except (DecodeError, QuantityError):
+        spec = manifest.get("spec")
+    form = {
+        "apiVersion": _VERSIONS.get(kind, manifest.get("apiVersion", "")),
+        "kind": kind,
+        "metadata": _metadata(manifest.get("metadata") or {}),
+    }
+    return form if spec is None else {**form, "spec": spec}
+
+
+def _metadata(metadata: Manifest) -> dict[str, Any]:
+    form = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
+    annotations = {
+        key: text
+        for key, text in (metadata.get("annotations") or {}).items()
+        if not key.startswith(_CLIENTS_OWN)
+        and (key, text) != (ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
+    }
+    maps = {"labels": dict(metadata.get("labels") or {}), "annotations": annotations}
+    return {**form, **{name: texts for name, texts in maps.items() if texts}}
+
+
+def _limit_range(manifest: Manifest) -> Any:
+    spec = encode_limit_range(decode_limit_range(manifest))["spec"]
+    return {"limits": [_amounts_of(item) for item in spec["limits"]]}
+
+
+def _amounts_of(item: Manifest) -> dict[str, Any]:
+    return {key: _by_value(item[key]) if key != "type" else item[key] for key in item}
+
+
+def _resource_quota(manifest: Manifest) -> Any:
+    """A quota's spec; its scopes and their values are sets."""
+    plain = {key: manifest[key] for key in manifest if key not in ("status", "metadata")}
+    spec = encode_resource_quota(decode_resource_quota(plain))["spec"]
+    form = {**spec, "hard": _by_value(spec["hard"])}
+    if "scopes" in spec:
+        form["scopes"] = sorted(set(spec["scopes"]))
+    if "scopeSelector" in spec:
+        expressions = [_sorted_values(one) for one in spec["scopeSelector"]["matchExpressions"]]
+        form["scopeSelector"] = {"matchExpressions": sorted(expressions, key=_place)}
+    return form
+
+
+def _sorted_values(expression: Manifest) -> dict[str, Any]:
+    form = dict(expression)
+    if "values" in form:
+        form["values"] = sorted(set(form["values"]))
+    return form
+
+
+def _place(expression: Manifest) -> tuple[str, str, list[str]]:
+    return expression["scopeName"], expression["operator"], expression.get("values", [])
+
+
+def _metadata_policy(manifest: Manifest) -> Any:
+    plain = {"spec": manifest.get("spec")}
+    return encode_metadata_policy(decode_metadata_policy(plain))["spec"]
+
+
+def _by_value(amounts: Mapping[str, str]) -> dict[str, str]:
+    """Write amounts so that equal ones have equal texts, whatever their suffixes were."""
+    return {name: _text(Quantity.parse(text).nano) for name, text in sorted(amounts.items())}
+
+
+def _text(nano: int) -> str:
+    is_memory = nano != 0 and nano % _MEBI == 0
+    return Quantity(nano, BINARY_SI if is_memory else DECIMAL_SI).canonical()
+
+
+_SPECS: Final[Mapping[str, Callable[[Manifest], Any]]] = {
+    "LimitRange": _limit_range,
+    "ResourceQuota": _resource_quota,
+    "MetadataPolicy": _metadata_policy,
+}
+_VERSIONS: Final = {"LimitRange": "v1", "ResourceQuota": "v1", "MetadataPolicy": API_VERSION}
