@@ -11,6 +11,7 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from policies.models import Cluster, SyncedObject
 from policies.views.access import ClusterPage
 from policies.views.addresses import object_address
+from policies.views.sides import WHOLE, noted_differences
 from policies.views.standing import NEEDS_A_LOOK, counted_states
 
 if TYPE_CHECKING:
@@ -58,12 +59,11 @@ def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[Line]:
 
 
 def _line(cluster: Cluster, each: SyncedObject) -> Line:
-    found: list[Any] = each.differences if isinstance(each.differences, list) else []
-    differences = [one for one in found if isinstance(one, dict)]
+    differences = noted_differences(each)
     return Line(
         object=each,
         address=object_address(cluster.name, each),
-        field=str(differences[0].get("field", "")) if differences else "",
+        field=str(differences[0].get("field") or WHOLE) if differences else "",
         more=max(len(differences) - 1, 0),
         who=", ".join(sorted({str(one["manager"]) for one in differences if one.get("manager")})),
     )

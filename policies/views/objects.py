@@ -11,7 +11,7 @@ from policies.models import SyncedObject
 from policies.views.access import ClusterPage
 from policies.views.addresses import NO_NAMESPACE
 from policies.views.listing import STATE_WORDS
-from policies.views.sides import choices_of, sides_of
+from policies.views.sides import choices_of, normal_form, sides_of
 
 READ_ONLY = ("Namespace", "PriorityClass")
 
@@ -25,13 +25,13 @@ class ObjectView(ClusterPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The sides, the choices and the object's state in words."""
         thing = self.find_object()
-        ours = our_manifest(thing)
+        ours = normal_form(our_manifest(thing))
         return super().get_context_data(
             **kwargs,
             thing=thing,
             state_words=STATE_WORDS[SyncedObject.State(thing.state)],
             sides=sides_of(thing.base, ours, thing.theirs),
-            differences=choices_of(thing),
+            differences=choices_of(thing, ours),
             read_only=thing.kind in READ_ONLY,
             may_own=self.request.user.has_perm("policies.add_syncownership"),
         )

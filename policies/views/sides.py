@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.manifests.emitter import render_documents
+from policies.sync import plan
+from policies.sync.values import WRITTEN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 1000
 """Lines of a manifest that are shown: a cluster may send one of any length."""
+WHOLE: Final = "(the whole object)"
+"""How the field is called that stands for all: one side has no such object."""
 _FIRST: Final = ("apiVersion", "kind", "metadata", "name", "namespace", "spec")
 _ORDER: Final = {name: place for place, name in enumerate(_FIRST)}
 
@@ -56,22 +60,44 @@ def sides_of(
     ]
 
 
-def choices_of(thing: SyncedObject) -> list[Choice]:
-    """The stored differences as choices, in their order."""
+def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choice]:
+    """What differs now as choices; who changed it, and what was agreed on, the last pass noted.
+
+    Where a side is missing, or the object only ever follows the cluster, the last pass is believed.
+    """
+    noted = noted_differences(thing)
+    if ours and thing.theirs and thing.kind in WRITTEN_KINDS:
+        by_field = {one.get("field"): one for one in noted}
+        noted = [
+            {**by_field.get(each.field, {}), "field": each.field, "ours": each.a, "theirs": each.b}
+            for each in plan.differences(ours, thing.theirs)
+        ]
+    return [_choice(number, one) for number, one in enumerate(noted)]
+
+
+def noted_differences(thing: SyncedObject) -> list[dict[str, Any]]:
+    """What the last pass found to differ."""
     found: list[Any] = thing.differences if isinstance(thing.differences, list) else []
-    return [
-        Choice(
-            field=str(one.get("field", "")),
-            base=_text(one.get("base")),
-            ours=_text(one.get("ours")),
-            theirs=_text(one.get("theirs")),
-            manager=str(one.get("manager") or ""),
-            time=_time(one.get("time")),
-            number=number,
-        )
-        for number, one in enumerate(found)
-        if isinstance(one, dict)
-    ]
+    return [one for one in found if isinstance(one, dict)]
+
+
+def _choice(number: int, one: Mapping[str, Any]) -> Choice:
+    return Choice(
+        field=str(one.get("field", "")),
+        base=_text(one.get("base")),
+        ours=_text(one.get("ours")),
+        theirs=_text(one.get("theirs")),
+        manager=str(one.get("manager") or ""),
+        time=_time(one.get("time")),
+        number=number,
+    )
+
+
+def normal_form(manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Our side as the passes compare it: defaults applied, quantities in one writing."""
+    if manifest is None or manifest.get("kind") not in WRITTEN_KINDS:
+        return dict(manifest) if manifest else None
+    return plan.normal(manifest)
 
 
 def _lines(manifest: Mapping[str, Any] | None) -> list[str]:
