@@ -1,15 +1,20 @@
-"""What the ledger does now and then; ten lines a task at most."""
+"""What ledger and sync do now and then; ten lines a task at most."""
 
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from celery import shared_task
 
 from policies import usage
 from policies.models import Cluster
+from policies.sync import runs, scheduling
 
 log = logging.getLogger(__name__)
+SOFT_LIMIT: Final = 540
+HARD_LIMIT: Final = 570
+TOLD_IN_VAIN: Final = 30.0  # seconds after which the message is not worth reading any more
 
 
 @shared_task
@@ -18,3 +23,22 @@ def report_differences() -> None:
     for name in Cluster.objects.order_by("name").values_list("name", flat=True):
         for found in usage.recount(name):
             log.error("quota ledger of %s: %s", name, found)
+
+
+@shared_task
+def look_for_due_runs() -> None:
+    """Tell workers of the runs that are due; the rows in the database say which."""
+    for run_id in scheduling.due_runs():
+        carry_out_run.apply_async((run_id,), expires=TOLD_IN_VAIN)
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def carry_out_run(run_id: int) -> None:
+    """Carry out one run, if it still waits and nobody works on its cluster."""
+    runs.carry_out(run_id)
+
+
+@shared_task
+def forget_old_runs() -> None:
+    """Let go of old runs and tombstones."""
+    scheduling.forget_old()

@@ -86,6 +86,14 @@ GATEHOUSE_CLUSTER_ADDRESSES = env.networks(
     "GATEHOUSE_CLUSTER_ADDRESSES", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
 )
 
+# Clusters: how often all of one is compared, and for how long it is watched at a time (0: never)
+GATEHOUSE_SYNC_FULL_PASS_MINUTES = env.integer(
+    "GATEHOUSE_SYNC_FULL_PASS_MINUTES", 10, lowest=1, highest=1440
+)
+GATEHOUSE_SYNC_WATCH_SECONDS = env.integer(
+    "GATEHOUSE_SYNC_WATCH_SECONDS", 20, lowest=0, highest=300
+)
+
 # Secrets
 SECRET_KEY = _secret_key(env, GATEHOUSE_VAR)
 GATEHOUSE_KEY_PEPPER = env.secret("GATEHOUSE_KEY_PEPPER") or derive_key(
@@ -218,6 +226,16 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
+    # It is late for the next look before it is too late for this one: they do not pile up.
+    "look which clusters are due": {
+        "task": "policies.tasks.look_for_due_runs",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "forget old runs and tombstones": {
+        "task": "policies.tasks.forget_old_runs",
+        "schedule": 3600.0,
+    },
     "forget expired sessions and tokens": {
         "task": "portal.tasks.clear_expired",
         "schedule": 3600.0,

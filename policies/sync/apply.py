@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 TRIES: Final = 5
 """How often a write is tried that others come before."""
 WRITES: Final = frozenset({"create", "update", "delete"})
+DONE: Final = Outcome.DONE.value
+FAILED: Final = Outcome.FAILED.value
+CONFLICT: Final = Outcome.CONFLICT.value
 _INTERNAL: Final = 500
 _SERVER_FIELDS: Final = ("managedFields", "creationTimestamp", "generation", "selfLink")
 
@@ -68,19 +71,19 @@ class Writer:
 
     def _refuse(self, item: Item, problem: str) -> None:
         with self._journal.lease.guard():
-            self._journal.note(item, item.verdict.action, Outcome.FAILED, problem)
+            self._journal.note(item, item.verdict.action, FAILED, problem)
             if not self._journal.is_preview:
                 keeping.remember(self._cluster, [item], now=self._now)
 
     def _try(self, item: Item) -> None:
         """Ask the API server what it would say; nothing is stored anywhere but in the result."""
-        outcome, words = Outcome.DONE, f"would {item.verdict.action}"
+        outcome, words = DONE, f"would {item.verdict.action}"
         try:
             carry_out(self._client, item, dry_run=True)
         except APIError as error:
             if not is_about_one_object(error):
                 raise
-            outcome, words = Outcome.FAILED, str(error)
+            outcome, words = FAILED, str(error)
         with self._journal.lease.guard():
             self._journal.note(item, item.verdict.action, outcome, words)
 
@@ -88,7 +91,7 @@ class Writer:
         result = self._journal.intend(item, item.verdict.action)
         if result is None:
             return
-        outcome, words = Outcome.CONFLICT, f"others wrote it first, {TRIES} times"
+        outcome, words = CONFLICT, f"others wrote it first, {TRIES} times"
         after = _in_conflict(item)
         for _ in range(TRIES):
             if item.verdict.action not in WRITES:
@@ -104,9 +107,9 @@ class Writer:
             except APIError as error:
                 if not is_about_one_object(error):
                     raise
-                outcome, words, after = Outcome.FAILED, str(error), item
+                outcome, words, after = FAILED, str(error), item
                 break
-            outcome, words, after = Outcome.DONE, "", _written(item, live)
+            outcome, words, after = DONE, "", _written(item, live)
             break
         self._settle(result, after, outcome, words)
 
@@ -149,7 +152,8 @@ def _is_missing_permission(error: ForbiddenError) -> bool:
 def carry_out(client: Client, item: Item, *, dry_run: bool = False) -> Manifest | None:
     """Do to the cluster what the verdict says, once; gives the object as it is then."""
     if item.verdict.action == "delete":
-        return _delete(client, item, dry_run=dry_run)
+        _delete(client, item, dry_run=dry_run)
+        return None
     manifest = item.ours.manifest if item.ours else {}
     if item.live is None:
         return client.apply(manifest, dry_run=dry_run)
@@ -222,5 +226,5 @@ def _in_conflict(item: Item) -> Item:
 def _overtaken(item: Item) -> tuple[str, str, Item]:
     """Say what became of an object that others wrote while we tried."""
     if item.agrees:
-        return Outcome.DONE, "others made the same of it", item
-    return Outcome.CONFLICT, "others changed it meanwhile", item
+        return DONE, "others made the same of it", item
+    return CONFLICT, "others changed it meanwhile", item

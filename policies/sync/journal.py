@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from policies.models import SyncResult, SyncRun
-from policies.sync.keeping import differences_of, names
+from policies.sync.keeping import differences_of
 from policies.sync.values import ObjectKey
 from policies.usage import read_clock
 
@@ -67,7 +67,9 @@ class Journal:
         with self.lease.guard():
             result, is_new = SyncResult.objects.get_or_create(
                 run=self.run,
-                **names(item.key),
+                kind=item.key.kind,
+                namespace=item.key.namespace,
+                name=item.key.name,
                 defaults={
                     "action": action,
                     "outcome": Outcome.INTENDED,
@@ -89,7 +91,9 @@ class Journal:
         """Put a result on record that needed no intent; inside the caller's ``guard``."""
         SyncResult.objects.update_or_create(
             run=self.run,
-            **names(item.key),
+            kind=item.key.kind,
+            namespace=item.key.namespace,
+            name=item.key.name,
             defaults={
                 "action": action,
                 "outcome": outcome,

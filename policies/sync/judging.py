@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from policies.sync import plan
@@ -91,7 +91,7 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
     verdict = (
         _judge_followed(base, ours_normal, theirs)
         if is_read
-        else plan.judge(base, ours_normal, theirs, owned=owned)
+        else _judge_shared(base, ours_normal, theirs, owned=owned)
     )
     return Item(
         key=key,
@@ -104,6 +104,14 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
         owned=owned,
         verdict=verdict,
     )
+
+
+def _judge_shared(
+    base: Manifest | None, ours: Manifest | None, theirs: Manifest | None, *, owned: bool
+) -> plan.Verdict:
+    """Judge what both sides may write; drift is only shown, until somebody decides on it."""
+    verdict = plan.judge(base, ours, theirs, owned=owned)
+    return replace(verdict, action="none") if verdict.state == "drifted" else verdict
 
 
 def _judge_followed(

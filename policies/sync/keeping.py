@@ -77,10 +77,10 @@ def next_base(item: Item) -> dict[str, Any] | None:
     return item.base
 
 
-def columns_of(item: Item, now: dt.datetime) -> dict[str, Any]:
-    """The row of an object as it is to be."""
+def columns_of(item: Item, now: dt.datetime, state: str = "") -> dict[str, Any]:
+    """The row of an object as it is to be; its state is the verdict's unless given."""
     row, metadata = item.row, (item.live or {}).get("metadata") or {}
-    state = item.verdict.state
+    state = state or item.verdict.state
     is_gone = item.ours is None and item.live is None
     stays = row is not None and row.state == state and row.gone is None
     return {
@@ -97,7 +97,7 @@ def columns_of(item: Item, now: dt.datetime) -> dict[str, Any]:
     }
 
 
-def remember(cluster: Cluster, items: Iterable[Item], *, now: dt.datetime) -> int:
+def remember(cluster: Cluster, items: Iterable[Item], *, now: dt.datetime, state: str = "") -> int:
     """Write the rows of objects that changed; inside the caller's ``guard``.
 
     A row that a person decided on meanwhile is left as it is: the next pass reads it anew. Returns
@@ -108,7 +108,7 @@ def remember(cluster: Cluster, items: Iterable[Item], *, now: dt.datetime) -> in
     for item in items:
         if not _needs_a_row(item):
             continue
-        columns = columns_of(item, now)
+        columns = columns_of(item, now, state)
         if item.row is None:
             new.append(SyncedObject(cluster=cluster, **names(item.key), **columns))
         elif _changed(item.row, columns):

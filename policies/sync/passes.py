@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from policies.models import Cluster, SyncCursor, SyncResult, SyncRun, SyncState
+from policies.models import Cluster, SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from policies.sync import keeping, plan
 from policies.sync.apply import WRITES, Writer
 from policies.sync.journal import Journal, Outcome
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
-    from policies.models import SyncedObject
     from policies.sync.client import Client
     from policies.sync.leases import Lease
 
@@ -69,7 +67,8 @@ def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> s
 
 
 def _policy_revision(cluster: Cluster) -> int:
-    return Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
+    found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
+    return found
 
 
 def _judge(
@@ -130,8 +129,7 @@ def _hold(cluster: Cluster, held: Sequence[Item], journal: Journal, *, now: dt.d
         for item in held:
             journal.note(item, item.verdict.action, Outcome.HELD)
         if not journal.is_preview:
-            shown = [replace(item, verdict=replace(item.verdict, state="held")) for item in held]
-            keeping.remember(cluster, shown, now=now)
+            keeping.remember(cluster, held, now=now, state=SyncedObject.State.HELD)
     journal.run.counts = dict(journal.counts)
 
 

@@ -7,7 +7,7 @@ yields to whatever changed in the cluster since the person looked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -92,10 +92,17 @@ def _mix(row: SyncedObject, choices: str | Mapping[str, str], *, user: str, reas
     if isinstance(choices, str) or policy is None or row.live is None:
         _refuse("whole", "one side has no such object: take ours or theirs as a whole")
     else:
-        # The plan knows fields; a manifest keeps quantities as they were typed.
-        mixed = plan.resolve(row.base, policy.to_manifest(), manifest_of(row.live), choices=choices)
+        mixed = _decided(row, policy.to_manifest(), choices)
         text = reason or "resolved field by field"
         services.apply_manifest(cluster=row.cluster, manifest=mixed, user=user, reason=text)
+
+
+def _decided(row: SyncedObject, ours: dict[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
+    sides = cast("Mapping[str, plan.resolving.Side]", choices)
+    try:
+        return plan.resolve(row.base, ours, row.theirs, choices=sides) or {}
+    except plan.ResolutionError as error:
+        raise ValidationError(str(error), code="choices") from error
 
 
 def take_ownership(

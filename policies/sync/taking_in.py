@@ -83,7 +83,8 @@ def our_own_write(cluster: Cluster) -> Iterator[None]:
 
 
 def _revision(cluster: Cluster) -> int:
-    return Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
+    found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
+    return found
 
 
 def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
