@@ -10,6 +10,7 @@ from policies.models.namespace import Namespace
 from policies.models.policy_revision import PolicyRevision
 from policies.models.priority_class import PriorityClass
 from policies.models.quota_usage import QuotaUsage
+from policies.models.reality import LedgerPass, UsageComparison
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
 from policies.models.sync import (
@@ -26,6 +27,7 @@ __all__ = [
     "Cluster",
     "ClusterAlert",
     "ClusterConnection",
+    "LedgerPass",
     "LimitRange",
     "LimitRangeRow",
     "LimitedResource",
@@ -46,6 +48,7 @@ __all__ = [
     "SyncRun",
     "SyncState",
     "SyncedObject",
+    "UsageComparison",
     "WebhookCredential",
     "WebhookHealth",
 ]

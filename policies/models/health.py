@@ -18,11 +18,18 @@ class WebhookHealth(models.Model):
     canary_refused = models.BooleanField(null=True, blank=True)
     canary_message = models.TextField(blank=True)
     canary_milliseconds = models.FloatField(null=True, blank=True)
+    mutating_asked = models.BooleanField(
+        null=True, blank=True, help_text="whether the mutating webhook had seen the canary"
+    )
     last_refused = models.DateTimeField(null=True, blank=True)
+    doubtful_since = models.DateTimeField(
+        null=True, blank=True, help_text="since when no canary was refused by the portal"
+    )
     configuration = models.JSONField(
         default=dict, blank=True, help_text="by webhook: ok, missing, changed"
     )
     certificate_expires = models.DateTimeField(null=True, blank=True)
+    certificates = models.JSONField(default=dict, blank=True, help_text="expiry by certificate")
 
     def __str__(self) -> str:
         return f"{self.cluster}: canary {'refused' if self.canary_refused else 'not refused'}"

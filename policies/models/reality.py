@@ -1,0 +1,64 @@
+"""How the ledger and a cluster's own figures compare, as last seen. Shape only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from policies.models.cluster import Cluster
+
+
+class LedgerPass(models.Model):
+    """The last complete list of one resource that the ledger was held against. Database times.
+
+    ``doubted`` is when a list first lacked so many objects that one list is not enough.
+    """
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="ledger_passes")
+    resource = models.CharField(max_length=317, help_text="as in pods or deployments.apps")
+    started = models.DateTimeField(null=True, blank=True)
+    finished = models.DateTimeField(null=True, blank=True)
+    objects_seen = models.PositiveIntegerField(default=0)
+    counts = models.JSONField(
+        default=dict, blank=True, help_text="charges confirmed, added, corrected, released"
+    )
+    doubted = models.DateTimeField(null=True, blank=True)
+    trouble = models.TextField(blank=True, help_text="why it could not be listed")
+
+    class Meta:
+        ordering: ClassVar = ["cluster_id", "resource"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "resource"], name="ledgerpass_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.resource}: {self.objects_seen}"
+
+
+class UsageComparison(models.Model):
+    """One quota as the cluster counts it and as the ledger does, amounts by resource name.
+
+    ``differences`` are ``{resource, cluster, ledger, objects: [{kind, name, uid, amount, side,
+    why}], unexplained}``: ``side`` is who counts the object, the other does not.
+    """
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="usage_comparisons")
+    namespace = models.CharField(max_length=63)
+    quota = models.CharField(max_length=253)
+    observed = models.JSONField(default=dict, blank=True)
+    ledger = models.JSONField(default=dict, blank=True)
+    differences = models.JSONField(default=list, blank=True)
+    compared = models.DateTimeField()
+    since = models.DateTimeField(null=True, blank=True, help_text="since when they differ")
+
+    class Meta:
+        ordering: ClassVar = ["cluster_id", "namespace", "quota"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "namespace", "quota"], name="usagecomparison_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.namespace}/{self.quota}"
