@@ -10,29 +10,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from django.db import connection
+from django.db.models import JSONField
 
 from admission import partitions
 from admission.decision_id import encode, moment
 from admission.models import AuditEvent, Verdict
 from admission.redaction import clip, escape, redacted_request, storable
+from policies.asking import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from policies.engine.decision import Charge, Decision, Step, Violation
     from policies.engine.policy import PolicyRef
     from policies.engine.request import AdmissionRequest, Phase
 
 _COLUMNS: Final = tuple(str(field.column) for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django's own way to ask
+_JSON_PLACES: Final = tuple(
+    place
+    for place, field in enumerate(AuditEvent._meta.concrete_fields)  # noqa: SLF001 - the same
+    if isinstance(field, JSONField)
+)
+_TIME_PLACE: Final = _COLUMNS.index("created")
 _TABLE: Final = AuditEvent._meta.db_table  # noqa: SLF001 - the same
 _NAMES: Final = ", ".join(f'"{name}"' for name in _COLUMNS)
-_INSERT_JSON: Final = (
-    f'INSERT INTO "{_TABLE}" ({_NAMES}) SELECT {_NAMES} '  # noqa: S608 - names of our own columns
-    f'FROM json_populate_recordset(NULL::"{_TABLE}", %s::json)'
-)
-_INSERT_VALUES: Final = (
-    f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES ({", ".join(["%s"] * len(_COLUMNS))})'  # noqa: S608 - the same
-)
+_INSERT: Final = f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES ({", ".join(["%s"] * len(_COLUMNS))})'  # noqa: S608 - names of our own columns
 _NOTHING_ASKED: Final[Mapping[str, Any]] = {
     "operation": "",
     "api_group": "",
@@ -95,30 +97,28 @@ def row(
 
 
 def write(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows inside the caller's transaction, in one statement.
+    """Write rows inside the caller's transaction, one statement sent once for each.
 
     Raises:
         DatabaseError: if they cannot be written; then there must be no answers either.
     """
-    if not rows:
-        return
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute(_INSERT_JSON, [_json(rows)])
-        else:
-            cursor.executemany(_INSERT_VALUES, [_values(entry) for entry in rows])
+    if rows:
+        as_time = str if connection.vendor == "postgresql" else _naive
+        tell(_INSERT, [_values(entry, as_time) for entry in rows])
 
 
-def _values(entry: Mapping[str, Any]) -> list[Any]:
-    """The row as SQLite stores it: JSON and times as text."""
-    return [_stored(entry[name]) for name in _COLUMNS]
+def _values(entry: Mapping[str, Any], as_time: Callable[[datetime], str]) -> list[Any]:
+    """The row as the database takes it: JSON and times as text."""
+    values = [entry[name] for name in _COLUMNS]
+    for place in _JSON_PLACES:
+        values[place] = _json(values[place])
+    values[_TIME_PLACE] = as_time(values[_TIME_PLACE])
+    return values
 
 
-def _stored(value: Any) -> Any:
-    if isinstance(value, list | dict):
-        return _json(value)
-    # As Django writes and asks it, without a fraction of zero.
-    return str(value.replace(tzinfo=None)) if isinstance(value, datetime) else value
+def _naive(moment: datetime) -> str:
+    """As Django writes times to SQLite and asks for them, without a fraction of zero."""
+    return str(moment.replace(tzinfo=None))
 
 
 def _json(value: Any) -> str:

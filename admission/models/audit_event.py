@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Never, Self
 
 from django.db import connections, models
-from django.db.models.fields.json import KT
+from django.db.models.functions import Left
 
 from admission import decision_id, partitions
 from admission.models import stretches
+from admission.models.fields import KeptJSONField
 from policies.engine.chain import AUTHORITY_STEP
 from policies.engine.policy import Authority
 
@@ -31,6 +32,8 @@ _LISTED: Final = (
     "sub_resource", "namespace", "name", "user", "dry_run", "verdict", "code", "reason", "message",
     "violations", "patch", "warnings",
 )  # fmt: skip
+# How the trace of a decision begins, as it is kept, where the API server enforces.
+_NATIVE: Final = f'[{{"name":"{AUTHORITY_STEP.name}"'
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
@@ -134,7 +137,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def with_authority(self) -> Self:
         """With who enforces, where the trace itself is not read."""
-        return self.annotate(first_step=KT("trace__0__name"))
+        return self.annotate(beginning=Left("trace", len(_NATIVE), output_field=models.TextField()))
 
     def newest_first(self) -> Self:
         """By time, then by id."""
@@ -292,7 +295,7 @@ class AuditEvent(models.Model):
     name = models.CharField(max_length=253, blank=True)
     object_uid = models.CharField("object UID", max_length=253, blank=True)
     user = models.CharField(max_length=253, blank=True)
-    groups = models.JSONField(default=list)
+    groups = KeptJSONField(default=list)
     dry_run = models.BooleanField(default=False)
     client = models.CharField(max_length=253, blank=True)
     verdict = models.CharField(max_length=8, choices=Verdict.choices)
@@ -301,15 +304,15 @@ class AuditEvent(models.Model):
     message = models.TextField(blank=True)
     reasons = models.TextField(blank=True)
     policy_revision = models.BigIntegerField(default=0)
-    policies = models.JSONField(default=list)
+    policies = KeptJSONField(default=list)
     policy_names = models.TextField(blank=True)
-    violations = models.JSONField(default=list)
-    observed = models.JSONField(default=list)
-    trace = models.JSONField(default=list)
-    patch = models.JSONField(default=list)
-    warnings = models.JSONField(default=list)
-    charges = models.JSONField(default=list)
-    request = models.JSONField(default=dict)
+    violations = KeptJSONField(default=list)
+    observed = KeptJSONField(default=list)
+    trace = KeptJSONField(default=list)
+    patch = KeptJSONField(default=list)
+    warnings = KeptJSONField(default=list)
+    charges = KeptJSONField(default=list)
+    request = KeptJSONField(default=dict)
 
     objects = AuditEventQuerySet.as_manager()
 
@@ -364,8 +367,8 @@ class AuditEvent(models.Model):
     def authority(self) -> str:
         """Tell who enforced ranges and quotas there: ``portal``, or ``native``, the API server."""
         known: dict[str, Any] = self.__dict__
-        if "first_step" in known:
-            is_native = known["first_step"] == AUTHORITY_STEP.name
+        if "beginning" in known:
+            is_native = known["beginning"] == _NATIVE
         else:
             is_native = bool(self.trace) and self.trace[0].get("name") == AUTHORITY_STEP.name
         return (Authority.NATIVE if is_native else Authority.PORTAL).value

@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import DatabaseError, InterfaceError, connection
 
 from admission import audit
 from admission.failpoints import hit
 from admission.writer import session, trouble
 from admission.writer.items import OverBudgetError, UnavailableError
 from policies import policy_set, snapshot, usage
+from policies.asking import transaction_of_few_packets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,7 +92,7 @@ def _still_wanted(items: list[Item]) -> list[Item]:
 
 
 def _run(items: list[Item], attempt: _Attempt) -> None:
-    with session.pipelined(), transaction.atomic():
+    with transaction_of_few_packets():
         hit("batch-begin")
         ask_book, ask_revisions = _ask(items)
         book = ask_book()

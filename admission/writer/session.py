@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import secrets
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.db import connection, connections
 from django.db.utils import load_backend
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LOCK_TIMEOUT: Final = 500  # milliseconds
 STATEMENT_TIMEOUT: Final = 1500  # milliseconds
@@ -49,8 +45,6 @@ def own() -> None:
         options.pop("pool", None)
         options |= _PATIENCE
         options["options"] = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
-        # Few statements with large parameters: sent apart from them, and planned once.
-        options |= {"server_side_binding": True, "prepare_threshold": 2}
     else:
         options["timeout"] = SQLITE_TIMEOUT
     settings["OPTIONS"] = options
@@ -80,21 +74,6 @@ def renew() -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_LOCK_CLASS, lost])
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, lost])
-
-
-@contextmanager
-def pipelined() -> Iterator[None]:
-    """Send statements without waiting for each one's answer, where the database can do that.
-
-    A batch is then two round trips: one until its reads are answered, one until it is committed.
-    Each round trip costs this thread its turn among those that prepare.
-    """
-    if connection.vendor != "postgresql" or connection.in_atomic_block:
-        yield
-        return
-    connection.ensure_connection()
-    with connection.wrap_database_errors, connection.connection.pipeline():
-        yield
 
 
 def probe() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 import orjson
 from django.db import connection, transaction
 
+from policies.asking import is_in_transaction
 from policies.engine.quantity import ZERO
 from policies.engine.resource_list import mask, parse, subtract, to_json
 from policies.usage import postgresql, sqlite
@@ -38,7 +39,7 @@ def statements() -> Statements:
 
 def require_transaction() -> None:
     """Refuse to go on where no lock would last."""
-    if not connection.in_atomic_block:
+    if not is_in_transaction():
         raise transaction.TransactionManagementError("the ledger is read inside of a transaction")
 
 

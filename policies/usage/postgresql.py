@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from django.db import connection
 
-from policies.asking import ask
+from policies.asking import ask, tell
 from policies.usage.rows import FoundCharge, UsageRow
 
 if TYPE_CHECKING:
@@ -115,5 +114,4 @@ def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
             "charges": [dict(zip(_CHARGE_FIELDS, row, strict=True)) for row in charges],
         }
     )
-    with connection.cursor() as cursor:
-        cursor.execute(_WRITE, [page, len(usage)])
+    tell(_WRITE, [[page, len(usage)]])

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-NOWHERE = "INSERT INTO nowhere VALUES (%s)"
-
-
 @pytest.fixture
 def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """A record that cannot be written, for a reason; the status that this is answered with."""
@@ -38,8 +35,8 @@ def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
         armed = failpoints.read("before-audit:raise")
         monkeypatch.setattr(failpoints, "_armed", armed)
         return 500
-    for statement in ("_INSERT_JSON", "_INSERT_VALUES"):
-        monkeypatch.setattr(audit, statement, NOWHERE)
+    nowhere = audit._INSERT.replace(AuditEvent._meta.db_table, "nowhere")
+    monkeypatch.setattr(audit, "_INSERT", nowhere)
     return 503
 
 

@@ -6,14 +6,16 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from admission import audit, writer
 from admission.models import AuditEvent
 from policies.engine.decision import Decision
 from policies.engine.request import Phase
+from policies.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,17 +151,19 @@ def test_who_waits_for_a_stuck_database_is_told_before_the_deadline(
 def test_a_commit_whose_outcome_is_unknown_is_looked_up(
     monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
 ) -> None:
-    commit, broken = BaseDatabaseWrapper._commit, []
+    is_piped = connection.vendor == "postgresql"
+    owner, name = (Pipeline, "commit") if is_piped else (BaseDatabaseWrapper, "_commit")
+    commit, broken = getattr(owner, name), []
 
-    def lose(wrapper: Any) -> None:
+    def lose(one: Any) -> None:
         if threading.current_thread().name != "writer" or broken:
-            return commit(wrapper)
-        broken.append(wrapper)
+            return commit(one)
+        broken.append(one)
         if is_kept:
-            commit(wrapper)
-        raise OperationalError
+            commit(one)
+        raise psycopg.OperationalError if is_piped else OperationalError
 
-    monkeypatch.setattr(BaseDatabaseWrapper, "_commit", lose)
+    monkeypatch.setattr(owner, name, lose)
     item = Waiting()
     writer.submit(item)
     assert item.wait() == item.id

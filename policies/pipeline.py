@@ -1,0 +1,206 @@
+"""One transaction as a few packets: libpq's pipeline mode, every statement prepared once a session.
+
+A driver's cursor costs more for each statement than PostgreSQL does. Statements are constants with
+``%s`` for each parameter, as everywhere; parameters and rows travel as text. No table is known.
+Source: "Pipeline Mode" in PostgreSQL's documentation of libpq.
+"""
+
+from __future__ import annotations
+
+import select
+from collections import deque
+from functools import cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from psycopg import DataError, OperationalError, errors
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from psycopg.pq.abc import PGconn, PGresult
+
+Row = tuple[Any, ...]
+_BOOLEAN, _INTEGERS, _UUID = 16, (20, 21, 23), 2950  # object identifiers of types in pg_type
+_READERS: Final[dict[int, Callable[[bytes], Any]]] = {
+    _BOOLEAN: lambda text: text == b"t",
+    _UUID: lambda text: UUID(text.decode()),
+    **dict.fromkeys(_INTEGERS, int),
+}
+
+
+_FINE: Final = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+_numbers: Final = count(1)
+
+
+class _Sent:
+    """One statement on its way; ``result`` is there once it was read."""
+
+    __slots__ = ("prepares", "result")
+
+    def __init__(self, prepares: str = "") -> None:
+        self.prepares = prepares
+        self.result: PGresult | None = None
+
+
+class Pipeline:
+    """The statements of one transaction on a connection that nobody else uses meanwhile.
+
+    ``prepared`` are the statements that the session knows already; more are added. All methods
+    raise psycopg's errors; after one of them only ``abandon`` may follow.
+    """
+
+    def __init__(self, pgconn: PGconn, prepared: set[str]) -> None:
+        self._pgconn = pgconn
+        self._prepared = prepared
+        self._coming: deque[_Sent] = deque()
+        self._is_ended = False
+        self._known = set(prepared)  # and what is on its way
+        self._poll = select.poll()
+        self._poll.register(pgconn.socket, select.POLLIN)
+
+    def begin(self) -> None:
+        """Open the transaction; nothing is sent yet."""
+        self._pgconn.enter_pipeline_mode()
+        self._send("BEGIN", ())
+
+    def ask(self, statement: str, parameters: Sequence[Any]) -> Callable[[], list[Row]]:
+        """Send a statement; returns what waits for its rows, to be called once."""
+        sent = self._send(statement, parameters)
+        self._pgconn.send_flush_request()
+        self._pgconn.flush()
+        return lambda: self._rows(sent)
+
+    def tell(self, statement: str, parameters: Sequence[Any]) -> None:
+        """Send a statement without rows; its error is raised by whatever waits next."""
+        self._send(statement, parameters)
+
+    def commit(self) -> None:
+        """Commit, and wait until the database said that it did."""
+        self._send("COMMIT", ())
+        self._sync()
+        while self._coming:
+            self._read()
+        self._leave()
+
+    def abandon(self) -> None:
+        """Take back whatever was done, as far as anybody is there to hear it."""
+        if self._pgconn.status != ConnStatus.OK:
+            return
+        if not self._is_ended:
+            self._sync()
+        self._leave()
+        if self._pgconn.transaction_status != TransactionStatus.IDLE:
+            self._pgconn.exec_(b"ROLLBACK")
+
+    def _send(self, statement: str, parameters: Sequence[Any]) -> _Sent:
+        name, text = _numbered(statement)
+        if statement not in self._known:
+            self._known.add(statement)
+            self._pgconn.send_prepare(name, text)
+            self._coming.append(_Sent(prepares=statement))
+        self._pgconn.send_query_prepared(name, [_encoded(each) for each in parameters])
+        sent = _Sent()
+        self._coming.append(sent)
+        return sent
+
+    def _rows(self, sent: _Sent) -> list[Row]:
+        while sent.result is None:
+            self._read()
+        return _rows_of(sent.result)
+
+    def _read(self) -> None:
+        """Take the answer to the next statement; raises if that is an error."""
+        result = self._take()
+        if result is None or result.status not in _FINE:
+            raise _error_of(result, self._pgconn)
+
+    def _take(self) -> PGresult | None:
+        """Take the answer to the next statement, whatever it is, and remember what is prepared."""
+        sent = self._coming.popleft()
+        sent.result = result = self._next()
+        self._next()  # the end of this answer
+        if sent.prepares and result is not None and result.status in _FINE:
+            self._prepared.add(sent.prepares)
+        return result
+
+    def _sync(self) -> None:
+        """End the pipeline here: after an error the database goes on behind this point."""
+        self._pgconn.pipeline_sync()
+        self._is_ended = True
+
+    def _leave(self) -> None:
+        """Read what is still coming, up to the pipeline's end."""
+        while self._coming:
+            self._take()
+        result = self._next()
+        if result is None or result.status != ExecStatus.PIPELINE_SYNC:
+            raise _error_of(result, self._pgconn)
+        self._pgconn.exit_pipeline_mode()
+
+    def _next(self) -> PGresult | None:
+        """Wait for the next result, sending meanwhile what has not gone out yet."""
+        while True:
+            is_sending = self._pgconn.flush()
+            if not self._pgconn.is_busy():
+                return self._pgconn.get_result()
+            events = select.POLLIN | (select.POLLOUT if is_sending else 0)
+            self._poll.modify(self._pgconn.socket, events)
+            self._poll.poll()
+            self._pgconn.consume_input()
+
+
+@cache
+def _numbered(statement: str) -> tuple[bytes, bytes]:
+    """Name a statement, and write it with numbered parameters, as PostgreSQL wants it."""
+    first, *others = statement.split("%s")
+    text = first + "".join(f"${number}{part}" for number, part in enumerate(others, 1))
+    return f"gatehouse_{next(_numbers)}".encode(), text.replace("%%", "%").encode()
+
+
+def _encoded(value: Any) -> bytes | None:
+    """Write a parameter as text, which cannot hold NUL: such a one would end there unnoticed."""
+    if value is None:
+        return None
+    try:
+        text = (_listed(value) if isinstance(value, list) else str(value)).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(str(error)) from None
+    if b"\0" in text:
+        raise DataError("a text with NUL (0x00) cannot be sent")
+    return text
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """Write an array; texts are quoted, whatever they hold."""
+    quoted = [
+        str(value)
+        if isinstance(value, int)
+        else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+        for value in values
+    ]
+    return "{" + ",".join(quoted) + "}"
+
+
+def _rows_of(result: PGresult) -> list[Row]:
+    columns = range(result.nfields)
+    readers = [_READERS.get(result.ftype(column), bytes.decode) for column in columns]
+    return [
+        tuple(
+            [
+                None
+                if (text := result.get_value(number, column)) is None
+                else readers[column](text)
+                for column in columns
+            ]
+        )
+        for number in range(result.ntuples)
+    ]
+
+
+def _error_of(result: PGresult | None, pgconn: PGconn) -> Exception:
+    if result is not None and result.status == ExecStatus.FATAL_ERROR:
+        return errors.error_from_result(result, encoding="utf-8")
+    return OperationalError(pgconn.get_error_message() or "the connection was lost")
