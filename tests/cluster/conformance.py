@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _QUESTIONS: Final = 20
 _BATCH: Final = 25
-_PER_SERVER: Final = 5000
+_PER_SERVER: Final = 2500
 _THREADS: Final = 6
 _MAX_SHRUNK: Final = 10
 

@@ -1,0 +1,92 @@
+"""The comparison bites: what differs is told, what an API server's order explains is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cluster.comparing import compare
+from tests.cluster.worlds import Observed
+
+CONTAINERS = [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "2"}}}]
+MAXIMUM = "maximum cpu usage per Container is 1, but limit is 2"
+MINIMUM = "minimum cpu usage per Container is 3, but request is 2"
+REFUSED = f'pods "p" is forbidden: [{MINIMUM}, {MAXIMUM}]'
+NOTE = "LimitRanger plugin set: memory request for container c"
+
+
+def limit_range(name: str, **item: Any) -> dict[str, Any]:
+    metadata, spec = {"name": name}, {"limits": [{"type": "Container", **item}]}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
+
+
+def case(*policies: dict[str, Any]) -> dict[str, Any]:
+    metadata, spec = {"name": "p", "namespace": "n"}, {"containers": CONTAINERS}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    request = {"operation": "CREATE", "namespace": "n", "object": pod}
+    return {"policies": list(policies), "request": request, "phase": "both"}
+
+
+def stored(memory: str, note: str = NOTE) -> Observed:
+    resources = {
+        "limits": {"cpu": "2"},
+        "requests": {"cpu": "2", **({"memory": memory} if memory else {})},
+    }
+    spec = {"containers": [{"name": "c", "resources": resources}]}
+    annotations = {"kubernetes.io/limit-ranger": note}
+    return Observed(201, "", {"metadata": {"annotations": annotations}, "spec": spec}, None)
+
+
+def refused(message: str, code: int = 403) -> Observed:
+    return Observed(code, message, {}, None)
+
+
+BOTH = limit_range("a", max={"cpu": "1"}, min={"cpu": "3"})
+MEMORY = limit_range("a", defaultRequest={"memory": "1Mi"})
+
+
+@pytest.mark.parametrize(
+    ("policy", "observed", "marks"),
+    [
+        (BOTH, refused(REFUSED), []),
+        (BOTH, refused(f'pods "p" is forbidden: [{MAXIMUM}, {MINIMUM}]'), []),
+        (BOTH, refused(f'pods "p" is forbidden: {MAXIMUM}'), ["message"]),
+        (BOTH, refused(REFUSED, 422), ["code"]),
+        (BOTH, stored(""), ["verdict"]),
+        (MEMORY, stored("1Mi"), []),
+        (MEMORY, stored("2Mi"), ["resources"]),
+        (MEMORY, stored("1024Ki"), ["resources"]),
+        (MEMORY, stored("1Mi", "other"), ["annotation"]),
+        (MEMORY, refused('pods "p" is forbidden: exceeded quota: q'), ["verdict"]),
+    ],
+)
+def test_difference_is_told(policy: Any, observed: Observed, marks: list[str]) -> None:
+    verdict = compare(case(policy), observed)
+    assert [difference.mark for difference in verdict.differences] == marks
+    assert verdict.apart == ""
+
+
+def test_one_of_several_ranges_may_be_the_one_that_refuses() -> None:
+    policies = (limit_range("a", min={"cpu": "3"}), limit_range("b", max={"cpu": "1"}))
+    for message in (MINIMUM, MAXIMUM):
+        assert not compare(
+            case(*policies), refused(f'pods "p" is forbidden: {message}')
+        ).differences
+
+
+def test_ranges_may_set_defaults_in_any_order() -> None:
+    later = limit_range("b", defaultRequest={"memory": "2Mi"})
+    verdict = compare(case(MEMORY, later), stored("2Mi"))
+    assert (verdict.differences, verdict.by_order) == ((), True)
+
+
+def test_what_does_not_count_is_named() -> None:
+    beyond = limit_range("a", max={"cpu": "10P"})
+    assert compare(case(beyond), refused("x")).apart == "numbers beyond 9.2e15"
+    ratio = limit_range("a", maxLimitRequestRatio={"cpu": "1"})
+    text = "cpu max limit to request ratio per Container is 1, but provided ratio is 1.000000"
+    exact = refused(f'pods "p" is forbidden: {text}')
+    assert compare(case(ratio), exact).apart == "ratio met exactly"
+    other = refused('pods "p" is forbidden: no PriorityClass with name x was found')
+    assert compare(case(ratio), other).apart == "refused by another plugin"
