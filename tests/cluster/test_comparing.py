@@ -52,7 +52,7 @@ MEMORY = limit_range("a", defaultRequest={"memory": "1Mi"})
         (BOTH, refused(REFUSED), []),
         (BOTH, refused(f'pods "p" is forbidden: [{MAXIMUM}, {MINIMUM}]'), []),
         (BOTH, refused(f'pods "p" is forbidden: {MAXIMUM}'), ["message"]),
-        (BOTH, refused(REFUSED, 422), ["code"]),
+        (BOTH, refused(REFUSED, 500), ["code"]),
         (BOTH, stored(""), ["verdict"]),
         (MEMORY, stored("1Mi"), []),
         (MEMORY, stored("2Mi"), ["resources"]),
