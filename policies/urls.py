@@ -6,21 +6,25 @@ from django.urls import path
 
 from policies.views.authority import AuthorityView
 from policies.views.cluster import ClusterView
+from policies.views.connecting import ConnectView
 from policies.views.fleet import FleetView
 from policies.views.listing import ObjectListView
 from policies.views.objects import ObjectView
+from policies.views.ownership import OwnershipView
 from policies.views.runs import ProgressView, RunListView, RunView
 
 urlpatterns = [
     path("", FleetView.as_view(), name="cluster-list"),
-    path("connect/", FleetView.as_view(), name="cluster-connect"),
+    path("connect/", ConnectView.as_view(), name="cluster-connect"),
     path("<str:cluster>/", ClusterView.as_view(), name="cluster-detail"),
+    path("<str:cluster>/authority/", AuthorityView.as_view(), name="cluster-authority"),
     path("<str:cluster>/objects/", ObjectListView.as_view(), name="cluster-objects"),
     path(
         "<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/",
         ObjectView.as_view(),
         name="cluster-object",
     ),
+    path("<str:cluster>/ownership/", OwnershipView.as_view(), name="cluster-ownership"),
     path("<str:cluster>/runs/", RunListView.as_view(), name="cluster-runs"),
     path("<str:cluster>/runs/<uuid:uid>/", RunView.as_view(), name="cluster-run"),
     path(
@@ -28,6 +32,4 @@ urlpatterns = [
         ProgressView.as_view(),
         name="cluster-run-progress",
     ),
-    path("<str:cluster>/authority/", AuthorityView.as_view(), name="cluster-authority"),
-    path("<str:cluster>/ownership/", ClusterView.as_view(), name="cluster-ownership"),
 ]

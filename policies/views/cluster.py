@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from policies.models import SyncedObject, SyncOwnership, SyncRun
 from policies.views.access import ClusterPage
+from policies.views.ledger import ledger_differences
 from policies.views.listing import lines_of, listed, state_counts
 from policies.views.setting_up import next_steps
 from policies.views.standing import (
@@ -50,6 +51,7 @@ class ClusterView(ClusterPage):
             needs_a_look=",".join(NEEDS_A_LOOK),
             ownerships=SyncOwnership.objects.filter(cluster=cluster)[:SHOWN],
             unowned=listed(cluster).filter(state=SyncedObject.State.UNOWNED).count(),
+            ledger=ledger_differences(cluster),
             next_steps=next_steps(cluster),
             may_sync=user.has_perm("policies.add_syncrun"),
             may_connect=user.has_perm("policies.add_clusterconnection"),

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from django.shortcuts import get_object_or_404
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.shortcuts import get_object_or_404, redirect
 
 from policies import services
 from policies.models import SyncedObject
+from policies.sync import plan, resolving
+from policies.sync.values import READ_KINDS
 from policies.views.access import ClusterPage
-from policies.views.addresses import NO_NAMESPACE
+from policies.views.addresses import NO_NAMESPACE, object_address
 from policies.views.listing import STATE_WORDS
 from policies.views.sides import choices_of, normal_form, sides_of
 
-READ_ONLY = ("Namespace", "PriorityClass")
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from policies.models import Recorded
+
+SETTLED_HERE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
+"""States that end when a person has chosen."""
+SIDES: Final = ("ours", "theirs")
+OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
 
 
 class ObjectView(ClusterPage):
@@ -25,15 +37,20 @@ class ObjectView(ClusterPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The sides, the choices and the object's state in words."""
         thing = self.find_object()
-        ours = normal_form(our_manifest(thing))
+        ours, user = our_object(thing), self.request.user
+        manifest = normal_form(ours.to_manifest() if ours else None)
+        allowed = user.has_perm(self.permission)
         return super().get_context_data(
             **kwargs,
             thing=thing,
+            seen=seen(thing, ours),
             state_words=STATE_WORDS[SyncedObject.State(thing.state)],
-            sides=sides_of(thing.base, ours, thing.theirs),
-            differences=choices_of(thing, ours),
-            read_only=thing.kind in READ_ONLY,
-            may_own=self.request.user.has_perm("policies.add_syncownership"),
+            sides=sides_of(thing.base, manifest, thing.theirs),
+            differences=choices_of(thing, manifest),
+            read_only=thing.kind in READ_KINDS,
+            has_both=bool(ours and thing.live),
+            may_resolve=allowed and thing.state in SETTLED_HERE and thing.kind not in READ_KINDS,
+            may_own=allowed and user.has_perm("policies.add_syncownership"),
         )
 
     def find_object(self) -> SyncedObject:
@@ -48,13 +65,57 @@ class ObjectView(ClusterPage):
             name=names["name"],
         )
 
+    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
+        """Do what was chosen for what was shown; what has changed since is shown again."""
+        thing = self.find_object()
+        if request.POST.get("seen") != seen(thing, our_object(thing)):
+            return self._refuse(OVERTAKEN, 409)
+        try:
+            self._settle(thing, request.POST.get("take", ""))
+        except plan.ResolutionError as error:
+            return self._refuse(str(error), 422)
+        except ValidationError as error:
+            return self._refuse(" ".join(error.messages), 422)
+        return redirect(object_address(self.cluster.name, thing))
 
-def our_manifest(thing: SyncedObject) -> dict[str, Any] | None:
-    """What the portal has stored under the object's names, as Kubernetes would write it."""
-    if thing.kind not in {*services.KINDS, *READ_ONLY}:
+    def _settle(self, thing: SyncedObject, take: str) -> None:
+        if take == "ownership":
+            if not self.request.user.has_perm("policies.add_syncownership"):
+                raise PermissionDenied
+            names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
+            resolving.take_ownership(self.cluster, self.username, **names)
+            messages.success(self.request, "The portal owns this object from now on.")
+            return
+        choices = take if take in SIDES else self._choices(thing)
+        reason = self.request.POST.get("reason", "")[:1000]
+        resolving.resolve(thing, choices=choices, user=self.username, reason=reason)
+        messages.success(self.request, "Settled. The next pass writes it to the cluster.")
+
+    def _choices(self, thing: SyncedObject) -> dict[str, str]:
+        """The side chosen for each field; every field needs one."""
+        post = self.request.POST
+        ours = our_object(thing)
+        found = choices_of(thing, normal_form(ours.to_manifest() if ours else None))
+        chosen = {each.field: post.get(f"choice-{each.number}", "") for each in found}
+        if not chosen or any(side not in SIDES for side in chosen.values()):
+            raise ValidationError("Choose ours or theirs for every field.", code="incomplete")
+        return chosen
+
+    def _refuse(self, message: str, status: int) -> HttpResponse:
+        context = self.get_context_data(**self.kwargs, form_error=message)
+        return self.render_to_response(context, status=status)
+
+
+def our_object(thing: SyncedObject) -> Recorded | None:
+    """What the portal has stored under the object's names."""
+    if thing.kind not in {*services.KINDS, *READ_KINDS}:
         return None
-    found = services.find_object(
+    found: Recorded | None = services.find_object(
         thing.cluster, kind=thing.kind, name=thing.name, namespace=thing.namespace
     )
-    manifest: dict[str, Any] | None = found.to_manifest() if found else None
-    return manifest
+    return found
+
+
+def seen(thing: SyncedObject, ours: Recorded | None) -> str:
+    """Both sides' versions as one word: a choice is for what was shown, not for what came since."""
+    return f"{thing.version}.{thing.resource_version}.{ours.revision if ours else 0}"

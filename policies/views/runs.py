@@ -5,19 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db.models import Case, Count, IntegerField, Value, When
-from django.shortcuts import get_object_or_404
+from django.http import HttpResponseBadRequest
+from django.shortcuts import get_object_or_404, redirect
 
 from policies.models import SyncResult, SyncRun
+from policies.sync import resolving, runs
 from policies.views.access import ClusterPage
 from policies.views.addresses import object_address
 from policies.views.standing import UNDER_WAY
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse
 
 PAGE_SIZE: Final = 50
+ASKED_FOR: Final = (SyncRun.Mode.IMPORT, SyncRun.Mode.PREVIEW, SyncRun.Mode.SYNC)
+"""What a person may ask for; watches are the schedule's."""
 OUTCOMES: Final = ("failed", "conflict", "held", "intended", "done")
 """What may have come of an object, the most urgent first."""
 
@@ -38,14 +45,25 @@ class RunListView(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of runs."""
-        runs = SyncRun.objects.filter(cluster=self.cluster)
-        page = Paginator(runs, PAGE_SIZE).get_page(self.request.GET.get("page"))
+        found = SyncRun.objects.filter(cluster=self.cluster)
+        page = Paginator(found, PAGE_SIZE).get_page(self.request.GET.get("page"))
         return super().get_context_data(
             **kwargs,
             page=page,
             newer_query=f"page={page.previous_page_number()}" if page.has_previous() else "",
             older_query=f"page={page.next_page_number()}" if page.has_next() else "",
         )
+
+    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
+        """Ask for a run and show it; one that waits already is joined."""
+        mode = request.POST.get("mode", "")
+        if mode not in ASKED_FOR:
+            return HttpResponseBadRequest()
+        if not hasattr(self.cluster, "connection"):
+            messages.error(request, "This cluster is not connected.")
+            return redirect("cluster-detail", self.cluster.name)
+        run = runs.request(self.cluster, mode=mode, trigger="person", user=self.username)
+        return redirect("cluster-run", self.cluster.name, run.uid)
 
 
 class RunView(ClusterPage):
@@ -77,6 +95,20 @@ class RunView(ClusterPage):
             else "",
             older_query=f"page={page.next_page_number()}{suffix}" if page.has_next() else "",
         )
+
+    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
+        """Confirm the deletions that the page showed, if it is still held for as many."""
+        run = self.find_run()
+        held = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
+        if request.POST.get("read") != "yes" or request.POST.get("held") != str(held):
+            messages.error(request, "Nothing was confirmed: read the list of deletions first.")
+            return redirect("cluster-run", self.cluster.name, run.uid)
+        try:
+            resolving.confirm_held(run, self.username)
+            messages.success(request, "Confirmed. The objects are deleted with this run.")
+        except ValidationError as error:
+            messages.error(request, " ".join(error.messages))
+        return redirect("cluster-run", self.cluster.name, run.uid)
 
     def find_run(self) -> SyncRun:
         """The run that the address names, if it is one of this cluster's."""

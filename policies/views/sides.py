@@ -72,6 +72,8 @@ def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choi
             {**by_field.get(each.field, {}), "field": each.field, "ours": each.a, "theirs": each.b}
             for each in plan.differences(ours, thing.theirs)
         ]
+    elif bool(ours) is not bool(thing.theirs):
+        noted = noted or [{"field": ""}]
     return [_choice(number, one) for number, one in enumerate(noted)]
 
 

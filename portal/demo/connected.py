@@ -24,6 +24,7 @@ from policies.models import (
     SyncState,
     WebhookHealth,
 )
+from policies.sync import plan
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -110,7 +111,7 @@ def _object(
 ) -> SyncedObject:
     kind, namespace, name = key
     found = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    ours: dict[str, Any] = found.to_manifest()
+    ours: dict[str, Any] = plan.normal(found.to_manifest())
     base, theirs = copy.deepcopy(ours), copy.deepcopy(ours)
     differences: list[dict[str, Any]] = []
     agreed = _BASE.get((kind, namespace), "")

@@ -1,0 +1,73 @@
+"""Where a cluster counts a quota's use otherwise than the ledger, and because of which objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.models import UsageComparison
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator
+
+    from policies.models import Cluster
+
+QUOTAS: Final = 20
+"""Quotas that are shown, those that have differed longest first."""
+OBJECTS: Final = 5
+"""Objects of a difference that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One resource of one quota: both amounts, the objects behind the difference, since when."""
+
+    quota: str
+    resource: str
+    ledger: str
+    cluster: str
+    because: list[str]
+    since: dt.datetime | None
+
+
+def ledger_differences(cluster: Cluster) -> list[Difference]:
+    """What differed when both were last compared."""
+    found = UsageComparison.objects.filter(cluster=cluster, since__isnull=False)
+    return [row for each in found.order_by("since", "id")[:QUOTAS] for row in _rows(each)]
+
+
+def _rows(each: UsageComparison) -> Iterator[Difference]:
+    found: list[Any] = each.differences if isinstance(each.differences, list) else []
+    for one in found:
+        if isinstance(one, dict):
+            yield Difference(
+                quota=f"{each.namespace}/{each.quota}",
+                resource=str(one.get("resource", "")),
+                ledger=_amount(one.get("ledger")),
+                cluster=_amount(one.get("cluster")),
+                because=_because(one),
+                since=each.since,
+            )
+
+
+def _amount(value: Any) -> str:
+    return "–" if value is None else str(value)  # noqa: RUF001 - a dash
+
+
+def _because(one: dict[str, Any]) -> list[str]:
+    objects = one.get("objects")
+    named = [
+        each for each in (objects if isinstance(objects, list) else []) if isinstance(each, dict)
+    ]
+    words = [
+        f"{each.get('kind', '')} {each.get('name', '')}: {each.get('amount', '')}, "
+        f"counted by the {each.get('side', '')} only"
+        + (f" ({each['why']})" if each.get("why") else "")
+        for each in named[:OBJECTS]
+    ]
+    if len(named) > OBJECTS:
+        words.append(f"and {len(named) - OBJECTS} more objects")
+    if one.get("unexplained") not in (None, "", "0", 0):
+        words.append(f"not explained: {one['unexplained']}")
+    return words
