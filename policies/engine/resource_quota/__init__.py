@@ -24,6 +24,7 @@ from policies.engine.resource_quota.limited_resources import (
     uncovered_scopes,
     validate_limited_resources,
 )
+from policies.engine.resource_quota.live import counted_of, is_final, names_of, resources_of
 from policies.engine.resource_quota.matching import Match, Subject, field_of, match_quota
 from policies.engine.resource_quota.scopes import (
     ScopeError,
@@ -49,6 +50,7 @@ __all__ = [
     "UsedAmounts",
     "assess",
     "conclude",
+    "counted_of",
     "covering_quotas",
     "decode_limited_resources",
     "decode_quota_configuration",
@@ -58,12 +60,15 @@ __all__ = [
     "evaluate",
     "evaluator_of",
     "field_of",
+    "is_final",
     "is_tracked",
     "match_quota",
     "matching_scopes",
     "missing_names",
     "must_specify_text",
+    "names_of",
     "quota_warnings",
+    "resources_of",
     "scope_requirements",
     "scope_test",
     "scope_value_errors",
