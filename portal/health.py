@@ -18,6 +18,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from psycopg_pool import PoolTimeout
 
 from policies import snapshot
+from policies.sync import metrics as cluster_metrics
 from portal.serving import leaving
 
 if TYPE_CHECKING:
@@ -106,7 +107,16 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # untyped upstream
-    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+    text = generate_latest(registry) + _clusters()
+    return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
+
+
+def _clusters() -> bytes:
+    """What the database knows of the clusters; nothing while it does not answer."""
+    try:
+        return generate_latest(cluster_metrics.registry)
+    except _UNREACHABLE:
+        return b""
 
 
 PROBES: Final = {"/livez": livez, "/readyz": readyz, "/healthz": healthz, "/metrics": metrics}

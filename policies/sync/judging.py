@@ -109,9 +109,13 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
 def _judge_shared(
     base: Manifest | None, ours: Manifest | None, theirs: Manifest | None, *, owned: bool
 ) -> plan.Verdict:
-    """Judge what both sides may write; drift is only shown, until somebody decides on it."""
+    """Judge what both sides may write; drift is only shown, until somebody decides on it.
+
+    What is new in the cluster was never ours, and is taken in.
+    """
     verdict = plan.judge(base, ours, theirs, owned=owned)
-    return replace(verdict, action="none") if verdict.state == "drifted" else verdict
+    is_drift = verdict.state == "drifted" and base is not None
+    return replace(verdict, action="none") if is_drift else verdict
 
 
 def _judge_followed(

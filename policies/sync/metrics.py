@@ -1,0 +1,107 @@
+"""What of the clusters is counted for Prometheus, read from the database when somebody asks.
+
+The web processes answer, the workers work: only the database knows what both see.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.db.models import Count
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+
+from policies.models import ClusterAlert, ClusterConnection, SyncedObject, SyncRun, SyncState
+from policies.usage import read_clock
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator
+
+    from prometheus_client.core import Metric
+
+_STATES: Final = SyncedObject.State.values
+_WORKING: Final = (SyncRun.State.WAITING, SyncRun.State.RUNNING)
+
+
+class ClusterCollector:
+    """Gauges by cluster, read anew each time."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Give all families."""
+        now = read_clock()
+        yield from _timetable(now)
+        yield _objects()
+        yield _runs()
+        yield _alerts()
+
+
+def _timetable(now: dt.datetime) -> Iterator[Metric]:
+    lag = GaugeMetricFamily(
+        "gatehouse_sync_lag_seconds",
+        "Seconds since a pass or watch over the cluster ended well.",
+        labels=["cluster"],
+    )
+    failures = GaugeMetricFamily(
+        "gatehouse_sync_failures", "Passes in a row that failed.", labels=["cluster"]
+    )
+    up = GaugeMetricFamily(
+        "gatehouse_sync_connected", "Whether the API server lets us work.", labels=["cluster"]
+    )
+    states = SyncState.objects.filter(cluster__connection__isnull=False)
+    for state in states.select_related("cluster__connection"):
+        name = [state.cluster.name]
+        if state.last_success is not None:
+            lag.add_metric(name, (now - state.last_success).total_seconds())
+        failures.add_metric(name, state.failures)
+        is_up = state.cluster.connection.state == ClusterConnection.State.OK
+        up.add_metric(name, float(is_up))
+    yield from (lag, failures, up)
+
+
+def _objects() -> Metric:
+    family = GaugeMetricFamily(
+        "gatehouse_sync_objects",
+        "Objects by what the comparison of both sides found.",
+        labels=["cluster", "state"],
+    )
+    rows = SyncedObject.objects.filter(gone=None).order_by()
+    names = SyncState.objects.values_list("cluster__name", flat=True)
+    found = {
+        (cluster, state): count
+        for cluster, state, count in rows.values_list("cluster__name", "state").annotate(
+            Count("id")
+        )
+    }
+    for cluster in names:
+        for state in _STATES:
+            family.add_metric([cluster, state], found.get((cluster, state), 0))
+    return family
+
+
+def _runs() -> Metric:
+    family = GaugeMetricFamily(
+        "gatehouse_sync_runs",
+        "Runs that are not over, or need a person.",
+        labels=["cluster", "state"],
+    )
+    wanted = (*_WORKING, SyncRun.State.HELD, SyncRun.State.PARKED)
+    rows = SyncRun.objects.filter(state__in=wanted).order_by()
+    for cluster, state, count in rows.values_list("cluster__name", "state").annotate(Count("id")):
+        family.add_metric([cluster, state], count)
+    return family
+
+
+def _alerts() -> Metric:
+    family = GaugeMetricFamily(
+        "gatehouse_cluster_alerts", "Open alerts.", labels=["cluster", "kind", "severity"]
+    )
+    rows = ClusterAlert.objects.filter(resolved=None).order_by()
+    names = ("cluster__name", "kind", "severity")
+    for *labels, count in rows.values_list(*names).annotate(Count("id")):
+        family.add_metric(labels, count)
+    return family
+
+
+registry: Final = CollectorRegistry()
+registry.register(ClusterCollector())

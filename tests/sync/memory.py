@@ -1,0 +1,158 @@
+"""A cluster in memory: what the client's methods would answer, faults and kills included."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from policies.sync.errors import (
+    APIError,
+    ConflictError,
+    ExpiredError,
+    FieldConflictError,
+    NotFoundError,
+)
+from policies.sync.values import Event, Listing, ObjectKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.builders import Manifest
+
+CLUSTER_WIDE = ("Namespace", "PriorityClass")
+
+
+class Memory:
+    """Objects by key; ``calls`` tells what was asked, ``faults`` what goes wrong at which call."""
+
+    def __init__(self, *namespaces: str) -> None:
+        self.objects: dict[ObjectKey, Manifest] = {}
+        self.events: list[Event] = []
+        self.calls: list[tuple[str, str]] = []
+        self.faults: dict[int, APIError | Callable[[], None]] = {}
+        self.absent: set[str] = set()
+        self.expired = False
+        self._versions = itertools.count(100)
+        for name in namespaces:
+            self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    @property
+    def writes(self) -> list[tuple[str, str]]:
+        return [call for call in self.calls if call[0] in ("apply", "replace", "delete")]
+
+    def put(self, manifest: Manifest, *, manager: str = "kubectl") -> Manifest:
+        """Somebody else's write: server-side, without any precondition."""
+        return self._store(copy.deepcopy(manifest), manager)
+
+    def remove(self, kind: str, name: str, namespace: str = "team") -> None:
+        gone = self.objects.pop(ObjectKey(kind, namespace, name))
+        gone["metadata"]["resourceVersion"] = str(next(self._versions))
+        self.events.append(Event("DELETED", gone))
+
+    def spec(self, kind: str, name: str, namespace: str = "team") -> Any:
+        return self.objects[ObjectKey(kind, namespace, name)]["spec"]
+
+    def _store(self, manifest: Manifest, manager: str) -> Manifest:
+        key = ObjectKey.of(manifest)
+        before = self.objects.get(key)
+        metadata = manifest["metadata"]
+        metadata["uid"] = before["metadata"]["uid"] if before else f"uid-{next(self._versions)}"
+        metadata["resourceVersion"] = str(next(self._versions))
+        noted = {"f:spec": {"f:hard": {".": {}}, "f:limits": {}, "f:rules": {}}}
+        entry = {"manager": manager, "time": "2026-11-21T10:00:00Z", "fieldsV1": noted}
+        metadata["managedFields"] = [entry]
+        self.objects[key] = manifest
+        self.events.append(Event("MODIFIED" if before else "ADDED", copy.deepcopy(manifest)))
+        return copy.deepcopy(manifest)
+
+    def _called(self, verb: str, what: object) -> None:
+        self.calls.append((verb, str(what)))
+        fault = self.faults.get(len(self.calls))
+        if isinstance(fault, APIError):
+            raise fault
+        if fault is not None:
+            fault()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def get(self, kind: str, name: str, namespace: str = "") -> Manifest | None:
+        self._called("get", f"{kind} {namespace}/{name}")
+        return copy.deepcopy(self.objects.get(ObjectKey(kind, namespace, name)))
+
+    def list(self, kind: str) -> Listing:
+        self._called("list", kind)
+        if kind in self.absent:
+            raise NotFoundError("no such kind", code=404)
+        items = tuple(copy.deepcopy(v) for k, v in self.objects.items() if k.kind == kind)
+        return Listing(items, str(next(self._versions)), datetime.now(UTC))
+
+    def watch(self, kind: str, resource_version: str, *, seconds: float) -> Iterator[Event]:
+        self._called("watch", f"{kind} {seconds}")
+        if self.expired:
+            raise ExpiredError("too old", code=410)
+        for event in list(self.events):
+            is_later = int(event.resource_version) > int(resource_version)
+            if event.object["kind"] == kind and is_later:
+                yield event
+
+    def apply(
+        self,
+        manifest: Manifest,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        resource_version: str = "",
+    ) -> Manifest:
+        key = ObjectKey.of(manifest)
+        self._called("try" if dry_run else "apply", key)
+        before = self.objects.get(key)
+        self._require_version(before, resource_version)
+        if ObjectKey("Namespace", "", key.namespace) not in self.objects:
+            raise NotFoundError(f'namespaces "{key.namespace}" not found', code=404)
+        if before and not force and self._belongs_to_others(before, manifest):
+            raise FieldConflictError("conflict", code=409)
+        result = {**copy.deepcopy(before or {}), **copy.deepcopy(manifest)}
+        return result if dry_run else self._store(result, "gatehouse")
+
+    def _belongs_to_others(self, before: Manifest, manifest: Manifest) -> bool:
+        manager = before["metadata"]["managedFields"][0]["manager"]
+        return bool(manager != "gatehouse" and before["spec"] != manifest["spec"])
+
+    def _require_version(self, before: Manifest | None, version: str) -> None:
+        found = before["metadata"]["resourceVersion"] if before else ""
+        if version and version != found:
+            raise ConflictError("the object has been modified", code=409)
+
+    def replace(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
+        key = ObjectKey.of(manifest)
+        self._called("try" if dry_run else "replace", key)
+        self._require_version(self.objects.get(key), manifest["metadata"]["resourceVersion"])
+        kept = copy.deepcopy(manifest)
+        return kept if dry_run else self._store(kept, "gatehouse")
+
+    def delete(  # noqa: PLR0913 - the client's own
+        self,
+        kind: str,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str,
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> None:
+        key = ObjectKey(kind, namespace, name)
+        self._called("try" if dry_run else "delete", key)
+        before = self.objects.get(key)
+        if before is None:
+            raise NotFoundError("gone", code=404)
+        if before["metadata"]["uid"] != uid:
+            raise ConflictError("another uid", code=409)
+        self._require_version(before, resource_version)
+        if not dry_run:
+            self.remove(kind, name, namespace)
