@@ -1,0 +1,181 @@
+"""What people decide is carried out by the next pass, unless the cluster changed since."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from policies.models import PolicyRevision, SyncedObject, SyncRun
+from policies.sync import leases, passes, resolving
+from tests import factories
+from tests.sync.memory import Memory
+from tests.sync.working import connected, edit, own, quota, row, stored, sync
+
+pytestmark = pytest.mark.django_db
+
+
+def in_conflict() -> Memory:
+    memory = Memory("team")
+    memory.put(quota({"pods": "5", "services": "1"}))
+    memory.put(quota({"pods": "1"}, name="stays"))
+    sync(memory)
+    own(connected())
+    edit({"pods": "7", "services": "1"})
+    memory.put(quota({"pods": "9", "services": "2"}))
+    sync(memory)
+    assert row().state == "conflict"
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("choices", "hard"),
+    [
+        ("ours", {"pods": "7", "services": "1"}),
+        ("theirs", {"pods": "9", "services": "2"}),
+        (
+            {".spec.hard.pods": "ours", ".spec.hard.services": "theirs"},
+            {"pods": "7", "services": "2"},
+        ),
+    ],
+    ids=["ours", "theirs", "by field"],
+)
+def test_conflict_is_resolved(choices: str | dict[str, str], hard: dict[str, str]) -> None:
+    memory = in_conflict()
+    run = resolving.resolve(row(), choices=choices, user="me", reason="because")
+    sync(memory)
+    assert run.state == "waiting"
+    assert (stored(), memory.spec("ResourceQuota", "rq")) == ({"hard": hard}, {"hard": hard})
+    assert row().state == "in-sync"
+
+
+def test_taking_theirs_is_on_record_under_the_persons_name() -> None:
+    in_conflict()
+    resolving.resolve(row(), choices="theirs", user="me", reason="because")
+    newest = PolicyRevision.objects.filter(kind="ResourceQuota", name="rq").first()
+    assert newest is not None
+    assert (newest.user, newest.reason) == ("me", "because")
+
+
+def test_change_since_the_person_looked_is_not_decided_on() -> None:
+    memory, shown = in_conflict(), row()
+    memory.put(quota({"pods": "11"}))
+    sync(memory)
+    with pytest.raises(ValidationError) as refusal:
+        resolving.resolve(shown, choices="ours", user="me")
+    assert refusal.value.code == "changed"
+
+
+def test_change_after_the_decision_is_a_conflict_again() -> None:
+    memory = in_conflict()
+    resolving.resolve(row(), choices="ours", user="me")
+    memory.put(quota({"pods": "11"}))
+    sync(memory)
+    assert row().state == "conflict"
+    assert memory.spec("ResourceQuota", "rq") == {"hard": {"pods": "11"}}
+
+
+def test_pass_that_read_before_the_decision_yields_to_it() -> None:
+    memory = in_conflict()
+
+    def decide() -> None:
+        resolving.resolve(row(), choices="ours", user="me")
+
+    memory.put(quota({"pods": "1"}, name="stays"))
+    run = SyncRun.objects.count()
+    memory.faults[len(memory.calls) + 5] = decide
+    sync(memory)
+    sync(memory)
+    assert SyncRun.objects.count() > run
+    assert memory.spec("ResourceQuota", "rq") == {"hard": {"pods": "7", "services": "1"}}
+
+
+@pytest.mark.parametrize(("choice", "is_there"), [("ours", True), ("theirs", False)])
+def test_deletion_against_edit_is_resolved(choice: str, *, is_there: bool) -> None:
+    memory = in_conflict()
+    memory.remove("ResourceQuota", "rq")
+    sync(memory)
+    resolving.resolve(row(), choices=choice, user="me")
+    sync(memory)
+    both = stored() is not None, any(key.name == "rq" for key in memory.objects)
+    assert both == (is_there, is_there)
+
+
+def test_drift_is_undone_on_request() -> None:
+    memory = Memory("team")
+    memory.put(quota({"pods": "5"}))
+    sync(memory)
+    own(connected())
+    sync(memory)
+    memory.put(quota({"pods": "9"}))
+    sync(memory)
+    resolving.resolve(row(), choices="ours", user="me")
+    sync(memory)
+    assert memory.spec("ResourceQuota", "rq") == {"hard": {"pods": "5"}}
+
+
+def test_ours_needs_ownership() -> None:
+    in_conflict()
+    resolving.release_ownership(connected(), "me")
+    with pytest.raises(ValidationError) as refusal:
+        resolving.resolve(row(), choices="ours", user="me")
+    assert refusal.value.code == "not_owned"
+
+
+def test_undecided_field_is_refused() -> None:
+    in_conflict()
+    with pytest.raises(ValidationError) as refusal:
+        resolving.resolve(row(), choices={".spec.hard.pods": "ours"}, user="me")
+    assert refusal.value.code == "choices"
+
+
+def test_ownership_is_on_record_and_taken_once() -> None:
+    cluster = connected()
+    for _ in range(2):
+        resolving.take_ownership(cluster, "me", namespace="team")
+    assert resolving.release_ownership(cluster, "me", namespace="team")
+    assert not resolving.release_ownership(cluster, "me", namespace="team")
+    actions = PolicyRevision.objects.filter(kind="SyncOwnership").values_list("action", flat=True)
+    assert list(actions) == ["delete", "create"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"kind": "ResourceQuota"},
+        {"kind": "ResourceQuota", "name": "rq"},
+        {"namespace": "team", "kind": "PriorityClass", "name": "high"},
+    ],
+    ids=["no name", "no namespace", "only read"],
+)
+def test_place_that_is_none_is_refused(place: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        resolving.take_ownership(connected(), "me", **place)
+
+
+def held() -> tuple[Memory, SyncRun]:
+    memory = Memory("team")
+    for number in range(12):
+        memory.put(quota({"pods": "1"}, name=f"q{number}"))
+    memory.put(quota({"pods": "1"}, name="stays"))
+    sync(memory)
+    for number in range(12):
+        memory.remove("ResourceQuota", f"q{number}")
+    return memory, sync(memory)
+
+
+def test_confirmed_pass_deletes_what_it_was_held_for() -> None:
+    memory, run = held()
+    confirmed = resolving.confirm_held(run, "boss")
+    assert (confirmed.state, confirmed.confirmed_by) == ("waiting", "boss")
+    with leases.hold(run.cluster, 60) as lease:
+        assert passes.full_pass(run.cluster, memory, confirmed, lease) == "done"  # type: ignore[arg-type]
+    assert list(factories.namespace().resourcequotas.values_list("name", flat=True)) == ["stays"]
+    assert SyncedObject.objects.exclude(gone=None).count() == 12
+
+
+def test_run_that_is_not_held_cannot_be_confirmed() -> None:
+    _, run = held()
+    resolving.confirm_held(run, "boss")
+    with pytest.raises(ValidationError) as refusal:
+        resolving.confirm_held(run, "boss")
+    assert refusal.value.code == "not_held"

@@ -1,0 +1,267 @@
+"""Runs: asked for once, carried out by one, taken up when lost, parked when nothing helps."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+
+from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
+from policies.sync import leases, passes, runs, scheduling
+from policies.sync.errors import (
+    APIError,
+    BusyError,
+    ForbiddenError,
+    UnauthorizedError,
+    UnreachableError,
+    UntrustedError,
+)
+from policies.usage import read_clock
+from tests import factories
+from tests.sync.memory import Memory
+from tests.sync.working import connected, edit, own, quota, serve, stored, sync
+
+if TYPE_CHECKING:
+    from policies.models import Cluster
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HOUR = dt.timedelta(hours=1)
+
+
+def ask(cluster: Cluster, **more: str) -> SyncRun:
+    return runs.request(cluster, **{"mode": "sync", "trigger": "person", "user": "me", **more})
+
+
+def expire(cluster: Cluster) -> None:
+    """Have the lease and the heartbeat be of an hour ago."""
+    SyncState.objects.filter(cluster=cluster).update(lease_until=read_clock() - HOUR)
+    SyncRun.objects.filter(cluster=cluster).update(heartbeat=read_clock() - HOUR)
+
+
+def lost_run(cluster: Cluster, attempt: int = 1) -> SyncRun:
+    """A run whose worker was killed in the midst of it."""
+    run = SyncRun.objects.create(
+        cluster=cluster, mode="sync", state="running", epoch=1, attempt=attempt, trigger="schedule"
+    )
+    SyncState.objects.update_or_create(cluster=cluster, defaults={"epoch": 1})
+    expire(cluster)
+    return run
+
+
+def test_second_request_joins_the_first() -> None:
+    cluster = connected()
+    first = ask(cluster, trigger="schedule", user="")
+    assert ask(cluster).pk == first.pk
+    assert SyncRun.objects.get().user == "me"
+    assert ask(cluster, mode="preview").pk != first.pk
+
+
+def test_run_tells_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    memory.put(quota({"pods": "5"}))
+    serve(monkeypatch, memory)
+    run = ask(cluster)
+    assert runs.carry_out(run.pk) == "done"
+    run.refresh_from_db()
+    assert (run.counts["take-in"], run.attempt, run.epoch) == (2, 1, 1)
+    assert run.finished
+    assert ClusterConnection.objects.get().state == "ok"
+
+
+def test_run_waits_while_another_worker_has_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = connected()
+    serve(monkeypatch, Memory("team"))
+    run = ask(cluster)
+    with leases.hold(cluster, 60):
+        assert runs.carry_out(run.pk) == "waiting"
+    assert runs.carry_out(run.pk) == "done"
+
+
+def test_finished_run_is_not_carried_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    run = ask(cluster)
+    runs.carry_out(run.pk)
+    asked = len(memory.calls)
+    runs.carry_out(run.pk)
+    assert len(memory.calls) == asked
+
+
+def test_lost_run_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = connected()
+    run = lost_run(cluster)
+    serve(monkeypatch, Memory("team"))
+    assert scheduling.due_runs() == [run.pk]
+    assert runs.carry_out(run.pk) == "done"
+    assert SyncRun.objects.get().attempt == 2
+
+
+def test_living_run_is_left_alone() -> None:
+    cluster = connected()
+    run = lost_run(cluster)
+    SyncRun.objects.update(heartbeat=read_clock())
+    assert runs.take_up_lost() == 0
+    run.refresh_from_db()
+    assert run.state == "running"
+
+
+def test_run_lost_three_times_is_parked_and_blocks_only_its_cluster() -> None:
+    cluster, other = connected(), connected("other")
+    lost_run(cluster, attempt=3)
+    due = SyncRun.objects.filter(pk__in=scheduling.due_runs())
+    assert [run.cluster for run in due] == [other]
+    assert SyncRun.objects.get(cluster=cluster).state == "parked"
+    assert ClusterAlert.objects.get().kind == "run-parked"
+
+
+def test_poison_is_parked_after_three_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    monkeypatch.setattr(memory, "list", lambda _kind: 1 // 0)
+    run = ask(cluster)
+    assert [runs.carry_out(run.pk) for _ in range(4)] == ["waiting", "waiting", "parked", "parked"]
+    assert ClusterAlert.objects.get().kind == "run-parked"
+
+
+def test_stale_epoch_commits_nothing() -> None:
+    cluster, memory = connected(), Memory("team")
+    memory.put(quota({"pods": "5"}))
+    run = SyncRun.objects.create(cluster=cluster, mode="sync", state="running", trigger="person")
+
+    def pause_past_the_lease() -> None:
+        expire(cluster)
+        with leases.hold(cluster, 60):
+            pass
+
+    memory.faults[5] = pause_past_the_lease
+    with leases.hold(cluster, 60) as lease, pytest.raises(leases.LostLeaseError):
+        passes.full_pass(cluster, memory, run, lease)  # type: ignore[arg-type]
+    assert stored() is None
+
+
+def test_paused_worker_writes_nothing_to_the_cluster() -> None:
+    cluster, memory = connected(), Memory("team")
+    memory.put(quota({"pods": "5"}))
+    sync(memory)
+    own(cluster)
+    edit({"pods": "7"})
+    memory.faults[len(memory.calls) + 5] = lambda: expire(cluster)
+    with pytest.raises(leases.LostLeaseError):
+        sync(memory)
+    assert memory.writes == []
+
+
+STOPPING = [
+    (UnauthorizedError("no", code=401), "unauthorized"),
+    (ForbiddenError("no", code=403), "forbidden"),
+    (UntrustedError("x509"), "untrusted"),
+]
+
+
+@pytest.mark.parametrize(("error", "state"), STOPPING, ids=[state for _, state in STOPPING])
+def test_refused_credential_stops_the_cluster(
+    error: APIError, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    memory.faults[1] = error
+    assert runs.carry_out(ask(cluster).pk) == "failed"
+    SyncState.objects.update(due=None)
+    assert scheduling.due_runs() == []
+    assert ClusterConnection.objects.get().state == state
+    assert ClusterAlert.objects.get().kind == "sync-stopped"
+    assert runs.carry_out(ask(cluster).pk) == "done"
+    assert ClusterConnection.objects.get().state == "ok"
+    assert not ClusterAlert.objects.filter(resolved=None).exists()
+
+
+def test_unreachable_cluster_is_asked_later_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    memory.faults[1] = UnreachableError("reset")
+    before = read_clock()
+    runs.carry_out(ask(cluster).pk)
+    state = SyncState.objects.get()
+    assert (state.failures, bool(state.stale_since)) == (1, True)
+    assert before < (state.due or before) < before + dt.timedelta(seconds=30)
+    assert scheduling.due_runs() == []
+
+
+@pytest.mark.parametrize(
+    ("failures", "asked", "low", "high"),
+    [(1, None, 1, 1), (4, None, 4, 8), (50, None, 150, 300), (1, 60, 60, 60), (1, 9999, 300, 300)],
+)
+def test_wait_doubles_and_obeys(failures: int, asked: float | None, low: int, high: int) -> None:
+    assert low <= runs.wait_after(failures, asked) <= high
+
+
+def test_retry_after_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    memory.faults[1] = BusyError("slow down", code=429, retry_after=200)
+    runs.carry_out(ask(cluster).pk)
+    due = SyncState.objects.get().due
+    assert due is not None
+    assert due > read_clock() + dt.timedelta(seconds=150)
+
+
+def test_two_beats_tell_of_a_run_once() -> None:
+    connected()
+    assert len(scheduling.due_runs()) == 1
+    assert scheduling.due_runs() == []
+
+
+def test_forgotten_message_is_sent_again() -> None:
+    connected()
+    [run] = scheduling.due_runs()
+    SyncRun.objects.update(queued=read_clock() - HOUR)
+    assert scheduling.due_runs() == [run]
+
+
+def test_edit_on_our_side_makes_a_pass_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    runs.carry_out(ask(cluster).pk)
+    edit({"pods": "1"})
+    [run] = scheduling.due_runs()
+    assert SyncRun.objects.get(pk=run).trigger == "policy"
+
+
+def test_between_passes_the_cluster_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    memory.put(quota({"pods": "5"}))
+    serve(monkeypatch, memory)
+    runs.carry_out(ask(cluster).pk)
+    [run] = scheduling.due_runs()
+    assert SyncRun.objects.get(pk=run).mode == "watch"
+    SyncState.objects.update(last_full_pass=read_clock() - HOUR)
+    SyncRun.objects.filter(pk=run).delete()
+    [run] = scheduling.due_runs()
+    assert SyncRun.objects.get(pk=run).mode == "sync"
+
+
+def test_paused_connection_is_left_alone() -> None:
+    connected()
+    ClusterConnection.objects.update(is_paused=True)
+    assert scheduling.due_runs() == []
+
+
+def test_old_rows_go_and_held_runs_stay() -> None:
+    cluster = connected()
+    long_ago = read_clock() - dt.timedelta(days=31)
+    for state in ("done", "held"):
+        SyncRun.objects.create(
+            cluster=cluster, mode="sync", trigger="person", state=state, finished=long_ago
+        )
+    memory = Memory("team")
+    memory.put(quota({"pods": "1"}))
+    memory.put(quota({"pods": "1"}, name="stays"))
+    sync(memory)
+    memory.remove("ResourceQuota", "rq")
+    sync(memory)
+    factories.cluster().synced_objects.exclude(gone=None).update(gone=long_ago)
+    scheduling.forget_old()
+    assert not factories.cluster().synced_objects.filter(name="rq").exists()
+    assert set(SyncRun.objects.values_list("state", flat=True)) >= {"held"}
+    assert not SyncRun.objects.filter(finished=long_ago, state="done").exists()
