@@ -14,8 +14,8 @@ POLICY_GROUP: Final = API_VERSION.partition("/")[0]
 POLICY_CRD: Final = f"metadatapolicies.{POLICY_GROUP}"
 CONFIGURATION: Final = "gatehouse"
 """The name of both webhook configurations."""
-SYSTEM_CONFIGURATION: Final = "gatehouse-kube-system"
-"""The name of those for kube-system, where the portal is asked about it."""
+
+
 CANARY_NAMESPACE: Final = "gatehouse-canary"
 """Where canaries are tried: the one namespace in which the portal may create pods."""
 
@@ -53,6 +53,7 @@ GRANTS: Final = (
     Grant(group="", resource="pods", verbs=_READ),
     Grant(group="", resource="persistentvolumeclaims", verbs=_READ),
     Grant(group="", resource="services", verbs=_READ),
+    Grant(group="", resource="replicationcontrollers", verbs=_READ),
     Grant(
         group="apiextensions.k8s.io",
         resource="customresourcedefinitions",
@@ -64,7 +65,7 @@ GRANTS: Final = (
             group="admissionregistration.k8s.io",
             resource=f"{phase}webhookconfigurations",
             verbs=("get",),
-            names=(CONFIGURATION, SYSTEM_CONFIGURATION),
+            names=(CONFIGURATION,),
         )
         for phase in ("mutating", "validating")
     ),

@@ -1,0 +1,91 @@
+"""What a cluster gets so that it asks the portal, and so that the portal may look after it.
+
+Plain manifests, in the order in which they can be applied. Whoever applies them is an
+administrator of the cluster; the account that they make is the portal's, with no more than it
+needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.sync.custom_resource import metadata_policy_definition
+from policies.sync.permissions import CANARY_NAMESPACE, GRANTS, Grant
+from policies.sync.webhooks import Asking, differences, key_in, webhooks
+
+if TYPE_CHECKING:
+    from policies.models import Cluster
+
+__all__ = ["Asking", "differences", "key_in", "manifests", "token_secret", "webhooks"]
+
+ACCOUNT: Final = "gatehouse"
+TOKEN_SECRET: Final = "gatehouse-token"  # noqa: S105 - the name of an object
+_CANARY_ROLE: Final = "gatehouse-canary"
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def manifests(cluster: Cluster, asking: Asking) -> list[dict[str, Any]]:
+    """Write all that a cluster needs: account, rights, custom resource, webhooks.
+
+    The webhooks come last: from then on the cluster asks. ``asking`` is how it does.
+    """
+    return [
+        _namespace(asking.portal_namespace),
+        _namespace(CANARY_NAMESPACE),
+        {**_head("v1", "ServiceAccount", ACCOUNT, asking.portal_namespace), **_no_automount()},
+        _role("ClusterRole", ACCOUNT, ""),
+        _binding("ClusterRole", ACCOUNT, "", asking.portal_namespace),
+        _role("Role", _CANARY_ROLE, CANARY_NAMESPACE),
+        _binding("Role", _CANARY_ROLE, CANARY_NAMESPACE, asking.portal_namespace),
+        metadata_policy_definition(),
+        *webhooks(cluster, asking),
+    ]
+
+
+def token_secret(portal_namespace: str) -> dict[str, Any]:
+    """Write the Secret into which the cluster puts a token of the account that does not expire."""
+    secret = _head("v1", "Secret", TOKEN_SECRET, portal_namespace)
+    secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": ACCOUNT}
+    return {**secret, "type": "kubernetes.io/service-account-token"}
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    return _head("v1", "Namespace", name)
+
+
+def _no_automount() -> dict[str, Any]:
+    """No pod runs as this account: the portal uses it from outside."""
+    return {"automountServiceAccountToken": False}
+
+
+def _role(kind: str, name: str, namespace: str) -> dict[str, Any]:
+    rules = [_rule(grant) for grant in GRANTS if grant.namespace == namespace]
+    return {**_head(f"{_RBAC}/v1", kind, name, namespace), "rules": rules}
+
+
+def _rule(grant: Grant) -> dict[str, Any]:
+    rule: dict[str, Any] = {
+        "apiGroups": [grant.group],
+        "resources": [grant.resource],
+        "verbs": list(grant.verbs),
+    }
+    if grant.names:
+        rule["resourceNames"] = list(grant.names)
+    return rule
+
+
+def _binding(kind: str, name: str, namespace: str, portal_namespace: str) -> dict[str, Any]:
+    account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": portal_namespace}
+    return {
+        **_head(f"{_RBAC}/v1", f"{kind}Binding", name, namespace),
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
+        "subjects": [account],
+    }
+
+
+def _head(version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    metadata["labels"] = {"app.kubernetes.io/managed-by": "gatehouse"}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata}

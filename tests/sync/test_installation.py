@@ -1,0 +1,191 @@
+"""What a cluster gets: webhooks that fail as they must, few rights; and what is noticed later."""
+
+from __future__ import annotations
+
+import io
+import json
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from django.core.management import CommandError, call_command
+
+from policies.engine.request import GroupVersionResource
+from policies.engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
+from policies.models import Cluster, WebhookCredential
+from policies.sync.installation import Asking, differences, key_in, manifests, webhooks
+from policies.sync.permissions import CANARY_NAMESPACE, GRANTS
+from tests import factories
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URL = "https://gatehouse.example.com"
+
+
+def built(*, covers: bool = False, **asking: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    cluster = Cluster(name="prod", covers_kube_system=covers)
+    mutating, validating = webhooks(cluster, Asking(portal_url=URL, key="k/1", **asking))
+    return mutating, validating
+
+
+def test_mutating_fails_open_and_is_called_again() -> None:
+    webhook = built()[0]["webhooks"][0]
+    assert webhook["failurePolicy"] == "Ignore"
+    assert webhook["reinvocationPolicy"] == "IfNeeded"
+
+
+def test_validating_fails_closed() -> None:
+    assert built()[1]["webhooks"][0]["failurePolicy"] == "Fail"
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["mutating", "validating"])
+def test_webhooks_are_quick_and_clean(index: int) -> None:
+    for webhook in built(covers=True)[index]["webhooks"]:
+        assert webhook["timeoutSeconds"] <= 5
+        assert webhook["sideEffects"] == "NoneOnDryRun"
+        assert 0 < len(webhook["matchConditions"]) <= 64
+
+
+def test_namespaces_are_left_out_by_name() -> None:
+    for configuration in built(portal_namespace="portal"):
+        (webhook,) = configuration["webhooks"]
+        (entry,) = webhook["namespaceSelector"]["matchExpressions"]
+        assert entry["key"] == "kubernetes.io/metadata.name"
+        assert entry["operator"] == "NotIn"
+        assert entry["values"] == ["kube-system", "kube-node-lease", "portal"]
+
+
+def test_kube_system_is_put_in_failing_open() -> None:
+    for configuration in built(covers=True):
+        ours = configuration["webhooks"][1]
+        assert ours["failurePolicy"] == "Ignore"
+        assert ours["namespaceSelector"]["matchExpressions"][0]["operator"] == "In"
+        assert ours["namespaceSelector"]["matchExpressions"][0]["values"] == ["kube-system"]
+
+
+@pytest.mark.parametrize("resource", [PODS, CLAIMS, "services"])
+def test_all_that_quotas_count_is_sent(resource: str) -> None:
+    (rule,) = built()[1]["webhooks"][0]["rules"]
+    parts = evaluator_of(GroupVersionResource(resource=resource)).updates - {""}
+    assert {f"{resource}/{part}" for part in parts} <= set(rule["resources"])
+    assert "*" in rule["resources"]
+    assert {"pods/resize", "pods/ephemeralcontainers"} <= set(rule["resources"])
+
+
+def test_quota_status_is_not_sent() -> None:
+    for configuration in built():
+        (rule,) = configuration["webhooks"][0]["rules"]
+        assert not {"*/*", "resourcequotas/*", "resourcequotas/status"} & set(rule["resources"])
+
+
+def test_address_carries_cluster_and_credential() -> None:
+    assert built()[1]["webhooks"][0]["clientConfig"] == {
+        "url": f"{URL}/admission/prod/k%2F1/validate"
+    }
+    assert key_in(built()[1]) == "k/1"
+
+
+def test_portal_may_do_no_more_than_it_asks_for() -> None:
+    found = manifests(Cluster(name="prod"), Asking(portal_url=URL))
+    rules = [
+        rule for one in found if one["kind"] in {"Role", "ClusterRole"} for rule in one["rules"]
+    ]
+    assert len(rules) == len(GRANTS)
+    words = json.dumps(rules)
+    assert "*" not in words
+    assert "secrets" not in words
+    (role,) = [one for one in found if one["kind"] == "Role"]
+    assert role["metadata"]["namespace"] == CANARY_NAMESPACE
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}]
+
+
+def test_webhooks_come_last() -> None:
+    kinds = [one["kind"] for one in manifests(Cluster(name="prod"), Asking())]
+    assert [kind.endswith("WebhookConfiguration") for kind in kinds[-3:]] == [False, True, True]
+
+
+@pytest.mark.parametrize("covers", [False, True])
+def test_what_was_installed_does_not_differ(*, covers: bool) -> None:
+    cluster = Cluster(name="prod", covers_kube_system=covers)
+    for live in built(covers=covers, portal_namespace="elsewhere", ca=b"pem"):
+        assert differences(cluster, live) == []
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "open": {"failurePolicy": "Ignore"},
+    "slow": {"timeoutSeconds": 30},
+    "narrow": {"rules": []},
+    "conditions": {"matchConditions": []},
+    "label": {"objectSelector": {"matchLabels": {"a": "b"}}},
+    "namespaces": {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+    "address": {"clientConfig": {"url": "https://evil.example.com/"}},
+    "other-cluster": {"clientConfig": {"url": f"{URL}/admission/test/KEY/validate"}},
+    "service": {"clientConfig": {"service": {"name": "a", "namespace": "b"}}},
+    "name": {"name": "other.gatehouse.dev"},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_change_is_noticed(change: dict[str, Any]) -> None:
+    live = deepcopy(built()[1])
+    live["webhooks"][0] |= change
+    assert differences(Cluster(name="prod"), live)
+
+
+def test_kube_system_that_should_be_in_is_missed() -> None:
+    assert differences(Cluster(name="prod", covers_kube_system=True), built()[1]) != []
+    assert differences(Cluster(name="prod"), built(covers=True)[1]) != []
+
+
+def printed(*words: str) -> str:
+    out = io.StringIO()
+    call_command("cluster_manifests", "prod", "--portal-url", URL, *words, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.django_db
+def test_command_prints_with_a_new_credential(capsys: pytest.CaptureFixture[str]) -> None:
+    factories.cluster()
+    found = list(yaml.safe_load_all(printed()))
+    digest = WebhookCredential.digest_of(key_in(found[-1]))
+    assert WebhookCredential.objects.get().digest == digest
+    assert json.loads(printed("-o", "json"))["items"][0]["kind"] == "Namespace"
+
+
+@pytest.mark.django_db
+def test_command_takes_a_credential_that_is_there(tmp_path: Path) -> None:
+    secret = factories.webhook_secret()
+    file = tmp_path / "key"
+    file.write_text(secret + "\n")
+    found = list(yaml.safe_load_all(printed("--key-file", str(file), "--token-secret")))
+    assert key_in(found[-1]) == key_in(found[-2]) == secret
+    assert WebhookCredential.objects.count() == 1
+    assert [one["type"] for one in found if one["kind"] == "Secret"] == [
+        "kubernetes.io/service-account-token"
+    ]
+
+
+USAGES = {
+    "http": ["--portal-url", "http://gatehouse.example.com"],
+    "no-authority": ["--ca-file", "/nowhere"],
+    "no-credential": ["--key-file", "/dev/null"],
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("words", USAGES.values(), ids=USAGES.keys())
+def test_command_refuses_what_no_api_server_takes(words: list[str]) -> None:
+    factories.cluster()
+    with pytest.raises(CommandError) as caught:
+        printed(*words)
+    assert caught.value.returncode == 2
+
+
+@pytest.mark.django_db
+def test_command_cannot_apply_to_a_cluster_that_is_not_connected() -> None:
+    factories.cluster()
+    with pytest.raises(CommandError) as caught:
+        printed("--apply")
+    assert caught.value.returncode == 1
