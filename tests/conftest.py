@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from importlib import import_module
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from django.conf import settings  # noqa: PLC0415 - pytest-django reads them before this file
 
     settings.GATEHOUSE_EXTERNAL_URL = "http://127.0.0.1:8000"
+    settings.GATEHOUSE_CLUSTER_ADDRESSES = [ip_network("127.0.0.0/8")]
     # A clean checkout has collected no files; any folder that is there will do.
     settings.STATIC_ROOT = ROOT / "admission" / "static"
     settings.SECURE_SSL_REDIRECT = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from django.conf import settings
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from policies.sync.client.kinds import Kind
     from policies.sync.values import Credentials
 
-_GRACE = 10.0
+NEW: Final = "1"
+"""A version that no object has: an apply with it finds none there, or is a conflict."""
+_GRACE: Final = 10.0
 """Seconds that a watch may outlive what it asked for, before the server counts as gone."""
 
 
@@ -126,16 +128,18 @@ class Client:
         dry_run: bool = False,
         force: bool = False,
         resource_version: str = "",
+        uid: str = "",
     ) -> dict[str, Any]:
         """Server-side apply as ``gatehouse``, unknown fields refused; returns what is stored.
 
-        ``resource_version`` is what the object must still have (ConflictError). Raises
-        FieldConflictError where others own what we would change, unless ``force``.
+        ``resource_version`` is what the object must still have; it alone would make anew an object
+        that is gone, which ``uid`` does not: then, as with another version, ConflictError. NEW as
+        the version only makes what is not there yet. Raises FieldConflictError where others own
+        what we would change, unless ``force``.
         """
-        metadata = {**manifest["metadata"]}
-        if resource_version:
-            metadata["resourceVersion"] = resource_version
-        body = {**manifest, "metadata": metadata}
+        guard = {"resourceVersion": resource_version, "uid": uid}
+        given = {key: text for key, text in guard.items() if text}
+        body = {**manifest, "metadata": {**manifest["metadata"], **given}}
         params = {"force": "true"} if force else {}
         return self._write("patch", body, {**params, **_dry(is_dry=dry_run)})
 

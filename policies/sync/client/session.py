@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from policies.sync.values import Credentials, Limits
 
 _FIRST_ERROR = 400
+_HIGHEST_PORT = 65535
+_HOST = re.compile(r"[-A-Za-z0-9.:_]+")
 _CONTENT = {"patch": {"Content-Type": PatchType.APPLY.value}}
 
 
@@ -110,11 +113,13 @@ class Session:
             self._meter.take(len(held))
             piece = next(pieces, None)
             if piece is None:
-                return
+                break
             held += piece
             if b"\n" in piece:
                 *lines, held = held.split(b"\n")
                 yield from (bytes(line) for line in lines if line.strip())
+        if held.strip():
+            yield bytes(held)
 
     def _prepared(self, question: Question) -> BasicRequest:
         """Let the library find the address, with our own body in it as it stands."""
@@ -187,7 +192,8 @@ def check_server(server: str) -> None:
     """Raise InvalidError for an address that is not ``https://host[:port][/path]``."""
     try:
         url = httpx2.URL(server)
-    except httpx2.InvalidURL:
+    except (httpx2.InvalidURL, ValueError):
         url = httpx2.URL("")
-    if url.scheme != "https" or not url.host or url.userinfo or url.query or url.fragment:
+    is_place = _HOST.fullmatch(url.host) and (url.port or 443) <= _HIGHEST_PORT
+    if url.scheme != "https" or not is_place or url.userinfo or url.query or url.fragment:
         raise InvalidError("a server's address is https://HOST[:PORT]", reason="BadServer")
