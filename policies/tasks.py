@@ -9,7 +9,7 @@ from celery import shared_task
 
 from policies import usage
 from policies.models import Cluster
-from policies.sync import runs, scheduling
+from policies.sync import health, runs, scheduling
 
 log = logging.getLogger(__name__)
 SOFT_LIMIT: Final = 540
@@ -42,3 +42,16 @@ def carry_out_run(run_id: int) -> None:
 def forget_old_runs() -> None:
     """Let go of old runs and tombstones."""
     scheduling.forget_old()
+
+
+@shared_task
+def look_after_webhooks() -> None:
+    """Have a canary fly in every connected cluster, each on its own: one may take its time."""
+    for cluster_id in health.clusters_to_check():
+        check_webhooks.apply_async((cluster_id,), expires=TOLD_IN_VAIN)
+
+
+@shared_task(soft_time_limit=50, time_limit=55)
+def check_webhooks(cluster_id: int) -> None:
+    """Look at one cluster's webhooks: asked, unchanged, not about to end."""
+    health.look_at(cluster_id)

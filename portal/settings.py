@@ -232,6 +232,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
+    "try whether clusters ask before they let pods in": {
+        "task": "policies.tasks.look_after_webhooks",
+        "schedule": 60.0,
+        "options": {"expires": 50.0},
+    },
     "forget old runs and tombstones": {
         "task": "policies.tasks.forget_old_runs",
         "schedule": 3600.0,

@@ -6,11 +6,13 @@ back when its lease is over; what is gone, at once. Nothing is lowered on an inc
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
+from django.db.models import Max
 
 from policies import snapshot, usage
 from policies.engine.errors import DecodeError
@@ -24,7 +26,6 @@ from policies.sync.errors import ForbiddenError, NotFoundError
 from policies.usage.reality import CompleteList, Live, count_vanished, meet
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from uuid import UUID
@@ -46,6 +47,7 @@ KINDS: Final = {
 }
 """What is listed, by resource. Contents of Secrets and ConfigMaps are nothing for the portal."""
 _RESOURCES: Final = tuple(GroupVersionResource(resource=name) for name in KINDS)
+EVERY: Final = dt.timedelta(seconds=55)
 _BLIND: Final = "ledger-blind"
 
 
@@ -94,6 +96,15 @@ def pass_over(
 
 def _guard(lease: Lease | None) -> Guard:
     return transaction.atomic if lease is None else lease.guard
+
+
+def is_due(run: SyncRun) -> bool:
+    """Whether a run should look at the ledger, too: after a full pass, and else once a minute."""
+    if run.mode != run.Mode.WATCH:
+        return run.mode != run.Mode.PREVIEW
+    finished = LedgerPass.objects.filter(cluster=run.cluster_id, finished__isnull=False)
+    last = finished.aggregate(last=Max("finished"))["last"]
+    return last is None or usage.read_clock() - last >= EVERY
 
 
 def _go_on(lease: Lease | None) -> None:

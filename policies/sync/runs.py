@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
-from policies.sync import alerts, connecting, leases, passes
+from policies.sync import alerts, connecting, leases, passes, reality
 from policies.sync.beating import beating
 from policies.sync.errors import (
     APIError,
@@ -130,6 +130,8 @@ def _work(run: SyncRun, lease: Lease) -> None:
                 state = passes.watch_for(run.cluster, client, run, lease, seconds)
             else:
                 state = passes.full_pass(run.cluster, client, run, lease)
+            if state == State.DONE and reality.is_due(run):
+                reality.pass_over(run.cluster, client, run, lease)
     except APIError as error:
         _end_in_trouble(run, lease, error)
     except LostLeaseError:

@@ -1,0 +1,241 @@
+"""Webhooks that do not do what they must are noticed: by canary, configuration and calendar."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+from django.utils import timezone
+
+from policies.engine.chain import CANARY_ANNOTATION, canary_message
+from policies.models import ClusterAlert, ClusterConnection, WebhookHealth
+from policies.sync import canary, certificates, health, installation
+from policies.sync.errors import (
+    BusyError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    UnreachableError,
+)
+from tests import factories
+from tests.sync.pretended import Manifest, PretendedCluster
+
+if TYPE_CHECKING:
+    from policies.sync.errors import APIError
+
+pytestmark = pytest.mark.django_db
+DENIED = 'admission webhook "validate.gatehouse.dev" denied the request: pods "c" is forbidden: '
+
+
+@pytest.fixture
+def there() -> PretendedCluster:
+    """A cluster whose webhooks are as they must be, and refuse canaries."""
+    made = PretendedCluster()
+    made.on_create = refuse
+    for configuration in installation.webhooks(factories.cluster()):
+        made.put(configuration, configuration["kind"])
+    return made
+
+
+def refuse(manifest: Manifest, *, mutated: bool = True) -> Manifest:
+    word = manifest["metadata"]["annotations"][CANARY_ANNOTATION]
+    raise ForbiddenError(DENIED + canary_message(word, mutated=mutated), code=403)
+
+
+def fail(error: APIError) -> Any:
+    def answer(_manifest: Manifest) -> Manifest:
+        raise error
+
+    return answer
+
+
+def look(there: PretendedCluster) -> WebhookHealth:
+    return health.check(factories.cluster(), there)  # type: ignore[arg-type]
+
+
+def alarms() -> list[tuple[str, str]]:
+    found = ClusterAlert.objects.filter(resolved=None).order_by("kind")
+    return [(alert.kind, alert.severity) for alert in found]
+
+
+def test_refused_canary_is_well(there: PretendedCluster) -> None:
+    found = look(there)
+    assert (found.canary_refused, found.mutating_asked) == (True, True)
+    assert set(found.configuration.values()) == {"ok"}
+    assert found.last_refused is not None
+    assert alarms() == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda manifest: manifest, id="created"),
+        pytest.param(
+            fail(ForbiddenError('pods "c" is forbidden: exceeded quota: q, requested: pods=1')),
+            id="refused-behind-us",
+        ),
+    ],
+)
+def test_canary_that_gets_past_us_is_an_alarm_at_once(there: PretendedCluster, answer: Any) -> None:
+    there.on_create = answer
+    assert look(there).canary_refused is False
+    assert alarms() == [("failing-open", "critical")]
+    there.on_create = refuse
+    look(there)
+    assert alarms() == []
+
+
+def test_webhook_that_is_not_reached_refuses_everybody(there: PretendedCluster) -> None:
+    message = 'Internal error occurred: failed calling webhook "validate.gatehouse.dev"'
+    there.on_create = fail(BusyError(message, code=500))
+    assert look(there).canary_refused is None
+    assert alarms() == [("webhook-not-called", "critical")]
+
+
+def test_mutating_webhook_that_is_not_asked_is_noticed(there: PretendedCluster) -> None:
+    there.on_create = lambda manifest: refuse(manifest, mutated=False)
+    look(there)
+    assert alarms() == [("mutating-webhook-silent", "warning")]
+
+
+def test_refusal_of_another_canary_is_none(there: PretendedCluster) -> None:
+    stale = ForbiddenError(DENIED + canary_message("0123456789abcdef", mutated=True))
+    there.on_create = fail(stale)
+    assert look(there).canary_refused is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnreachableError("no route"),
+        NotFoundError("namespaces not found", code=404),
+        ForbiddenError('pods is forbidden: User "x" cannot create resource "pods"', code=403),
+        InvalidError("bad", code=422),
+    ],
+)
+def test_doubt_is_an_alarm_before_two_minutes_are_over(
+    there: PretendedCluster, error: APIError
+) -> None:
+    look(there)
+    there.on_create = fail(error)
+    assert look(there).canary_refused is None
+    assert alarms() == []
+    minute = dt.timedelta(seconds=100)
+    WebhookHealth.objects.update(doubtful_since=timezone.now() - minute)
+    look(there)
+    assert alarms() == [("canary-unknown", "critical")]
+
+
+def test_cluster_that_cannot_be_asked_is_in_doubt(
+    there: PretendedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(there)
+    monkeypatch.setattr(health.connecting, "open_client", _unreachable)
+    WebhookHealth.objects.update(doubtful_since=timezone.now() - health.DOUBT)
+    health.look_at(factories.cluster().pk)
+    assert alarms() == [("canary-unknown", "critical")]
+    assert WebhookHealth.objects.get().canary_refused is None
+
+
+def _unreachable(*_args: Any, **_named: Any) -> None:
+    raise UnreachableError("no route")
+
+
+def test_webhooks_that_were_never_there_are_no_alarm(there: PretendedCluster) -> None:
+    there.objects.clear()
+    there.on_create = lambda manifest: manifest
+    found = look(there)
+    assert set(found.configuration.values()) == {"missing"}
+    assert found.canary_refused is False
+    assert alarms() == []
+
+
+def test_webhooks_that_are_gone_are(there: PretendedCluster) -> None:
+    look(there)
+    there.objects.clear()
+    there.on_create = lambda manifest: manifest
+    look(there)
+    assert [kind for kind, _ in alarms()] == ["failing-open", *["webhook-configuration"] * 2]
+
+
+def test_changed_configuration_is_noticed_and_named(there: PretendedCluster) -> None:
+    [found] = there.objects["ValidatingWebhookConfiguration"].values()
+    found["webhooks"][0]["failurePolicy"] = "Ignore"
+    word = look(there).configuration["ValidatingWebhookConfiguration/gatehouse"]
+    assert "failurePolicy" in word
+    assert alarms() == [("webhook-configuration", "warning")]
+
+
+def test_canary_is_a_pod_that_nothing_else_refuses(there: PretendedCluster) -> None:
+    sent: list[Manifest] = []
+    there.on_create = lambda manifest: sent.append(manifest) or refuse(manifest)
+    look(there)
+    [pod] = sent
+    assert pod["metadata"]["namespace"] == canary.CANARY_NAMESPACE
+    assert pod["spec"]["securityContext"]["runAsNonRoot"]
+    assert pod["spec"]["containers"][0]["resources"]["limits"]
+
+
+@pytest.mark.parametrize(
+    ("days", "severity"),
+    [(40, ""), (29, "warning"), (6, "critical"), (0.5, "critical"), (-1, "critical")],
+)
+def test_ends_are_told_thirty_days_seven_and_one_before(days: float, severity: str) -> None:
+    now = timezone.now()
+    assert certificates.words_of("x", now + dt.timedelta(days=days), now)[0] == severity
+
+
+def test_credential_in_use_that_ends_soon_is_an_alarm_until_another_is_used(
+    there: PretendedCluster,
+) -> None:
+    soon = timezone.now() + dt.timedelta(days=3)
+    use(there, factories.webhook_secret(expires=soon))
+    assert look(there).certificate_expires == soon
+    assert alarms() == [("certificate-ending", "critical")]
+    use(there, factories.webhook_secret())
+    assert look(there).certificate_expires is None
+    assert alarms() == []
+
+
+def use(there: PretendedCluster, key: str) -> None:
+    """Have both configurations ask with a credential."""
+    there.objects.clear()
+    asking = installation.Asking(key=key)
+    for configuration in installation.webhooks(factories.cluster(), asking):
+        there.put(configuration, configuration["kind"])
+
+
+def test_end_of_a_bundle_in_a_configuration_is_found(there: PretendedCluster) -> None:
+    bundle, end = _authority()
+    [found] = there.objects["ValidatingWebhookConfiguration"].values()
+    found["webhooks"][0]["clientConfig"]["caBundle"] = base64.b64encode(bundle).decode()
+    assert look(there).certificate_expires == end
+
+
+def _authority() -> tuple[bytes, dt.datetime]:
+    """A self-signed certificate, and its end."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = timezone.now().replace(microsecond=0)
+    end = now + dt.timedelta(days=90)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, end)
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM), end
+
+
+def test_only_connected_clusters_that_are_not_paused_are_looked_at() -> None:
+    for name, is_paused in (("prod", False), ("idle", True)):
+        ClusterConnection.objects.create(
+            cluster=factories.cluster(name),
+            server="https://127.0.0.1",
+            method="token",
+            sealed=b"",
+            is_paused=is_paused,
+        )
+    assert health.clusters_to_check() == [factories.cluster("prod").pk]
