@@ -12,6 +12,7 @@ from policies.views.ledger import ledger_differences
 from policies.views.listing import lines_of, listed, state_counts
 from policies.views.setting_up import next_steps
 from policies.views.standing import (
+    CONNECTION_WORDS,
     NEEDS_A_LOOK,
     connection_hint,
     connection_mark,
@@ -59,11 +60,16 @@ class ClusterView(ClusterPage):
 
 
 def _connection(cluster: Cluster) -> dict[str, Any]:
+    connection = getattr(cluster, "connection", None)
+    timetable = getattr(cluster, "sync_state", None)
+    due = timetable.due if timetable else None
     return {
-        "connection": getattr(cluster, "connection", None),
+        "connection": connection,
+        "state_words": CONNECTION_WORDS.get(connection.state, "") if connection else "",
         "connection_mark": connection_mark(cluster),
         "connection_hint": connection_hint(cluster),
-        "timetable": getattr(cluster, "sync_state", None),
+        "timetable": timetable,
+        "is_due": due is not None and due <= timezone.now(),
     }
 
 

@@ -24,7 +24,7 @@ from policies.models import (
     SyncState,
     WebhookHealth,
 )
-from policies.sync import plan
+from policies.sync import native, plan
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -60,6 +60,10 @@ def pretend_connected(cluster: Cluster) -> None:
     _connect(cluster, now)
     objects = [_object(cluster, now, key, change) for key, change in _OBJECTS]
     SyncedObject.objects.bulk_create(objects)
+    services.set_authority(
+        cluster=cluster, authority=Cluster.Authority.NATIVE, user=USER, reason="demo data"
+    )
+    native.note(cluster)
     SyncOwnership.objects.create(cluster=cluster, namespace="checkout", user=USER)
     SyncOwnership.objects.create(cluster=cluster, namespace="search", user=USER)
     _runs(cluster, objects, now)
@@ -137,6 +141,7 @@ def _object(
         name=name,
         base=base,
         theirs=theirs,
+        live=theirs,
         state=differing if change else IN_SYNC,
         differences=differences,
         since=now - timedelta(hours=3 if change else 200),
