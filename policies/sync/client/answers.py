@@ -36,8 +36,8 @@ _LONGEST_VERSION: Final = 100
 _LONGEST_MESSAGE: Final = 2_000
 _LONGEST_WAIT: Final = 3_600.0
 _SERVER_TROUBLE: Final = 500
-_UNREADABLE: Final = "failed to create typed patch object"
-"""How an apply of unknown fields is refused: with a 500, though nothing will mend it."""
+_UNREADABLE: Final = ("failed to create typed patch object", "failed to convert new object")
+"""How an apply of unknown fields or wrong amounts is refused: with a 500 that never passes."""
 _EVENTS: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _BY_CODE: Final[Mapping[int, type[APIError]]] = {
     400: InvalidError,
@@ -92,7 +92,9 @@ def error_from(
         "details": details if isinstance(details, dict) else {},
     }
     message = _text(status.get("message")) or f"HTTP {code}"
-    error_class = InvalidError if _UNREADABLE in message else _class_of(code, known["reason"])
+    error_class = (
+        InvalidError if message.startswith(_UNREADABLE) else _class_of(code, known["reason"])
+    )
     if error_class is BusyError:
         wait = _bounded(known["details"].get("retryAfterSeconds"))
         return BusyError(message, **known, retry_after=wait if retry_after is None else retry_after)
