@@ -82,7 +82,7 @@ def credentials_of(connection: ClusterConnection) -> Credentials:
         secret = sealing.open_sealed(sealed, place=place_of(connection))
     except sealing.SealingError as error:
         if error.code != "no-private-key":
-            _alarm(connection, str(error))
+            alarm(connection, str(error))
         raise
     is_token = connection.method == _METHODS.TOKEN
     return Credentials(
@@ -196,7 +196,8 @@ def _record(
     record(connection.cluster, fields, author=author)
 
 
-def _alarm(connection: ClusterConnection, found: str) -> None:
+def alarm(connection: ClusterConnection, found: str) -> None:
+    """Say loudly that a sealed credential does not open where it stands."""
     message = (
         f"{found}: either somebody changed the row, or a key was dropped too early; connect the "
         "cluster anew, and look at who writes the database"

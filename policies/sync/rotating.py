@@ -1,0 +1,116 @@
+"""Sealed credentials change keys: row by row, so that a run that was killed is taken up again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from policies.models import ClusterConnection
+from policies.sync import sealing, sealing_keys
+from policies.sync.connecting import alarm, place_of
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+
+class RetireError(Exception):
+    """A key that is still needed, or is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyState:
+    """One key: whether boxes are closed with it now, can be opened, and how many rows need it."""
+
+    key_id: str
+    is_current: bool
+    has_private: bool
+    rows: int
+
+
+@dataclass(slots=True)
+class Rotation:
+    """What came of it: clusters sealed anew, and those whose credential does not open."""
+
+    key_id: str
+    is_new: bool
+    done: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
+def key_states() -> list[KeyState]:
+    """List all keys that files or rows know, the current one first."""
+    public = [sealing.key_id(key) for key in sealing_keys.public_keys()]
+    private = {sealing.key_id(key.public_key()) for key in sealing_keys.private_keys()}
+    used = list(ClusterConnection.objects.values_list("key_id", flat=True))
+    return [
+        KeyState(
+            key_id=name,
+            is_current=name in public[:1],
+            has_private=name in private,
+            rows=used.count(name),
+        )
+        for name in dict.fromkeys((*public, *sorted(private), *sorted(used)))
+    ]
+
+
+def rotate() -> Rotation:
+    """Seal all credentials with a new key; a rotation that was not finished is finished instead.
+
+    Raises SealingError without a private key; KeyFileError, OSError where files cannot be written.
+    """
+    keys = sealing_keys.private_keys()
+    if not keys:
+        raise sealing.SealingError("no-private-key", "only who has the private keys can rotate")
+    newest = sealing.key_id(keys[0].public_key())
+    is_new = not ClusterConnection.objects.exclude(key_id=newest).exists()
+    if is_new:
+        newest = sealing.key_id(sealing_keys.add_key())
+    elif sealing.current_key_id() != newest:
+        # Killed between the two files: the private one is always written first.
+        sealing_keys.publish_keys()
+    return _reseal(Rotation(newest, is_new=is_new), sealing_keys.private_keys())
+
+
+def _reseal(rotation: Rotation, keys: list[X25519PrivateKey]) -> Rotation:
+    newest = next(key for key in keys if sealing.key_id(key.public_key()) == rotation.key_id)
+    waiting = ClusterConnection.objects.exclude(key_id=rotation.key_id)
+    for pk in waiting.order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            row = ClusterConnection.objects.select_for_update(of=("self",)).get(pk=pk)
+            place = place_of(row)
+            try:
+                box = sealing.Sealed(row.key_id, bytes(row.sealed))
+                plain = sealing.open_with(keys, box, place=place)
+            except sealing.SealingError as error:
+                alarm(row, str(error))
+                rotation.failed.append(row.cluster.name)
+                continue
+            sealed = sealing.seal_to(newest.public_key(), plain, place=place)
+            ClusterConnection.objects.filter(pk=pk, key_id=row.key_id).update(
+                sealed=sealed.data, key_id=sealed.key_id
+            )
+        rotation.done.append(row.cluster.name)
+    return rotation
+
+
+def retire(key_id: str = "") -> list[str]:
+    """Drop a key (default: all old ones) from both files; gives the ids of those dropped.
+
+    Raises RetireError for one that rows need, for the current one, and for one that is not there.
+    """
+    states = {state.key_id: state for state in key_states()}
+    if key_id and key_id not in states:
+        raise RetireError(f"there is no key {key_id}")
+    wanted = [states[key_id]] if key_id else [one for one in states.values() if not one.is_current]
+    for state in wanted:
+        if state.is_current:
+            raise RetireError(f"{state.key_id} is the current key: rotate first")
+        if state.rows:
+            raise RetireError(f"{state.key_id} is needed by {state.rows} clusters: rotate first")
+    names = [state.key_id for state in wanted]
+    known = [*sealing_keys.public_keys()]
+    known += [key.public_key() for key in sealing_keys.private_keys()]
+    sealing_keys.drop_keys([sealing_keys.raw(key) for key in known if sealing.key_id(key) in names])
+    return names
