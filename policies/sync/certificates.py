@@ -113,4 +113,5 @@ def _of_webhooks(
     """When the first of the credentials ends with which the cluster asks now; None: not known."""
     digests = [WebhookCredential.digest_of(key) for key in map(key_in, configurations) if key]
     found = WebhookCredential.objects.filter(cluster=cluster, digest__in=digests, revoked=None)
-    return found.aggregate(first=Min("expires"))["first"]
+    first: dt.datetime | None = found.aggregate(first=Min("expires"))["first"]
+    return first

@@ -130,6 +130,11 @@ def _has_vanished(charge: Charge, seen: CompleteList) -> bool:
     return charge.object_uid not in seen.objects and charge.updated < seen.started
 
 
+def _is_there(charge: Charge, seen: CompleteList) -> bool:
+    """Whether the object was seen, now or before; else the cluster has not counted it yet."""
+    return charge.state == CONFIRMED or charge.object_uid in seen.objects
+
+
 def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
     """What the charge should be; None where nothing is known of its object.
 
@@ -144,7 +149,7 @@ def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
         return held
     names, found = seen.names.get(charge.quota_uid, ()), live.counted.get(charge.quota_uid, {})
     latest = seen.started if live.is_final else seen.started - LIST_MARGIN
-    if charge.state == CONFIRMED and charge.updated < latest:
+    if charge.updated < latest:
         kept = {name: amount for name, amount in held.items() if name not in names}
         return stored({**kept, **found})
     return stored(max_of(held, found))
@@ -190,7 +195,7 @@ def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
     sums: dict[UUID, ResourceList] = defaultdict(dict)
     for charge in _charges(seen):
         known.add((charge.quota_uid, charge.object_uid))
-        if charge.state == CONFIRMED:
+        if _is_there(charge, seen):
             sums[charge.quota_uid] = add(sums[charge.quota_uid], parse(charge.amounts))
         if _is_news(charge, seen, believe=believe):
             news.add(charge.namespace)
@@ -245,7 +250,7 @@ class _Meeting:
                 return
             state = charge.state if remove_zeros(wanted) else RELEASED
             met.corrected += self._update(charge, state=state, amounts=to_json(wanted))
-        if charge.state == CONFIRMED:
+        if _is_there(charge, self.seen):
             self._count(charge.quota_uid, held if wanted is None else wanted)
 
     def _count(self, quota_uid: UUID, amounts: ResourceList) -> None:
