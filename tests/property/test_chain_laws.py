@@ -172,3 +172,39 @@ def test_reject_means_no_patch(obj: Any, phase: Any) -> None:
     decision = admit(request(obj), refusing, phase=phase)
     assert not decision.allowed
     assert decision.patch == ()
+
+
+# What pods of one template differ in, and what tells two templates apart.
+own = st.fixed_dictionaries(
+    {"name": st.sampled_from(["web-1", "web-2"]), "uid": st.sampled_from(["u1", "u2"])}
+)
+marks = st.dictionaries(st.sampled_from(["team", "tier"]), st.sampled_from(["a", "b"]), max_size=2)
+specs = st.fixed_dictionaries(
+    {},
+    optional={
+        "priorityClassName": st.sampled_from(["high", "low"]),
+        "activeDeadlineSeconds": st.integers(0, 2),
+        "overhead": sides,
+        "resources": st.fixed_dictionaries({"requests": sides}),
+        "initContainers": st.lists(containers, max_size=1),
+        "volumes": st.just([{"name": "kube-api-access-x"}]),
+        "affinity": shapes,
+    },
+)
+
+
+@given(
+    made=st.lists(st.tuples(pods, own, marks, specs), min_size=2, max_size=5),
+    phase=st.sampled_from([Phase.VALIDATE, Phase.BOTH]),
+    dry_run=st.booleans(),
+)
+def test_pods_that_were_judged_before_change_no_verdict(
+    made: Any, phase: Any, *, dry_run: bool
+) -> None:
+    shared = dataclasses.replace(POLICIES)
+    for obj, names, labels, spec in made:
+        metadata = {**obj["metadata"], **names, "labels": labels}
+        asked = request({**obj, "metadata": metadata, "spec": {**obj["spec"], **spec}})
+        asked = dataclasses.replace(asked, dry_run=dry_run, name=names["name"])
+        alone = dataclasses.replace(POLICIES)  # others were never asked under these very policies
+        assert admit(asked, shared, phase=phase) == admit(asked, alone, phase=phase)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from policies.engine.chain.alike import once_for_alike
 from policies.engine.chain.canary import answer_canary, is_canary
 from policies.engine.chain.denial import details_of, message_of, status_of, unreadable
 from policies.engine.chain.findings import (
@@ -155,14 +156,30 @@ def _prepare(
         defaulted = default_object(request, mutation.object)
         mutation = mutation._replace(object=defaulted)
     stored = restate(request, mutation.object)
-    inspection = inspect(stored, policy_set, now)
-    template = check_template(stored, policy_set, now)
-    before = _before(inspection, template)
+    judged = _judge(stored, policy_set, now)
     return Prepared(
-        conclude=partial(_conclude, request, mutation, inspection, template),
-        quotas=tuple([q.name for q in policy_set.resource_quotas if q.name in before]),
-        before=before,
+        conclude=partial(_conclude, request, mutation, judged),
+        quotas=judged.quotas,
+        before=judged.before,
     )
+
+
+class _Judged(NamedTuple):
+    """All that is found before it is known how much of each quota is used; it names no object."""
+
+    inspection: Inspection
+    template: TemplateCheck
+    quotas: tuple[str, ...]
+    before: Mapping[str, ResourceList]
+
+
+@once_for_alike
+def _judge(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> _Judged:
+    inspection = inspect(request, policy_set, now)
+    template = check_template(request, policy_set, now)
+    before = _before(inspection, template)
+    quotas = tuple([q.name for q in policy_set.resource_quotas if q.name in before])
+    return _Judged(inspection, template, quotas, before)
 
 
 def _mutated(request: AdmissionRequest, policy_set: PolicySet, mutation: Mutation) -> Decision:
@@ -189,14 +206,14 @@ def _before(inspection: Inspection, template: TemplateCheck) -> dict[str, Resour
 def _conclude(
     request: AdmissionRequest,
     mutation: Mutation,
-    inspection: Inspection,
-    template: TemplateCheck,
+    judged: _Judged,
     used: UsedAmounts,
 ) -> Decision:
     """Bring in the used amounts; where anything refuses, none of them grows."""
+    inspection = judged.inspection
     validation = inspection.conclude(used)
     findings = together(
-        mutation.findings, inspection.findings, validation.findings, template.conclude(used)
+        mutation.findings, inspection.findings, validation.findings, judged.template.conclude(used)
     )
     if findings.violations:
         before = used_amounts(inspection.quotas.quotas, used)

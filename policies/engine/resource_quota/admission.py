@@ -91,7 +91,9 @@ def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
     if assessment.steps:
         return QuotaResult(used=used, steps=assessment.steps)
     request = assessment.request
-    claims = [_claim(request, demand, given) for demand in assessment.demands]
+    claims = [
+        _claim(request, demand, used[demand.match.quota.name]) for demand in assessment.demands
+    ]
     found = assessment.violations + tuple([v for claim in claims for v in claim.violations])
     is_refused = bool(found) and _refuses(assessment, found)
     charged = [] if is_refused or request.dry_run else [c for c in claims if _is_charged(c)]
@@ -115,13 +117,13 @@ def _refuses(assessment: Assessment, found: tuple[Violation, ...]) -> bool:
     return any(violation.policy not in watching for violation in found)
 
 
-def _claim(request: AdmissionRequest, demand: Demand, given: UsedAmounts) -> _Claim:
+def _claim(request: AdmissionRequest, demand: Demand, used: ResourceList) -> _Claim:
     """Add up what one quota would have used, and find the names that this takes too far."""
     quota, requested = demand.match.quota, demand.requested
-    used, hard = _used(quota, given), quota.hard
+    hard = quota.hard
     grown = {name: (used[name] + amount).stored() for name, amount in requested.items()}
     total = {**used, **grown}
-    exceeded = [name for name in sorted(grown) if grown[name].nano > hard[name].nano]
+    exceeded = sorted([name for name, sum_ in grown.items() if sum_.nano > hard[name].nano])
     if not exceeded or request.sub_resource == "status":
         return _Claim(demand=demand, used=used, total=total)
     message = (

@@ -1,0 +1,120 @@
+"""New pods that differ in nothing a rule reads are judged once. No rule lives here.
+
+Pods come in sets of one template: their names, uids and volumes differ, and so do the names that a
+denial puts before its text, but not what is found. Only findings without used amounts are kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import marshal
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from policies.engine.errors import DecodeError
+from policies.engine.request import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from policies.engine.policy import PolicySet
+    from policies.engine.request import AdmissionRequest
+
+    Found = TypeVar("Found")
+    Excerpt: TypeAlias = Mapping[str, Any]
+    Judge: TypeAlias = Callable[[AdmissionRequest, PolicySet, str | int | None], Found]
+
+_KEPT: Final = 1024
+_LONGEST: Final = 4096  # bytes of an excerpt
+_PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
+_METADATA: Final = ("labels", "annotations")
+_CONTAINER: Final = ("name", "restartPolicy", "resources")
+_CONTAINERS: Final = ("containers", "initContainers")
+_UNREAD: Final = frozenset(("volumes", *_CONTAINERS))
+
+
+class _Asked:
+    """A request and its excerpt; equal to others of the same excerpt and policies."""
+
+    __slots__ = ("_text", "excerpt", "policy_set", "request")
+
+    def __init__(
+        self, request: AdmissionRequest, policy_set: PolicySet, excerpt: Excerpt, text: bytes
+    ) -> None:
+        self.request: AdmissionRequest | None = request
+        self.policy_set, self.excerpt, self._text = policy_set, excerpt, text
+
+    def take_request(self) -> AdmissionRequest:
+        """Give the request, once, cut down to the excerpt: the rest need not be kept."""
+        request, self.request = self.request, None
+        assert request is not None  # noqa: S101 - asked by the one call that is not recalled
+        return dataclasses.replace(request, object=self.excerpt)
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Asked)
+            and self.policy_set is other.policy_set
+            and self._text == other._text
+        )
+
+
+def once_for_alike(judge: Judge[Found]) -> Judge[Found]:
+    """Make a judgement of new pods answer for all that are alike, under the very same policies.
+
+    It sees the excerpt alone, and no time: only pods that are being deleted are asked for it.
+    """
+
+    @lru_cache(_KEPT)
+    def recalled(asked: _Asked) -> Found:
+        return judge(asked.take_request(), asked.policy_set, None)
+
+    @wraps(judge)
+    def judged(
+        request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
+    ) -> Found:
+        asked = _cut_down(request, policy_set)
+        if asked is not None:
+            try:
+                return recalled(asked)
+            except DecodeError:
+                pass  # what cannot be read is worded from the whole, in its own order
+        return judge(request, policy_set, now)
+
+    return judged
+
+
+def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _Asked | None:
+    """Keep what rules may read of a new pod; None for anything else, and what is long or odd."""
+    if request.operation is not Operation.CREATE or request.old_object is not None:
+        return None
+    if request.sub_resource or request.resource.resource != "pods" or request.resource.group:
+        return None
+    obj = request.object or {}
+    try:
+        metadata, spec = obj["metadata"], obj["spec"]
+        if "deletionTimestamp" in metadata:
+            return None
+        excerpt = _excerpt(metadata, spec, obj.get("status"))
+        text = marshal.dumps((excerpt, request.namespace, request.dry_run), _PLAIN_FORMAT)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    if len(text) > _LONGEST:
+        return None
+    return _Asked(request, policy_set, excerpt, text)
+
+
+def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) -> dict[str, Any]:
+    kept = {name: value for name, value in spec.items() if name not in _UNREAD}
+    for group in _CONTAINERS:
+        containers = spec.get(group)
+        if containers is not None:
+            kept[group] = [{name: c.get(name) for name in _CONTAINER} for c in containers]
+    return {
+        "metadata": {name: metadata.get(name) for name in _METADATA},
+        "spec": kept,
+        "status": status,
+    }
