@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -21,7 +22,7 @@ from policies.asking import tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from policies.engine.decision import Charge, Decision, Step, Violation
+    from policies.engine.decision import Charge, Decision, Outcome, Step, Violation
     from policies.engine.policy import PolicyRef
     from policies.engine.request import AdmissionRequest, Phase
 
@@ -35,6 +36,8 @@ _TIME_PLACE: Final = _COLUMNS.index("created")
 _TABLE: Final = AuditEvent._meta.db_table  # noqa: SLF001 - the same
 _NAMES: Final = ", ".join(f'"{name}"' for name in _COLUMNS)
 _INSERT: Final = f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES ({", ".join(["%s"] * len(_COLUMNS))})'  # noqa: S608 - names of our own columns
+_KEPT: Final = 4096
+_LONG: Final = 200  # characters of a detail: longer ones are seldom the same
 _NOTHING_ASKED: Final[Mapping[str, Any]] = {
     "operation": "",
     "api_group": "",
@@ -209,7 +212,9 @@ def _words(texts: Iterable[str]) -> str:
     return f" {escape(joined)} " if joined else ""
 
 
-def _policy(ref: PolicyRef) -> dict[str, Any]:
+@lru_cache(_KEPT)
+def _policy(ref: PolicyRef) -> Mapping[str, Any]:
+    """Name a policy; the same answer for all rows, which nobody may change."""
     return {
         "kind": ref.kind,
         "namespace": escape(ref.namespace),
@@ -229,14 +234,26 @@ def _violation(violation: Violation) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step) -> Mapping[str, Any]:
+    words = _step_words(step.name, step.outcome, step.policy, step.rule, step.detail[:_LONG])
+    if not step.numbers and len(step.detail) <= _LONG:
+        return words
+    numbers = {escape(name): escape(text) for name, text in step.numbers.items()}
+    return {**words, "detail": escape(step.detail), "numbers": numbers}
+
+
+@lru_cache(_KEPT)
+def _step_words(
+    name: str, outcome: Outcome, policy: PolicyRef | None, rule: int | None, detail: str
+) -> Mapping[str, Any]:
+    """Word a step without numbers: most are the same for every pod, and shared by their rows."""
     return {
-        "name": escape(step.name),
-        "outcome": step.outcome.value,
-        "policy": _policy(step.policy) if step.policy else None,
-        "rule": step.rule,
-        "detail": escape(step.detail),
-        "numbers": {escape(name): escape(text) for name, text in step.numbers.items()},
+        "name": escape(name),
+        "outcome": outcome.value,
+        "policy": _policy(policy) if policy else None,
+        "rule": rule,
+        "detail": escape(detail),
+        "numbers": {},
     }
 
 

@@ -243,6 +243,8 @@ def redacted_request(request: AdmissionRequest) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A part of a plain request: as it is, unless it is too deep."""
+    if type(value) not in _CONTAINER_TYPES:
+        return value
     return value if _is_shallow(value, MAX_DEPTH) else storable(value)
 
 

@@ -90,3 +90,9 @@ def test_one_that_cannot_be_read_is_refused_each_time() -> None:
         decision = admit(asked(name, overhead={"cpu": "x"}), known, phase=Phase.VALIDATE)
         assert decision.code == 400
         assert decision.details["name"] == name
+
+
+@pytest.mark.parametrize("odd", ["", {}, "none", 0])
+def test_containers_that_are_no_list_are_refused(odd: Any) -> None:
+    decision = admit(asked(containers=odd), policies(), phase=Phase.VALIDATE)
+    assert decision.code == 400

@@ -111,8 +111,10 @@ def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) 
     kept = {name: value for name, value in spec.items() if name not in _UNREAD}
     for group in _CONTAINERS:
         containers = spec.get(group)
-        if containers is not None:
+        if type(containers) is list:
             kept[group] = [{name: c.get(name) for name in _CONTAINER} for c in containers]
+        elif containers is not None:
+            raise TypeError(group)
     return {
         "metadata": {name: metadata.get(name) for name in _METADATA},
         "spec": kept,
