@@ -22,7 +22,14 @@ from policies.services.manifests import (
     take_over,
 )
 from policies.services.policies import delete_policy, save_policy
-from policies.services.writing import Saved, StaleRevisionError, lint, lock_used, policy_write
+from policies.services.writing import (
+    Saved,
+    StaleRevisionError,
+    in_bulk,
+    lint,
+    lock_used,
+    policy_write,
+)
 
 __all__ = [
     "KINDS",
@@ -35,6 +42,7 @@ __all__ = [
     "delete_priority_class",
     "ensure_namespace",
     "find_object",
+    "in_bulk",
     "issue_webhook_credential",
     "lint",
     "lock_used",

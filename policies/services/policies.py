@@ -17,7 +17,8 @@ from policies.services.writing import (
     Saved,
     check_fresh,
     check_identity,
-    lint,
+    is_in_bulk,
+    lint_after,
     next_number,
     policy_write,
     put_on_record,
@@ -49,7 +50,7 @@ def save_policy(
         check_fresh(stored, expected_revision)
         check_identity(stored, policy)
         policy.replaces = stored
-        policy.full_clean()
+        policy.full_clean(validate_constraints=not is_in_bulk())
         before, after = stored.to_manifest() if stored else None, policy.to_manifest()
         revision = None
         if before != after:
@@ -60,7 +61,7 @@ def save_policy(
                 policy, action=done, before=before, after=after, author=(user, reason)
             )
         policy.forget_drafts()
-        lints = lint(policy.owner, policy.namespace_name)
+        lints = lint_after(policy)
     return Saved(instance=policy, revision=revision, lints=lints)
 
 
@@ -109,7 +110,7 @@ def delete_policy(
             policy, action=Action.DELETE, before=before, after=None, author=(user, reason)
         )
         _delete(policy)
-        lints = lint(policy.owner, policy.namespace_name)
+        lints = lint_after(policy)
     return Saved(instance=policy, revision=revision, lints=lints)
 
 

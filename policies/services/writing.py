@@ -69,6 +69,7 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.writes: list[_Write] = []
+        self.in_bulk = False
 
 
 _thread = _Thread()
@@ -207,6 +208,29 @@ def record(cluster: Cluster, fields: dict[str, Any], *, author: tuple[str, str])
         user=user,
         reason=reason,
     )
+
+
+@contextmanager
+def in_bulk() -> Iterator[None]:
+    """Save many policies: no look at the whole namespace after each, which ``lint`` gives then.
+
+    What the database checks itself is not asked beforehand, so that ``IntegrityError`` may come.
+    """
+    before, _thread.in_bulk = _thread.in_bulk, True
+    try:
+        yield
+    finally:
+        _thread.in_bulk = before
+
+
+def is_in_bulk() -> bool:
+    """Whether this thread saves many at once."""
+    return _thread.in_bulk
+
+
+def lint_after(instance: Recorded) -> tuple[Lint, ...]:
+    """Look at the namespace of a policy that was just written, unless that is done later."""
+    return () if _thread.in_bulk else lint(instance.owner, instance.namespace_name)
 
 
 def lint(cluster: Cluster, namespace: str) -> tuple[Lint, ...]:

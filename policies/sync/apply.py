@@ -23,6 +23,7 @@ from policies.sync.errors import (
 )
 from policies.sync.journal import Outcome
 from policies.sync.judging import judge_one
+from policies.sync.values import NEW
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -72,6 +73,7 @@ class Writer:
     def _refuse(self, item: Item, problem: str) -> None:
         with self._journal.lease.guard():
             self._journal.note(item, item.verdict.action, FAILED, problem)
+            self._journal.flush()
             if not self._journal.is_preview:
                 keeping.remember(self._cluster, [item], now=self._now)
 
@@ -86,6 +88,7 @@ class Writer:
             outcome, words = FAILED, str(error)
         with self._journal.lease.guard():
             self._journal.note(item, item.verdict.action, outcome, words)
+            self._journal.flush()
 
     def _write(self, item: Item) -> None:
         result = self._journal.intend(item, item.verdict.action)
@@ -156,7 +159,7 @@ def carry_out(client: Client, item: Item, *, dry_run: bool = False) -> Manifest 
         return None
     manifest = item.ours.manifest if item.ours else {}
     if item.live is None:
-        return client.apply(manifest, dry_run=dry_run)
+        return client.apply(manifest, dry_run=dry_run, resource_version=NEW)
     return _update(client, item, manifest, dry_run=dry_run)
 
 
@@ -183,18 +186,19 @@ def _update(client: Client, item: Item, manifest: Manifest, *, dry_run: bool) ->
     that nobody changed them since, and the version sent along keeps it so.
     """
     live = item.live or {}
-    version = live["metadata"]["resourceVersion"]
+    version, uid = live["metadata"]["resourceVersion"], live["metadata"]["uid"]
+    bound = {"resource_version": version, "uid": uid}  # a version alone would make it anew
     force = False
     try:
-        tried = client.apply(manifest, dry_run=True, resource_version=version)
+        tried = client.apply(manifest, dry_run=True, **bound)
     except FieldConflictError:
         force = True
-        tried = client.apply(manifest, dry_run=True, force=True, resource_version=version)
+        tried = client.apply(manifest, dry_run=True, force=True, **bound)
     if plan.differences(item.ours_normal or {}, plan.normal(tried)):
         return client.replace(whole(item), dry_run=dry_run)
     if dry_run:
         return tried
-    return client.apply(manifest, force=force, resource_version=version)
+    return client.apply(manifest, force=force, **bound)
 
 
 def whole(item: Item) -> Manifest:

@@ -31,6 +31,7 @@ class Journal:
         self.run = run
         self.lease = lease
         self.counts: Counter[str] = Counter()
+        self.noted: dict[ObjectKey, SyncResult] = {}
         self._noted = 0.0
 
     @property
@@ -58,6 +59,7 @@ class Journal:
         self._noted = time.monotonic()
         run = self.run
         with self.lease.guard():
+            self.lease.renew()
             SyncRun.objects.filter(pk=run.pk).update(
                 stage=run.stage, total=run.total, done=run.done, heartbeat=read_clock()
             )
@@ -88,21 +90,31 @@ class Journal:
         self.counts[word] += 1
 
     def note(self, item: Item, action: str, outcome: str, message: str = "") -> None:
-        """Put a result on record that needed no intent; inside the caller's ``guard``."""
-        SyncResult.objects.update_or_create(
+        """Have a result that needed no intent written by the next ``flush``."""
+        self.noted[item.key] = SyncResult(
             run=self.run,
             kind=item.key.kind,
             namespace=item.key.namespace,
             name=item.key.name,
-            defaults={
-                "action": action,
-                "outcome": outcome,
-                "message": message,
-                "differences": differences_of(item),
-                "finished": read_clock(),
-            },
+            action=action,
+            outcome=outcome,
+            message=message,
+            differences=differences_of(item),
         )
         self.counts[action if outcome == Outcome.DONE else outcome] += 1
+
+    def flush(self) -> None:
+        """Write what was noted; inside the caller's ``guard``."""
+        now = read_clock()
+        for result in self.noted.values():
+            result.finished = now
+        SyncResult.objects.bulk_create(
+            self.noted.values(),
+            update_conflicts=True,
+            unique_fields=["run", "kind", "namespace", "name"],
+            update_fields=["action", "outcome", "message", "differences", "finished"],
+        )
+        self.noted = {}
 
     def settle_leftovers(self, items: Mapping[ObjectKey, Item]) -> None:
         """Close what an earlier attempt intended and, as the cluster shows, did."""

@@ -128,6 +128,7 @@ def _hold(cluster: Cluster, held: Sequence[Item], journal: Journal, *, now: dt.d
     with journal.lease.guard():
         for item in held:
             journal.note(item, item.verdict.action, Outcome.HELD)
+        journal.flush()
         if not journal.is_preview:
             keeping.remember(cluster, held, now=now, state=SyncedObject.State.HELD)
     journal.run.counts = dict(journal.counts)
@@ -165,6 +166,7 @@ def _foresee(items: Sequence[Item], journal: Journal) -> None:
     with journal.lease.guard():
         for item in items:
             journal.note(item, item.verdict.action, Outcome.DONE, f"would {item.verdict.action}")
+        journal.flush()
 
 
 def _phases(reading: Reading) -> dict[str, str]:
@@ -185,6 +187,7 @@ def _remember(
             for item in chunk:
                 if _is_news(item):
                     journal.note(item, "none", Outcome.CONFLICT, "both sides were changed")
+            journal.flush()
             keeping.remember(cluster, chunk, now=now)
         journal.step(len(chunk))
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError
 from django.db.models import ProtectedError
 
 from policies import services
@@ -19,7 +20,7 @@ from policies.sync import keeping, native
 from policies.sync.journal import Outcome
 from policies.sync.judging import judge_one
 from policies.sync.reading import Stored, manifest_of
-from policies.sync.values import READ_KINDS
+from policies.sync.values import READ_KINDS, ObjectKey
 from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
@@ -58,8 +59,10 @@ def _take_batch(
 ) -> None:
     with our_own_write(cluster):
         services.lock_used(cluster, {item.key.namespace for item in batch})
-        done = [_one(cluster, item, journal) for item in batch]
+        with services.in_bulk():
+            done = [_one(cluster, item, journal) for item in batch]
         _say_lints(cluster, done, journal)
+        journal.flush()
         keeping.remember(cluster, done, now=now)
 
 
@@ -126,7 +129,7 @@ def _one(cluster: Cluster, item: Item, journal: Journal) -> Item:
     except services.StaleRevisionError as error:
         journal.note(item, action, Outcome.FAILED, str(error))
         return item
-    except (_LeftError, ProtectedError) as error:
+    except (_LeftError, ProtectedError, IntegrityError) as error:
         journal.note(item, action, Outcome.FAILED, str(error.args[0]))
         return item
     if item.ours != after.ours:
@@ -192,13 +195,10 @@ def _say_lints(cluster: Cluster, items: Sequence[Item], journal: Journal) -> Non
 
 def _say(lint: Lint, journal: Journal) -> None:
     policy = lint.policy
-    found = journal.run.results.filter(
-        kind=policy.kind, namespace=policy.namespace, name=policy.name
-    ).first()
+    found = journal.noted.get(ObjectKey(policy.kind, policy.namespace, policy.name))
     if found is not None:
         line = f"{lint.code}: {lint.message}"
         found.message = f"{found.message}\n{line}" if found.message else line
-        found.save(update_fields=["message"])
         journal.counts["lints"] += 1
 
 

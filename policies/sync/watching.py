@@ -122,6 +122,7 @@ def _note_conflicts(items: list[Item], journal: Journal) -> None:
         was = item.row.state if item.row else ""
         if item.verdict.state == "conflict" and was != "conflict":
             journal.note(item, "none", Outcome.CONFLICT, "both sides were changed")
+    journal.flush()
 
 
 def _ask_for_full_pass(journal: Journal, reason: str) -> None:
