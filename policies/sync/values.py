@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 FIELD_MANAGER: Final = "gatehouse"
 """The name under which a cluster records the fields that the portal wrote."""
+NEW: Final = "1"
+"""A version that no object has: an apply with it finds none there, or is a conflict."""
 WRITTEN_KINDS: Final = ("LimitRange", "ResourceQuota", "MetadataPolicy")
 """Kinds that go both ways."""
 READ_KINDS: Final = ("Namespace", "PriorityClass")

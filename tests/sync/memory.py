@@ -108,11 +108,13 @@ class Memory:
         dry_run: bool = False,
         force: bool = False,
         resource_version: str = "",
+        uid: str = "",
     ) -> Manifest:
         key = ObjectKey.of(manifest)
         self._called("try" if dry_run else "apply", key)
         before = self.objects.get(key)
-        self._require_version(before, resource_version)
+        if before or uid:  # a version alone makes an object anew, as API servers do
+            self._require_version(before, resource_version)
         if ObjectKey("Namespace", "", key.namespace) not in self.objects:
             raise NotFoundError(f'namespaces "{key.namespace}" not found', code=404)
         if before and not force and self._belongs_to_others(before, manifest):

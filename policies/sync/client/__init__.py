@@ -1,6 +1,6 @@
 """The one door to clusters: only this package knows the Kubernetes client and its HTTP library."""
 
-from policies.sync.client.calls import NEW, Client
+from policies.sync.client.calls import Client
 from policies.sync.client.kinds import KINDS, Kind
 from policies.sync.errors import (
     AlreadyExistsError,
@@ -18,7 +18,7 @@ from policies.sync.errors import (
     UnreachableError,
     UntrustedError,
 )
-from policies.sync.values import Event, Limits, Listing
+from policies.sync.values import NEW, Event, Limits, Listing
 
 __all__ = [
     "KINDS",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from policies.sync.client.kinds import Kind
     from policies.sync.values import Credentials
 
-NEW: Final = "1"
-"""A version that no object has: an apply with it finds none there, or is a conflict."""
 _GRACE: Final = 10.0
 """Seconds that a watch may outlive what it asked for, before the server counts as gone."""
 
