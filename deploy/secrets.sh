@@ -12,6 +12,11 @@ make_secret secret_key
 make_secret admin_password
 [ -s secrets/database_url ] ||
     printf 'postgres://gatehouse:%s@postgres:5432/gatehouse' "$(cat secrets/postgres_password)" > secrets/database_url
+# Clusters' credentials are sealed with the public key; the worker alone has the private one.
+[ -s secrets/seal_private_keys ] ||
+    openssl genpkey -algorithm X25519 -out secrets/seal_private_keys
+[ -s secrets/seal_public_keys ] ||
+    openssl pkey -in secrets/seal_private_keys -pubout -out secrets/seal_public_keys
 # The containers run as another user than the one who makes the files.
 chmod 755 secrets
 chmod 644 secrets/*

@@ -35,9 +35,15 @@ def commands() -> Mapping[str, list[str]]:
     }
 
 
-def environment() -> dict[str, str]:
-    """What the processes find around them: no balancer watches, so they stop without a pause."""
-    return {**os.environ, "GATEHOUSE_DRAIN_SECONDS": "0"}
+def environment(name: str = "") -> dict[str, str]:
+    """What a process finds around it: no balancer watches, so they stop without a pause.
+
+    Only the worker is told where the private keys of clusters' credentials are.
+    """
+    around = {**os.environ, "GATEHOUSE_DRAIN_SECONDS": "0"}
+    if name != "worker":
+        around["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] = os.devnull
+    return around
 
 
 def _die_with_parent() -> Callable[[], object] | None:
@@ -56,11 +62,10 @@ class Children:
 
     def start(self, commands: Mapping[str, list[str]]) -> None:
         """Start all; each leads a process group, so that Ctrl-C reaches only the supervisor."""
-        around = environment()
         for name, words in commands.items():
             self.running[name] = subprocess.Popen(  # noqa: S603  our own words
                 words,
-                env=around,
+                env=environment(name),
                 cwd=settings.BASE_DIR,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,

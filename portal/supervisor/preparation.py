@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 
+from policies.sync import sealing_keys
 from portal.accounts import ensure_first_admin
 from portal.demo import demo_credential, seed_demo
 
@@ -80,10 +81,11 @@ def prepare_data() -> tuple[str | None, str]:
         _collect_static()
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=0)
+        sealing_keys.ensure_keys()
         seed_demo()
         secret = demo_credential()
         return ensure_first_admin(), secret
-    except SystemCheckError as error:
+    except (SystemCheckError, sealing_keys.KeyFileError) as error:
         raise StartError(str(error)) from None
     except (OperationalError, psycopg.OperationalError) as error:
         reason = str(error).strip().partition("\n")[0]

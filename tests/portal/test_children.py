@@ -111,3 +111,11 @@ def test_commands_follow_the_settings(settings: Any, tmp_path: Path) -> None:
     assert words["web"] == [sys.executable, "-m", "portal.serve"]
     assert str(tmp_path / "beat-schedule") in words["beat"]
     assert list(words) == ["web", "worker", "beat"]
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("web", False), ("beat", False), ("worker", True)])
+def test_worker_alone_is_told_of_the_private_keys(
+    name: str, *, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEHOUSE_SEAL_PRIVATE_KEYS_FILE", "/keys.pem")
+    assert (environment(name)["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] == "/keys.pem") is is_told

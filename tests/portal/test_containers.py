@@ -11,11 +11,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 from ruamel.yaml import YAML
+
+from policies.sync import sealing
+
+if TYPE_CHECKING:
+    from pytest_django.fixtures import SettingsWrapper
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("bootstrap", "web", "worker", "beat")
@@ -54,6 +59,28 @@ def test_secrets_come_by_file_and_are_all_made(compose: dict[str, Any]) -> None:
     for name, secret in compose["secrets"].items():
         assert secret == {"file": f"deploy/secrets/{name}"}
         assert name in script
+
+
+def test_worker_alone_can_open_credentials(compose: dict[str, Any]) -> None:
+    holders = {
+        name
+        for name, service in compose["services"].items()
+        if "seal_private_keys" in service.get("secrets", [])
+    }
+    assert holders == {"worker"}
+    web = compose["services"]["web"]
+    assert "GATEHOUSE_SEAL_PRIVATE_KEYS_FILE" not in web["environment"]
+    assert "seal_public_keys" in web["secrets"]
+
+
+def test_script_makes_keys_that_open_what_they_seal(
+    tmp_path: Path, settings: SettingsWrapper
+) -> None:
+    shutil.copy(ROOT / "deploy" / "secrets.sh", tmp_path)
+    subprocess.run(["sh", str(tmp_path / "secrets.sh")], check=True, capture_output=True)  # noqa: S603, S607
+    settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = tmp_path / "secrets" / "seal_public_keys"
+    settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = tmp_path / "secrets" / "seal_private_keys"
+    assert sealing.open_sealed(sealing.seal(b"token", place="a"), place="a") == b"token"
 
 
 def test_image_runs_as_another_user_than_root() -> None:
