@@ -154,7 +154,7 @@ def _of_ledger(
         amount, why = _beyond(charge, name, held, seen.get(charge.resource))
         if amount.sign:
             yield {
-                "resource": charge.resource,
+                "kind": charge.resource,
                 "name": charge.object_name,
                 "uid": charge.object_uid,
                 "amount": amount,
@@ -190,7 +190,7 @@ def _of_cluster(
             amount = (live.counted or {}).get(quota_uid, {}).get(name, ZERO)
             if amount.sign and (resource, uid) not in charged:
                 yield {
-                    "resource": resource,
+                    "kind": resource,
                     "name": live.name,
                     "uid": uid,
                     "amount": amount,

@@ -1,0 +1,75 @@
+"""Show what another authority would change in a cluster, and switch."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Any
+
+from policies import services
+from policies.engine.policy import Authority
+from policies.management.console import Console, find_cluster
+from policies.models import Cluster
+from portal.switching import DAYS, preview
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from policies.services.switching import Change
+
+_HELP = f"""\
+Say who enforces ranges and quotas in a cluster, the portal or the API server's own plugins.
+
+  manage.py cluster_authority prod native          shows what would change
+  manage.py cluster_authority prod native --yes    switches
+
+What would change is told by the decisions of the last {DAYS} days, and by the ranges and quotas
+that the portal and the cluster do not have in common.
+Exit code 0: shown, or switched; 2: wrong usage.
+"""
+
+
+class Command(Console):
+    """``manage.py cluster_authority``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        parser.add_argument("cluster", help="the cluster's name")
+        parser.add_argument("authority", choices=Cluster.Authority.values, help="who enforces")
+        parser.add_argument("--yes", action="store_true", help="switch, not only show")
+        parser.add_argument("--user", default="", help="who, for the record")
+        parser.add_argument("--reason", default="", help="why, for the record")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Show, then maybe switch."""
+        cluster, wanted = find_cluster(options["cluster"]), options["authority"]
+        if cluster.authority == wanted:
+            self.stdout.write(f"{cluster.name}: {wanted} enforces already")
+            return
+        self._show(cluster, preview(cluster, wanted))
+        if not options["yes"]:
+            self.stdout.write("nothing was changed; --yes switches")
+            return
+        user = options["user"] or f"{getpass.getuser()} (command line)"
+        services.set_authority(
+            cluster=cluster, authority=wanted, user=user, reason=options["reason"]
+        )
+        self.stdout.write(f"{cluster.name}: {wanted} enforces from now on")
+
+    def _show(self, cluster: Cluster, change: Change) -> None:
+        tell = self.stdout.write
+        tell(f"{cluster.name}: {cluster.authority} -> {change.to}")
+        told = f"of the {change.looked_at} newest decisions of {DAYS} days"
+        if change.to is Authority.NATIVE:
+            tell(
+                f"  {change.let_through} {told} were refusals, and would be left to the API server"
+            )
+        else:
+            tell(f"  {change.refused} {told} were warnings, and would be refusals")
+        for judged in change.examples:
+            tell(f"    {judged.id} {judged.target}: {judged.message}")
+        for namespace, names in sorted(change.missing.items()):
+            tell(f"  {namespace} stays the portal's: not in the cluster yet: {', '.join(names)}")
+        for name in change.differing:
+            tell(f"  {name} differs between both sides")

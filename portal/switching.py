@@ -1,0 +1,60 @@
+"""What switching a cluster's authority would change, by what is stored and on record."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from admission.models import AuditEvent
+from policies import services
+from policies.engine.policy import Authority
+from policies.models import SyncedObject
+from policies.services.switching import Change, Judged, what_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.models import Cluster
+
+DAYS: Final = 7
+DECISIONS: Final = 5000
+
+
+def preview(cluster: Cluster, to: str) -> Change:
+    """Look at the newest decisions of a week, and at what both sides do not have in common."""
+    return what_changes(
+        Authority(to),
+        _judged(cluster),
+        missing=services.not_native(cluster),
+        differing=_differing(cluster),
+    )
+
+
+def _judged(cluster: Cluster) -> Iterator[Judged]:
+    since = datetime.now(UTC) - timedelta(days=DAYS)
+    rows = AuditEvent.objects.for_cluster(cluster.name).filter(
+        created__gte=since, phase="validate", dry_run=False
+    )
+    for event in rows.newest(DECISIONS):
+        yield Judged(
+            id=event.pk,
+            namespace=event.namespace,
+            target=event.target,
+            authority=event.authority,
+            refused=tuple(found["reason"] for found in event.violations),
+            observed=tuple(found["reason"] for found in event.observed),
+            message=_first(event),
+        )
+
+
+def _first(event: AuditEvent) -> str:
+    found = event.violations or event.observed
+    return str(found[0]["message"]) if found else ""
+
+
+def _differing(cluster: Cluster) -> list[str]:
+    rows = SyncedObject.objects.filter(
+        cluster=cluster, kind__in=("LimitRange", "ResourceQuota"), gone=None
+    ).exclude(state=SyncedObject.State.IN_SYNC)
+    ordered = rows.exclude(differences=[]).order_by("namespace", "kind", "name")
+    return [f"{row.kind} {row.namespace}/{row.name}" for row in ordered]
