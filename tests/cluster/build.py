@@ -32,6 +32,8 @@ PACKAGES: Final = {
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     "etcd": "go.etcd.io/etcd/server/v3",
 }
+ETCD: Final = "v3.6.8"
+"""The version whose client this release of Kubernetes is built with."""
 _STAGING: Final = re.compile(r"^\s*(?:replace )?(k8s\.io/[a-z0-9-]+) => \./staging/", re.MULTILINE)
 _MODULE: Final = "k8s.io/kubernetes"
 _VERSION: Final = "k8s.io/component-base/version"
@@ -63,10 +65,8 @@ def build() -> None:
             raise UnavailableError("there is no Go; from Debian: apt-get install golang-go")
         began = time.monotonic()
         say(f"building {', '.join(wanted)} of Kubernetes {KUBERNETES} into {cache()}")
-        with tempfile.TemporaryDirectory(prefix="gatehouse-build-") as folder:
-            _write_module(Path(folder), [PACKAGES[name] for name in wanted])
-            for name in wanted:
-                _make(name, Path(folder))
+        for family in (("etcd",), BUILT[:2], BUILT[2:]):
+            _make_family([name for name in family if name in wanted])
         say(f"built in {time.monotonic() - began:.0f} s")
 
 
@@ -76,6 +76,24 @@ def _alone() -> Iterator[None]:
     with (cache() / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _make_family(names: list[str]) -> None:
+    """Build programs of one module: another's needs would change the versions of all parts."""
+    if not names:
+        return
+    with tempfile.TemporaryDirectory(prefix="gatehouse-build-") as folder:
+        packages = [PACKAGES[name] for name in names]
+        write = _write_etcd_module if names == ["etcd"] else _write_module
+        write(Path(folder), packages)
+        for name in names:
+            _make(name, Path(folder))
+
+
+def _write_etcd_module(folder: Path, packages: list[str]) -> None:
+    lines = ["module gatehouse.test/etcd", f"require {packages[0]} {ETCD}", f"tool {packages[0]}"]
+    (folder / "go.mod").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+    _tidy(folder)
 
 
 def _write_module(folder: Path, packages: list[str]) -> None:
@@ -88,6 +106,10 @@ def _write_module(folder: Path, packages: list[str]) -> None:
     fetched = json.loads(text)
     own = Path(fetched["GoMod"]).read_text(encoding="utf-8")
     (folder / "go.mod").write_text(module_text(own, packages), encoding="utf-8")
+    _tidy(folder)
+
+
+def _tidy(folder: Path) -> None:
     try:
         _go(folder, "mod", "tidy")
     except BuildError as error:

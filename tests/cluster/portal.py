@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from portal.probe import is_ready
 from tests.cluster.certificates import Pair, issue, make_authority
@@ -30,19 +29,16 @@ from policies.models import Cluster
 from portal.demo import seed_demo
 call_command("migrate", verbosity=0)
 seed_demo()
+for cluster in Cluster.objects.filter(name__in=["demo", "demo-priority"]):
+    # The stories of priority in quotas are told of this namespace.
+    cluster.covers_kube_system = True
+    services.save_cluster(cluster=cluster, user="root")
 secrets = {
     cluster.name: services.issue_webhook_credential(cluster=cluster, label="hook", user="root")[1]
     for cluster in Cluster.objects.all()
 }
 print(json.dumps(secrets))
 """
-_RULES: Final = {
-    "apiGroups": ["*"],
-    "apiVersions": ["*"],
-    "operations": ["CREATE", "UPDATE"],
-    "resources": ["*", "pods/resize", "pods/ephemeralcontainers"],
-    "scope": "Namespaced",
-}
 
 
 @dataclass
@@ -79,39 +75,15 @@ class Portal:
         """Run a script among the portal's own code; returns what it printed."""
         return _run(self.around, script)
 
-    def webhooks(self, name: str) -> list[dict[str, Any]]:
-        """Both webhook configurations of a cluster of this name."""
-        mutating = {"failurePolicy": "Ignore", "reinvocationPolicy": "Never"}
-        return [
-            self._configuration("Mutating", "mutate", name, mutating),
-            self._configuration("Validating", "validate", name, {"failurePolicy": "Fail"}),
-        ]
-
-    def _configuration(
-        self, kind: str, phase: str, name: str, more: dict[str, Any]
-    ) -> dict[str, Any]:
-        address = f"{self.address}/admission/{name}/{self.secrets[name]}/{phase}"
-        bundle = base64.b64encode(self.authority.certificate.read_bytes()).decode()
-        webhook = {
-            "name": f"{phase}.gatehouse.dev",
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "NoneOnDryRun",
-            "timeoutSeconds": 5,
-            "clientConfig": {"url": address, "caBundle": bundle},
-            "rules": [_RULES],
-            **more,
-        }
-        return {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": f"{kind}WebhookConfiguration",
-            "metadata": {"name": "gatehouse"},
-            "webhooks": [webhook],
-        }
-
     def enforce(self, cluster: Cluster, name: str) -> None:
         """Put the portal, knowing this API server by the name, in the path of its requests."""
-        items = {"apiVersion": "v1", "kind": "List", "items": self.webhooks(name)}
-        done = cluster.kubectl("apply", "--filename", "-", stdin=items)
+        key = self.folder / f"{name}.key"
+        key.write_text(self.secrets[name])
+        words = ["--ca-file", str(self.authority.certificate), "--key-file", str(key)]
+        items = self.manage("cluster_manifests", name, *words, "--output", "yaml")
+        (self.folder / f"{name}.yaml").write_text(items)
+        words = ["apply", "--server-side", "--filename", str(self.folder / f"{name}.yaml")]
+        done = cluster.kubectl(*words)
         assert done.returncode == 0, done.stderr
 
 

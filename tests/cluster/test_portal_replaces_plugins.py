@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 OURS = re.compile(
-    r'admission webhook "\w+\.gatehouse\.dev" denied the request: (.*)'
+    r'admission webhook "[\w-]+\.gatehouse\.dev" denied the request: (.*)'
     r" \(decision \w+, https://127\.0\.0\.1:\d+/decisions/\w+\)"
 )
 RATIO = "cpu max limit to request ratio per Container is 4, but "

@@ -138,10 +138,13 @@ class World:
         if not answer.is_allowed:
             self.refused.append((policy, answer))
             return
-        if policy["kind"] == "ResourceQuota" and policy["status"]["hard"]:
-            stored = {**answer.body, "status": policy["status"]}
-            self.asking.replace(stored, self.name, sub="status")
-        self.policies.append(copy.deepcopy(policy))
+        made = copy.deepcopy(policy)
+        if made["kind"] == "ResourceQuota" and made["status"]["hard"]:
+            filled = {**answer.body, "status": made["status"]}
+            if not self.asking.replace(filled, self.name, sub="status").is_allowed:
+                # An amount that no status may have: the quota stays as it was made.
+                made["status"] = {"hard": {}, "used": {}}
+        self.policies.append(made)
 
     def ask(self, case: Case) -> tuple[Case, Observed] | None:
         """Ask about one case; returns it as the engine reads it, and the API server's answer.
