@@ -1,10 +1,12 @@
-"""The addresses of the pages about clusters; the composition root says below which prefix."""
+"""The addresses of the pages about clusters; the composition root says below which prefix.
+
+The page of who enforces is the composition root's own: it reads the record, too.
+"""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from policies.views.authority import AuthorityView
 from policies.views.cluster import ClusterView
 from policies.views.connecting import ConnectView
 from policies.views.fleet import FleetView
@@ -17,7 +19,6 @@ urlpatterns = [
     path("", FleetView.as_view(), name="cluster-list"),
     path("connect/", ConnectView.as_view(), name="cluster-connect"),
     path("<str:cluster>/", ClusterView.as_view(), name="cluster-detail"),
-    path("<str:cluster>/authority/", AuthorityView.as_view(), name="cluster-authority"),
     path("<str:cluster>/objects/", ObjectListView.as_view(), name="cluster-objects"),
     path(
         "<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/",

@@ -5,10 +5,13 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from portal.views import SwitchingView
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("policies.api.urls")),
     path("", include("admission.api.urls")),
+    path("clusters/<str:cluster>/authority/", SwitchingView.as_view(), name="cluster-authority"),
     path("clusters/", include("policies.urls")),
     path("", include("admission.urls")),
 ]

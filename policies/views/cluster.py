@@ -68,9 +68,16 @@ def _connection(cluster: Cluster) -> dict[str, Any]:
         "state_words": CONNECTION_WORDS.get(connection.state, "") if connection else "",
         "connection_mark": connection_mark(cluster),
         "connection_hint": connection_hint(cluster),
+        "clock": _clock(connection.clock_skew if connection else None),
         "timetable": timetable,
         "is_due": due is not None and due <= timezone.now(),
     }
+
+
+def _clock(skew: float | None) -> str:
+    if skew is None:
+        return "not compared yet"
+    return f"{abs(skew):.1f} s {'behind' if skew < 0 else 'ahead of'} ours"
 
 
 def _webhooks(cluster: Cluster) -> dict[str, Any]:

@@ -141,5 +141,5 @@ class ConnectView(_FormMixin, Page):
         except ValidationError as error:
             form.add_error("name", error.messages)
         except (SealingError, KeyFileError) as error:
-            form.add_error(None, f"The credential cannot be sealed: {error} (manage.py seal_keys)")
+            form.add_error(None, f"The credential cannot be sealed: {error}")
         return None

@@ -71,25 +71,25 @@ class ObjectView(ClusterPage):
         if request.POST.get("seen") != seen(thing, our_object(thing)):
             return self._refuse(OVERTAKEN, 409)
         try:
-            self._settle(thing, request.POST.get("take", ""))
+            return self._settle(thing, request.POST.get("take", ""))
         except plan.ResolutionError as error:
             return self._refuse(str(error), 422)
         except ValidationError as error:
             return self._refuse(" ".join(error.messages), 422)
-        return redirect(object_address(self.cluster.name, thing))
 
-    def _settle(self, thing: SyncedObject, take: str) -> None:
+    def _settle(self, thing: SyncedObject, take: str) -> HttpResponse:
         if take == "ownership":
             if not self.request.user.has_perm("policies.add_syncownership"):
                 raise PermissionDenied
             names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
             resolving.take_ownership(self.cluster, self.username, **names)
             messages.success(self.request, "The portal owns this object from now on.")
-            return
+            return redirect(object_address(self.cluster.name, thing))
         choices = take if take in SIDES else self._choices(thing)
         reason = self.request.POST.get("reason", "")[:1000]
-        resolving.resolve(thing, choices=choices, user=self.username, reason=reason)
-        messages.success(self.request, "Settled. The next pass writes it to the cluster.")
+        run = resolving.resolve(thing, choices=choices, user=self.username, reason=reason)
+        messages.success(self.request, f"Settled: {thing.kind} {thing.name}. This run writes it.")
+        return redirect("cluster-run", self.cluster.name, run.uid)
 
     def _choices(self, thing: SyncedObject) -> dict[str, str]:
         """The side chosen for each field; every field needs one."""

@@ -44,8 +44,10 @@ def _steps(cluster: Cluster, connection: ClusterConnection) -> list[Step]:
         Step(
             "The account in the cluster and the webhooks",
             "A service account with the least permissions, the MetadataPolicy kind and the two "
-            "webhooks; to be applied by somebody who may create them.",
-            f"python manage.py cluster_manifests {cluster.name} | kubectl apply -f -",
+            "webhooks; applied by somebody who may create them. ca.crt is the authority of the "
+            "portal's own certificate.",
+            f"python manage.py cluster_manifests {cluster.name} --ca-file ca.crt"
+            " | kubectl apply --server-side -f -",
             is_allowed and connection.state not in _STOPPED and bool(health and health.checked),
         ),
         Step(

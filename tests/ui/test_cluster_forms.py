@@ -189,11 +189,12 @@ def test_a_conflict_is_settled(person: Client, given: dict[str, str], pods: str)
     SyncOwnership.objects.create(cluster=Cluster.objects.get(), user="x")
     assert person.post(OBJECT, {**given, "seen": seen(person)}).status_code == 403
     allow(person, "change_syncedobject")
-    assert person.post(OBJECT, {**given, "seen": seen(person)})["Location"] == OBJECT
+    after = person.post(OBJECT, {**given, "seen": seen(person)})["Location"]
     assert ResourceQuota.objects.get().to_manifest()["spec"]["hard"]["pods"] == pods
     thing = SyncedObject.objects.get()
     assert (thing.base, thing.version) == (thing.theirs, 1)
-    assert SyncRun.objects.get().user == "ada"
+    run = SyncRun.objects.get()
+    assert (run.user, after) == ("ada", f"/clusters/prod/runs/{run.uid}/")
 
 
 @pytest.mark.parametrize(

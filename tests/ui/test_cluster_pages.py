@@ -10,6 +10,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
+from admission import decision_id
+from admission.models import AuditEvent, Verdict
 from policies.models import (
     Cluster,
     ClusterAlert,
@@ -446,7 +448,7 @@ def test_who_enforces_is_switched_and_put_on_record(viewer: Client) -> None:
 def test_next_steps_go_when_they_are_done(viewer: Client) -> None:
     cluster = connected(missing_permissions=["patch resourcequotas"])
     page = text(viewer, "/clusters/prod/")
-    assert "cluster_manifests prod | kubectl apply" in page
+    assert "cluster_manifests prod --ca-file ca.crt | kubectl apply" in page
     now = timezone.now()
     ClusterConnection.objects.update(missing_permissions=[], tested=now)
     WebhookHealth.objects.create(cluster=cluster, checked=now, canary_refused=True)
@@ -462,3 +464,26 @@ def test_a_watch_is_not_shown_as_work(viewer: Client) -> None:
     run_of(connected(), mode="watch")
     assert "under way" not in text(viewer, "/clusters/prod/")
     assert "<progress" not in text(viewer, "/clusters/")
+
+
+def test_switching_tells_of_decisions_that_would_have_been_others(viewer: Client) -> None:
+    connected()
+    event = AuditEvent(
+        id=decision_id.encode(int(timezone.now().timestamp() * 1000), 1),
+        duration_us=1,
+        cluster="prod",
+        phase="validate",
+        request_uid="uid",
+        kind="Pod",
+        namespace="team",
+        name="greedy",
+        user="ada",
+        verdict=Verdict.DENIED,
+        code=403,
+        violations=[{"reason": "ExceededQuota", "message": "exceeded quota: rq"}],
+    )
+    event.save()
+    page = text(viewer, "/clusters/prod/authority/")
+    assert "<strong>1</strong> of the 1 newest decisions" in page
+    assert f'href="/decisions/{event.pk}"' in page
+    assert "exceeded quota: rq" in page
