@@ -12,7 +12,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection as database
-from django.urls import reverse
 
 from policies.models import Cluster, ClusterAlert, ClusterConnection, PolicyRevision
 from policies.sync import connecting, joining, probing, sealing, sealing_keys
@@ -273,23 +272,42 @@ def everything_stored() -> str:
     return "\n".join(found)
 
 
-def test_secret_is_nowhere_to_be_found(
-    fake: FakeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture, client: Browser
+def dumped() -> str:
+    out = io.StringIO()
+    call_command("dumpdata", stdout=out)
+    return out.getvalue()
+
+
+def assert_unseen(*texts: str) -> None:
+    """The canary is in none of them, and not in the database; but the worker can have it."""
+    seen = [*texts, everything_stored(), dumped()]
+    assert [text for text in seen if TOKEN in text] == []
+    assert connecting.credentials_of(ClusterConnection.objects.get()).token == TOKEN
+
+
+def test_secret_is_in_no_table_log_dump_or_output(
+    fake: FakeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     _, said = run(tmp_path, text())
-    said += "".join(run(tmp_path, text(server="https://169.254.169.254"))[1])
+    said += run(tmp_path, text(server="https://169.254.169.254"))[1]
+    said += run(tmp_path, text() + "}")[1]
     fake.error = UnauthorizedError("refused")
     said += run(tmp_path, text(), "--anyway")[1]
-    dump = io.StringIO()
-    call_command("dumpdata", stdout=dump)
+    assert_unseen(said, caplog.text, repr(fake.credentials))
+
+
+def test_secret_is_on_no_page_and_in_no_traceback(
+    fake: FakeClient, caplog: pytest.LogCaptureFixture, client: Browser
+) -> None:
+    caplog.set_level(logging.DEBUG)
     client.force_login(User.objects.create_superuser("root"))
-    pages = [
-        client.get(reverse("admin:index")),
-        client.get("/clusters/"),
-        client.get("/clusters/prod/"),
-    ]
-    seen = [said, dump.getvalue(), caplog.text, everything_stored(), repr(fake.credentials)]
-    seen += [page.content.decode() for page in pages]
-    assert [text for text in seen if TOKEN in text] == []
-    assert connecting.credentials_of(ClusterConnection.objects.get()).token == TOKEN
+    form, connect = {"name": "prod", "text": text(), "is_anyway": "on"}, "/clusters/connect/"
+    changes = ({}, {"name": "No Name"}, {"context": "none"}, {"text": text() + "}"})
+    pages = [client.post(connect, {**form, **change}, follow=True) for change in changes]
+    pages += [client.get(page) for page in ("/clusters/", "/clusters/prod/", "/admin/", connect)]
+    assert [page.status_code for page in pages] == [200, 422, 422, 422, 200, 200, 200, 200]
+    fake.error, client.raise_request_exception = RuntimeError("a fault of ours"), False
+    pages.append(client.post(connect, form))
+    assert "a fault of ours" in caplog.text
+    assert_unseen(caplog.text, *(page.content.decode() for page in pages))

@@ -189,3 +189,9 @@ def test_command_cannot_apply_to_a_cluster_that_is_not_connected() -> None:
     with pytest.raises(CommandError) as caught:
         printed("--apply")
     assert caught.value.returncode == 1
+
+
+@pytest.mark.django_db
+def test_command_makes_a_cluster_whose_own_plugins_enforce() -> None:
+    printed("--create")
+    assert Cluster.objects.get().authority == Cluster.Authority.NATIVE

@@ -18,7 +18,7 @@ from policies.management.console import FINDINGS, USAGE, Console, find_cluster
 from policies.manifests.emitter import render_documents
 from policies.manifests.problems import ManifestError
 from policies.manifests.sources import read_sources
-from policies.models import ClusterConnection
+from policies.models import Cluster, ClusterConnection
 from policies.sync import installing, kubeconfig
 from policies.sync.client import Client
 from policies.sync.connecting import open_client
@@ -27,8 +27,6 @@ from policies.sync.installation import Asking, manifests, token_secret
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-
-    from policies.models import Cluster
 
 _HELP = """\
 Print what a cluster needs: the portal's account with its few rights, the MetadataPolicy resource,
@@ -52,6 +50,7 @@ class Command(Console):
         """Declare what can be said."""
         add = parser.add_argument
         add("cluster", help="the cluster's name")
+        add("--create", action="store_true", help="make the cluster, its own plugins enforcing")
         add("--portal-url", default="", help="where the cluster reaches the portal, https")
         add("--ca-file", metavar="FILE", help="the authority of the portal's certificate, PEM")
         add("--portal-namespace", default="", help="the portal's account, never judged")
@@ -66,7 +65,7 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print or apply."""
-        cluster = find_cluster(options["cluster"])
+        cluster = _cluster(options)
         try:
             asking = _asking(cluster, options)
             if options["apply"]:
@@ -104,14 +103,27 @@ class Command(Console):
                 self.stdout.write(f"{manifest['kind']} {name}: applied")
 
     def _with_new_key(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> Asking:
-        user = options["user"] or f"{getpass.getuser()} (command line)"
         label = f"cluster manifests, {timezone.now():%Y-%m-%d %H:%M}"
-        made, secret = services.issue_webhook_credential(cluster=cluster, label=label, user=user)
+        made, secret = services.issue_webhook_credential(
+            cluster=cluster, label=label, user=_user(options)
+        )
         self.stderr.write(
             f"issued credential {made.pk}; manage.py webhook_credential {cluster.name} lists them, "
             "revoke those that no cluster uses any more"
         )
         return installing.with_key(asking, secret)
+
+
+def _user(options: dict[str, Any]) -> str:
+    return str(options["user"] or f"{getpass.getuser()} (command line)")
+
+
+def _cluster(options: dict[str, Any]) -> Cluster:
+    name = options["cluster"]
+    if options["create"] and not Cluster.objects.filter(name=name).exists():
+        made = Cluster(name=name, authority=Cluster.Authority.NATIVE)
+        services.save_cluster(cluster=made, user=_user(options))
+    return find_cluster(name)
 
 
 def _wanted(cluster: Cluster, asking: Asking, options: dict[str, Any]) -> list[dict[str, Any]]:
