@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # Neither a developer's own .env nor the product's own var/ takes part in a test, nor in a process
 # that a test starts.
 os.environ["GATEHOUSE_ENV_FILE"] = os.devnull
+# How long an example takes says nothing on a machine that does other things, too.
+hypothesis_settings.register_profile("untimed", deadline=None)
+hypothesis_settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -45,6 +45,25 @@ def pointer(tokens: Sequence[Token]) -> str:
     return "".join([f"/{text}" for text in texts])
 
 
+def apply_patch(
+    original: Mapping[str, Any], operations: Sequence[PatchOperation]
+) -> Mapping[str, Any]:
+    """Change an object as a builder's operations say; they were written for one of its shape."""
+    if not operations:
+        return original
+    builder = PatchBuilder(original)
+    for operation in operations:
+        builder.put(_tokens(operation.path), operation.value)
+    return builder.object
+
+
+def _tokens(path: str) -> list[str]:
+    texts = path.split("/")[1:]
+    if "~" not in path:
+        return texts
+    return [text.replace("~1", "/").replace("~0", "~") for text in texts]
+
+
 class PatchBuilder:
     """An object being changed: ``object`` is how it stands, ``operations`` how it came there.
 
@@ -73,6 +92,17 @@ class PatchBuilder:
         self._write_down(parent, path, value)
         return True
 
+    def put(self, path: Sequence[str], value: Any) -> None:
+        """Put ``value`` where an operation's path leads; nothing is written down."""
+        node: Any = self.object
+        for token in path[:-1]:
+            key = _key(node, token)
+            child = node[key]
+            if id(child) not in self._owned:
+                child = node[key] = self._own(_copy(child))
+            node = child
+        node[_key(node, path[-1])] = value
+
     def record(self, path: Sequence[Token], value: Any) -> None:
         """Write down a change that somebody else made to the object, which stays as it is here."""
         self.operations.append(PatchOperation("add", pointer(path), value))
@@ -99,6 +129,10 @@ class PatchBuilder:
     def _own(self, fresh: Any) -> Any:
         self._owned[id(fresh)] = fresh
         return fresh
+
+
+def _key(node: Any, token: str) -> Token:
+    return int(token) if isinstance(node, list) else token
 
 
 def _copy(node: Any) -> Any:

@@ -195,7 +195,7 @@ specs = st.fixed_dictionaries(
 
 @given(
     made=st.lists(st.tuples(pods, own, marks, specs), min_size=2, max_size=5),
-    phase=st.sampled_from([Phase.VALIDATE, Phase.BOTH]),
+    phase=st.sampled_from(Phase),
     dry_run=st.booleans(),
 )
 def test_pods_that_were_judged_before_change_no_verdict(

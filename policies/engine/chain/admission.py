@@ -32,6 +32,7 @@ from policies.engine.chain.validation import (
 )
 from policies.engine.decision import Decision, Outcome, Violation
 from policies.engine.errors import DecodeError
+from policies.engine.patch import apply_patch
 from policies.engine.policy import Authority
 from policies.engine.request import Operation, Phase
 from policies.engine.resource_quota import used_amounts
@@ -39,6 +40,7 @@ from policies.engine.resource_quota import used_amounts
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from policies.engine.patch import PatchOperation
     from policies.engine.policy import PolicySet
     from policies.engine.request import AdmissionRequest
     from policies.engine.resource_list import ResourceList
@@ -188,12 +190,23 @@ def _mutated(request: AdmissionRequest, policy_set: PolicySet, mutation: Mutatio
     Where LimitRanger enforces, it refuses before any validating webhook is asked: whoever wants to
     hear of the portal's verdict must hear it here.
     """
-    mutation = mutate(restate(request, mutation.object), policy_set, mutation.object)
+    findings, operations = _changes(request, policy_set, None)
+    mutation = Mutation(apply_patch(mutation.object, operations), operations)
+    return _decide(request, mutation, findings, Validation(), policy_set.authority)
+
+
+@once_for_alike
+def _changes(
+    request: AdmissionRequest, policy_set: PolicySet, _now: str | int | None
+) -> tuple[Findings, tuple[PatchOperation, ...]]:
+    """Find what the mutating pass says of an object, and how it changes it."""
+    obj = request.object or {}
+    mutation = mutate(request, policy_set, obj)
     findings = mutation.findings
     if policy_set.authority is Authority.NATIVE and not findings.violations:
         stored = restate(request, default_object(request, mutation.object))
         findings = together(findings, *foretell_limit_ranges(stored, policy_set))
-    return _decide(request, mutation, findings, Validation(), policy_set.authority)
+    return findings, mutation.operations
 
 
 def _before(inspection: Inspection, template: TemplateCheck) -> dict[str, ResourceList]:
