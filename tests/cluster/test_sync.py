@@ -76,7 +76,7 @@ def put(plane: ControlPlane, manifest: dict[str, Any], *words: str) -> None:
 
 
 def live(plane: ControlPlane, place: str, kind: str = "resourcequota", name: str = "rq") -> Any:
-    asked = plane.kubectl("get", kind, name, "-n", place, "-o", "json")
+    asked = plane.kubectl("get", kind, name, "-n", place, "-o", "json", "--show-managed-fields")
     return json.loads(asked.stdout) if asked.returncode == 0 else None
 
 
