@@ -67,7 +67,7 @@ class Journal:
     def intend(self, item: Item, action: str) -> SyncResult | None:
         """Put on record what is about to be done to the cluster; None if this run did it before."""
         with self.lease.guard():
-            result, is_new = SyncResult.objects.get_or_create(
+            result, _ = SyncResult.objects.get_or_create(
                 run=self.run,
                 kind=item.key.kind,
                 namespace=item.key.namespace,
@@ -78,9 +78,10 @@ class Journal:
                     "differences": differences_of(item),
                 },
             )
-            if not is_new and result.outcome != Outcome.INTENDED:
-                return None
-            return result
+            if result.outcome == Outcome.HELD:  # somebody has confirmed it since
+                result.outcome = Outcome.INTENDED
+                result.save(update_fields=["outcome"])
+            return result if result.outcome == Outcome.INTENDED else None
 
     def settle(self, result: SyncResult, outcome: str, message: str = "") -> None:
         """Say how it ended; inside the caller's ``guard``, with what follows from it."""

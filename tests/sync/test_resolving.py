@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 
-from policies.models import PolicyRevision, SyncedObject, SyncRun
+from policies import services
+from policies.models import PolicyRevision, ResourceQuota, SyncedObject, SyncRun
 from policies.sync import leases, passes, resolving
 from tests import factories
 from tests.sync.memory import Memory
@@ -171,6 +172,23 @@ def test_confirmed_pass_deletes_what_it_was_held_for() -> None:
         assert passes.full_pass(run.cluster, memory, confirmed, lease) == "done"  # type: ignore[arg-type]
     assert list(factories.namespace().resourcequotas.values_list("name", flat=True)) == ["stays"]
     assert SyncedObject.objects.exclude(gone=None).count() == 12
+
+
+def test_confirmed_pass_deletes_in_the_cluster_what_was_deleted_here() -> None:
+    memory = Memory("team")
+    for number in range(12):
+        memory.put(quota({"pods": "1"}, name=f"q{number}"))
+    sync(memory)
+    own(connected())
+    for policy in ResourceQuota.objects.exclude(name="q0"):
+        services.delete_policy(policy=policy, user="me")
+    run = sync(memory)
+    assert run.state == "held"
+    confirmed = resolving.confirm_held(run, "boss")
+    with leases.hold(run.cluster, 60) as lease:
+        passes.full_pass(run.cluster, memory, confirmed, lease)  # type: ignore[arg-type]
+    assert [one["metadata"]["name"] for one in memory.list("ResourceQuota").items] == ["q0"]
+    assert set(run.results.values_list("outcome", flat=True)) == {"done"}
 
 
 def test_run_that_is_not_held_cannot_be_confirmed() -> None:
