@@ -91,7 +91,13 @@ def _make_family(names: list[str]) -> None:
 
 
 def _write_etcd_module(folder: Path, packages: list[str]) -> None:
-    lines = ["module gatehouse.test/etcd", f"require {packages[0]} {ETCD}", f"tool {packages[0]}"]
+    # Without its language's version Go would read the modules of all modules that ever were.
+    lines = [
+        "module gatehouse.test/etcd",
+        "go 1.24.0",
+        f"require {packages[0]} {ETCD}",
+        f"tool {packages[0]}",
+    ]
     (folder / "go.mod").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
     _tidy(folder)
 

@@ -1,0 +1,226 @@
+"""Sync under faults: whatever breaks in between, both sides converge or say where they differ.
+
+Edits on both sides, also in the midst of passes; SYNC_SEEDS (50) histories, each from its seed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from policies import services
+from policies.models import SyncedObject, SyncOwnership
+from policies.sync.client import APIError, Client
+from policies.sync.plan import normal
+from policies.sync.values import Limits, ObjectKey
+from tests import factories
+from tests.cluster.proxy import Proxy, proxy
+from tests.cluster.test_sync import sync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cluster.servers import Cluster as ControlPlane
+
+pytestmark = [pytest.mark.cluster, pytest.mark.django_db]
+SEEDS: Final = int(os.environ.get("SYNC_SEEDS", "50"))
+PLACES: Final = ("faults-a", "faults-b")
+ROUNDS: Final = 4
+TRIES: Final = 40
+LIMITS: Final = Limits(seconds=3, read_seconds=0.5)
+PLURALS: Final = {"ResourceQuota": "resourcequotas", "LimitRange": "limitranges"}
+KEYS: Final = tuple(
+    ObjectKey(kind, place, name) for kind in PLURALS for place in PLACES for name in ("one", "two")
+)
+Manifest = dict[str, Any]
+
+
+@dataclass
+class History:
+    """One seed's: who edited what last, as long as nobody knowingly edited over it."""
+
+    plane: ControlPlane
+    chance: random.Random
+    numbers: int = 0
+    ours: dict[ObjectKey, Manifest | None] = field(default_factory=dict)
+    theirs: dict[ObjectKey, Manifest | None] = field(default_factory=dict)
+
+    def edit_ours(self) -> None:
+        """Somebody edits in the portal; what came from the cluster is known there."""
+        key = self.chance.choice(KEYS)
+        made, before = self.draw(key), stored(key)
+        if made is before is None:
+            return
+        if key in self.theirs and same(before, self.theirs[key]):
+            del self.theirs[key]
+        self.ours[key] = made
+        if made is not None:
+            factories.apply(made)
+        elif (found := find(key)) is not None:
+            services.delete_policy(policy=found, user="editor", reason="test")
+
+    def edit_theirs(self) -> None:
+        """Somebody edits in the cluster; what came from the portal is known there."""
+        key = self.chance.choice(KEYS)
+        made, before = self.draw(key), live(self.plane, key)
+        if made is before is None:
+            return
+        if key in self.ours and same(before, self.ours[key]):
+            del self.ours[key]
+        self.theirs[key] = made
+        path = f"/api/v1/namespaces/{key.namespace}/{PLURALS[key.kind]}"
+        if ask(self.plane, "DELETE" if made is None else "PUT", f"{path}/{key.name}", made) == 404:
+            assert made is None or ask(self.plane, "POST", path, made) == 201
+
+    def draw(self, key: ObjectKey) -> Manifest | None:
+        """Draw a content that nobody had, or a deletion."""
+        if self.chance.random() < 0.2:
+            return None
+        self.numbers += 1
+        amounts = {self.chance.choice(["pods", "cpu", "services"]): str(self.numbers)}
+        if key.kind == "LimitRange":
+            spec: Manifest = {"limits": [{"type": "Pod", "max": {"cpu": str(self.numbers)}}]}
+        else:
+            spec = {"hard": amounts}
+        return factories.manifest(key.kind, spec, name=key.name, namespace=key.namespace)
+
+
+def ask(plane: ControlPlane, method: str, path: str, body: Any = None) -> int:
+    """Ask the API server as somebody else than the portal."""
+    line = plane.connect()
+    headers = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
+    text = None if body is None else json.dumps(body)
+    line.request(method, f"{path}?fieldManager=kubectl-edit", text, headers)
+    answer = line.getresponse()
+    answer.read()
+    line.close()
+    return answer.status
+
+
+def find(key: ObjectKey) -> Any:
+    return services.find_object(
+        factories.cluster(), kind=key.kind, name=key.name, namespace=key.namespace
+    )
+
+
+def stored(key: ObjectKey) -> Manifest | None:
+    found = find(key)
+    manifest: Manifest | None = found.to_manifest() if found else None
+    return manifest
+
+
+def live(plane: ControlPlane, key: ObjectKey) -> Manifest | None:
+    line = plane.connect()
+    path = f"/api/v1/namespaces/{key.namespace}/{PLURALS[key.kind]}/{key.name}"
+    line.request("GET", path, headers={"Authorization": "Bearer admin-token"})
+    answer = line.getresponse()
+    data = json.loads(answer.read())
+    line.close()
+    return {**data, "kind": key.kind} if answer.status == 200 else None
+
+
+def same(one: Manifest | None, other: Manifest | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return normal(one) == normal(other)
+
+
+@pytest.fixture
+def plane(plain_cluster: ControlPlane) -> Iterator[ControlPlane]:
+    """A control plane with two namespaces of ours, empty again afterwards."""
+    for place in PLACES:
+        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}}
+        assert ask(plain_cluster, "POST", "/api/v1/namespaces", manifest) in {201, 409}
+    yield plain_cluster
+    for place in PLACES:
+        for plural in PLURALS.values():
+            ask(plain_cluster, "DELETE", f"/api/v1/namespaces/{place}/{plural}")
+
+
+def own(chance: random.Random) -> None:
+    """Take ownership of everything, a namespace, an object, or nothing."""
+    places: list[dict[str, str]] = [{}, {"namespace": "faults-a"}]
+    places.append({"namespace": "faults-b", "kind": "ResourceQuota", "name": "one"})
+    for place in chance.sample(places, chance.choice([0, 1, 2, 3])):
+        SyncOwnership.objects.create(cluster=factories.cluster(), user="admin", **place)
+
+
+def owned(key: ObjectKey) -> bool:
+    places = set(SyncOwnership.objects.values_list("namespace", "kind", "name"))
+    whole = {("", "", ""), (key.namespace, "", ""), (key.namespace, key.kind, key.name)}
+    return bool(whole & places)
+
+
+def sync_through(way: Proxy) -> None:
+    """Try passes until one comes through; broken ones leave what they have done."""
+    for _ in range(TRIES):
+        try:
+            with Client(way.credentials, limits=LIMITS) as client:
+                sync(client)
+        except APIError:
+            continue
+        return
+    pytest.fail(f"no pass came through: {way.injected}")
+
+
+def live_through(history: History, way: Proxy) -> None:
+    """Edits and passes in turn, some edits in the midst of a pass."""
+
+    def sometimes() -> None:
+        if history.chance.random() < 0.05:
+            history.edit_theirs()
+
+    sync_through(way)
+    own(history.chance)
+    for _ in range(ROUNDS):
+        for _ in range(history.chance.randint(1, 4)):
+            history.chance.choice([history.edit_ours, history.edit_ours, history.edit_theirs])()
+        way.between = sometimes
+        sync_through(way)
+    way.between = lambda: None
+    way.calm()
+    for _ in range(3):
+        sync_through(way)
+
+
+def verdict(key: ObjectKey) -> str:
+    row = SyncedObject.objects.filter(kind=key.kind, namespace=key.namespace, name=key.name).first()
+    return row.state if row else ""
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_no_edit_is_lost_and_every_difference_is_told(plane: ControlPlane, seed: int) -> None:
+    history = History(plane, random.Random(seed))  # noqa: S311 - chance that can be repeated
+    with proxy(plane, seed) as way:
+        for _ in range(4):
+            history.edit_theirs()
+        live_through(history, way)
+    for key in KEYS:
+        ours, theirs = stored(key), live(plane, key)
+        context = (seed, key, verdict(key), way.injected)
+        if not same(ours, theirs):
+            told = {"drifted", "conflict"} if owned(key) else {"unowned", "conflict"}
+            assert verdict(key) in told, context
+        if key in history.ours:
+            assert same(ours, history.ours[key]), context
+        if key in history.theirs:
+            assert same(theirs, history.theirs[key]), context
+    from collections import Counter
+
+    print(
+        "STAT",
+        seed,
+        len(way.injected),
+        len(way.written),
+        Counter(verdict(k) for k in KEYS),
+        len(history.ours),
+        len(history.theirs),
+    )
+    names = {(key.namespace, PLURALS[key.kind], key.name): key for key in KEYS}
+    for _, path in way.written:
+        assert owned(names[tuple(path.split("/")[4:7])]), path  # type: ignore[index]
