@@ -6,10 +6,12 @@ The cluster is pretended and time is made to pass by ageing the charges.
 from __future__ import annotations
 
 import random
-from datetime import timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils import timezone
 
 from policies import usage
 from policies.engine.request import Operation
@@ -74,6 +76,22 @@ def test_list_that_was_ten_minutes_on_its_way_releases_nothing_early(
         assert look(there) == {"added": 1}
     assert used() == "3"
     assert look(there) == {"released": 2}
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_clock_of_the_worker_releases_nothing_early_or_late(
+    there: PretendedCluster, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    factories.resource_quota({"pods": "9"})
+    there.put(live_pod("other"))
+    for name in ("old", "young"):
+        let_in(live_pod(name))
+    age(LEASE, object_name="old")
+    wrong = time.time() + hours * 3600
+    monkeypatch.setattr(time, "time", lambda: wrong)
+    monkeypatch.setattr(timezone, "now", lambda: datetime.fromtimestamp(wrong, UTC))
+    assert look(there) == {"added": 1, "released": 1}
+    assert Charge.objects.get(object_name="young").state == "reserved"
 
 
 def _uid(name: str) -> str:
