@@ -33,6 +33,8 @@ class Memory:
         self.calls: list[tuple[str, str]] = []
         self.faults: dict[int, APIError | Callable[[], None]] = {}
         self.absent: set[str] = set()
+        self.done: list[tuple[str, str]] = []
+        self._kill: tuple[int, Callable[[], None]] | None = None
         self.expired = False
         self._versions = itertools.count(100)
         for name in namespaces:
@@ -41,6 +43,21 @@ class Memory:
     @property
     def writes(self) -> list[tuple[str, str]]:
         return [call for call in self.calls if call[0] in ("apply", "replace", "delete")]
+
+    def kill_at(self, call: int, kill: Callable[[], None], *, after: bool) -> None:
+        """Have the asker killed as it asks, or as the answer is on its way."""
+        if after:
+            self._kill = call, kill
+        else:
+            self.faults[call] = kill
+
+    def _answered(self) -> None:
+        if self._kill and len(self.calls) == self._kill[0]:
+            self._kill[1]()
+
+    def _wrote(self, verb: str, key: ObjectKey) -> None:
+        self.done.append((verb, str(key)))
+        self._answered()
 
     def put(self, manifest: Manifest, *, manager: str = "kubectl") -> Manifest:
         """Somebody else's write: server-side, without any precondition."""
@@ -89,6 +106,7 @@ class Memory:
         self._called("list", kind)
         if kind in self.absent:
             raise NotFoundError("no such kind", code=404)
+        self._answered()
         items = tuple(copy.deepcopy(v) for k, v in self.objects.items() if k.kind == kind)
         return Listing(items, str(next(self._versions)), datetime.now(UTC))
 
@@ -118,9 +136,15 @@ class Memory:
         if ObjectKey("Namespace", "", key.namespace) not in self.objects:
             raise NotFoundError(f'namespaces "{key.namespace}" not found', code=404)
         if before and not force and self._belongs_to_others(before, manifest):
+            self._answered()
             raise FieldConflictError("conflict", code=409)
         result = {**copy.deepcopy(before or {}), **copy.deepcopy(manifest)}
-        return result if dry_run else self._store(result, "gatehouse")
+        if dry_run:
+            self._answered()
+            return result
+        found = self._store(result, "gatehouse")
+        self._wrote("apply", key)
+        return found
 
     def _belongs_to_others(self, before: Manifest, manifest: Manifest) -> bool:
         manager = before["metadata"]["managedFields"][0]["manager"]
@@ -158,3 +182,4 @@ class Memory:
         self._require_version(before, resource_version)
         if not dry_run:
             self.remove(kind, name, namespace)
+            self._wrote("delete", key)

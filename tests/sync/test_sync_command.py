@@ -1,0 +1,106 @@
+"""``manage.py sync``: asks, carries out, follows, and ends with a code that scripts can use."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from prometheus_client import generate_latest
+
+from policies.models import SyncRun
+from policies.sync import metrics
+from policies.sync.errors import UnreachableError
+from tests import factories
+from tests.sync.memory import Memory
+from tests.sync.working import connected, edit, own, quota, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Command = "Callable[..., str]"
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Memory:
+    found = Memory("team")
+    found.put(quota({"pods": "5"}))
+    serve(monkeypatch, found)
+    connected()
+    return found
+
+
+def call(*words: str) -> str:
+    out = io.StringIO()
+    call_command("sync", "prod", *words, stdout=out)
+    return out.getvalue()
+
+
+def test_now_does_it_here(memory: Memory) -> None:
+    assert "ResourceQuota team/rq: take-in done" in call("--now")
+    assert SyncRun.objects.get().state == "done"
+
+
+def test_document_tells_all(memory: Memory) -> None:
+    told = json.loads(call("--now", "--import", "-o", "json"))
+    assert (told["mode"], told["state"], told["counts"]["take-in"]) == ("import", "done", 2)
+    assert {one["name"] for one in told["results"]} == {"rq", "team"}
+
+
+def test_preview_shows_fields(memory: Memory) -> None:
+    call("--now")
+    own(connected())
+    edit({"pods": "7"})
+    assert ".spec.hard.pods: ours 7, theirs 5" in call("--now", "--preview")
+    assert memory.writes == []
+
+
+@pytest.mark.parametrize(
+    ("prepare", "code"),
+    [
+        (lambda memory: memory.faults.update({1: UnreachableError("reset")}), 1),
+        (
+            lambda memory: (
+                edit({"pods": "1"}, name="x") or own(connected()) or memory.objects.clear()
+            ),
+            1,
+        ),
+    ],
+    ids=["unreachable", "no namespaces"],
+)
+def test_failure_ends_with_its_code(
+    prepare: Callable[[Memory], Any], code: int, memory: Memory
+) -> None:
+    prepare(memory)
+    with pytest.raises(CommandError) as end:
+        call("--now")
+    assert end.value.returncode == code
+
+
+def test_held_run_ends_with_three(memory: Memory) -> None:
+    for number in range(12):
+        memory.put(quota({"pods": "1"}, name=f"q{number}"))
+    call("--now")
+    for number in range(12):
+        memory.remove("ResourceQuota", f"q{number}")
+    with pytest.raises(CommandError) as end:
+        call("--now")
+    assert end.value.returncode == 3
+
+
+def test_cluster_without_connection_is_wrong_usage() -> None:
+    factories.cluster()
+    with pytest.raises(CommandError) as end:
+        call()
+    assert end.value.returncode == 2
+
+
+def test_gauges_tell_lag_states_and_trouble(memory: Memory) -> None:
+    call("--now")
+    text = generate_latest(metrics.registry).decode()
+    assert 'gatehouse_sync_objects{cluster="prod",state="unowned"} 1.0' in text
+    assert 'gatehouse_sync_connected{cluster="prod"} 1.0' in text
+    assert 'gatehouse_sync_lag_seconds{cluster="prod"}' in text
