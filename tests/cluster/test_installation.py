@@ -14,7 +14,7 @@ from policies.engine.metadata_policy import decode_metadata_policy, validate_met
 from policies.models import Cluster as Known
 from policies.sync import probing
 from policies.sync.client import Client
-from policies.sync.installation import differences
+from policies.sync.installation import Asking, differences, manifests
 from policies.sync.kubeconfig import parse
 from policies.sync.permissions import CANARY_NAMESPACE, CONFIGURATION
 from tests.cluster.portal import Portal, portal
@@ -303,3 +303,45 @@ def test_stored_policy_says_reject_and_shows_its_columns(installed: Installed) -
     head, line = installed.cluster.kubectl(*words).stdout.splitlines()
     assert head.split() == ["NAME", "ENFORCEMENT", "RATCHET", "STRICT", "AGE"]
     assert line.split()[:2] == ["p", "warn"]
+
+
+@pytest.fixture(scope="module")
+def deserted(binaries: Binaries) -> Iterator[Cluster]:
+    """A cluster that asks, about kube-system, too, and whose portal does not answer."""
+    away = Asking(portal_url="https://127.0.0.1:9", key="key")
+    objects = manifests(Known(name="demo", covers_kube_system=True), away)
+    with cluster(binaries) as made:
+        whole = {"apiVersion": "v1", "kind": "List", "items": objects}
+        assert made.kubectl("apply", "--filename", "-", stdin=whole).returncode == 0
+        wait_for(lambda: "failed calling webhook" in dry_run(made, pod("default")).stderr)
+        yield made
+
+
+def dry_run(made: Cluster, manifest: dict[str, Any]) -> CompletedProcess[str]:
+    return made.kubectl("create", "--dry-run=server", "--filename", "-", stdin=manifest)
+
+
+def test_portal_that_is_away_is_no_way_around_it(deserted: Cluster) -> None:
+    refused = dry_run(deserted, pod("default")).stderr
+    assert "validate.gatehouse.dev" in refused
+    assert "mutate.gatehouse.dev" not in refused
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "gatehouse"])
+def test_portal_that_is_away_stops_no_system(namespace: str, deserted: Cluster) -> None:
+    done = dry_run(deserted, pod(namespace))
+    assert done.returncode == 0, done.stderr
+
+
+def test_kubeconfig_of_the_account_is_made_as_the_guide_says(installed: Installed) -> None:
+    made, file = installed.cluster, installed.cluster.folder / "gatehouse.kubeconfig"
+    file.write_text(made.kubectl("config", "view", "--raw", "--flatten", "--minify").stdout)
+    token = made.kubectl("create", "token", "gatehouse", "--namespace", "gatehouse").stdout.strip()
+    for words in (
+        ("set-credentials", "gatehouse", "--token", token),
+        ("set-context", "--current", "--user", "gatehouse"),
+    ):
+        assert made.kubectl("config", *words, kubeconfig=file).returncode == 0
+    words = ("connect_cluster", "demo", "--kubeconfig", str(file), "-o", "json")
+    said = json.loads(installed.portal.manage(*words))
+    assert (said["state"], said["missingPermissions"]) == ("ok", [])
