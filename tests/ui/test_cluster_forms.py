@@ -126,7 +126,11 @@ def held() -> SyncRun:
     run = SyncRun.objects.create(cluster=connected(), mode="sync", trigger="schedule", state="held")
     for number in range(3):
         SyncResult.objects.create(
-            run=run, kind="LimitRange", name=f"lr{number}", action="delete", outcome="held"
+            run=run,
+            kind="LimitRange",
+            name=f"lr{number}",
+            action="forget" if number else "delete",
+            outcome="held",
         )
     return run
 
@@ -148,7 +152,9 @@ def test_deletions_are_confirmed_by_who_read_them(
     assert person.post(address, given).status_code == 403
     assert "<form" not in person.get(address).content.decode().split("<main")[1]
     allow(person, "change_syncrun")
-    assert "3 objects would be deleted" in person.get(address).content.decode()
+    page = person.get(address).content.decode()
+    assert "3 objects would be deleted" in page
+    assert ("in the cluster, since" in page, "here, since" in page) == (True, True)
     assert person.post(address, given)["Location"] == address
     run.refresh_from_db()
     assert (run.state, run.confirmed_by) == (state, "ada" if state == "waiting" else "")
