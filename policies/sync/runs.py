@@ -145,13 +145,12 @@ def _work(run: SyncRun, lease: Lease) -> None:
 
 def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
     now = read_clock()
-    failed = bool(run.counts.get("failed") or run.counts.get("doubted"))
+    # What is held stays so while nobody looks: there is no hurry to find it once more.
+    minutes = settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES if state == State.HELD else 0
     with lease.guard() as cluster_state:
         _close(run, state, now)
-        failures = cluster_state.failures + 1 if failed else 0
-        due = now + dt.timedelta(seconds=wait_after(failures)) if failed else now
         SyncState.objects.filter(pk=cluster_state.pk).update(
-            failures=failures, last_success=now, stale_since=None, due=due
+            failures=0, last_success=now, stale_since=None, due=now + dt.timedelta(minutes=minutes)
         )
         connection = ClusterConnection.objects.filter(cluster=run.cluster_id)
         connection.exclude(state=ClusterConnection.State.OK).update(

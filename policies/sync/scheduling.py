@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TELL_AGAIN: Final = dt.timedelta(seconds=10)
 """After so long, a worker is told once more of a run that still waits."""
+RETRY: Final = dt.timedelta(minutes=1)
 TOMBSTONES: Final = dt.timedelta(days=30)
 RUNS_KEPT: Final = dt.timedelta(days=14)
 
@@ -62,14 +63,21 @@ def _scheduled(connection: ClusterConnection, state: SyncState, now: dt.datetime
     if state.last_full_pass is None or state.failures:
         mode = Mode.SYNC if state.last_full_pass or state.last_success else Mode.IMPORT
         return request(cluster, mode=mode, trigger="schedule")
-    every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
     if cluster.policy_revision != state.policy_revision:
         return request(cluster, mode=Mode.SYNC, trigger="policy")
-    if state.last_full_pass + every <= now:
+    if state.last_full_pass + _interval(cluster) <= now:
         return request(cluster, mode=Mode.SYNC, trigger="schedule")
     if settings.GATEHOUSE_SYNC_WATCH_SECONDS:
         return request(cluster, mode=Mode.WATCH, trigger="watch")
     return None
+
+
+def _interval(cluster: Cluster) -> dt.timedelta:
+    """How long after a full pass the next is due: sooner, where objects could not be written."""
+    every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
+    passes = SyncRun.objects.filter(cluster=cluster, mode__in=[Mode.SYNC, Mode.IMPORT])
+    last = passes.first()
+    return min(every, RETRY) if last is not None and last.counts.get("failed") else every
 
 
 def _waits_for_person(cluster: Cluster) -> bool:

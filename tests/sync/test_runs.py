@@ -241,6 +241,29 @@ def test_between_passes_the_cluster_is_watched(monkeypatch: pytest.MonkeyPatch) 
     assert SyncRun.objects.get(pk=run).mode == "sync"
 
 
+def test_objects_that_failed_are_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    runs.carry_out(ask(cluster).pk)
+    SyncState.objects.update(last_full_pass=read_clock() - dt.timedelta(minutes=2))
+    SyncRun.objects.update(counts={"failed": 1})
+    [run] = scheduling.due_runs()
+    assert SyncRun.objects.get(pk=run).mode == "sync"
+
+
+def test_held_pass_is_not_repeated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    for number in range(13):
+        memory.put(quota({"pods": "1"}, name=f"q{number}"))
+    runs.carry_out(ask(cluster).pk)
+    for number in range(12):
+        memory.remove("ResourceQuota", f"q{number}")
+    assert runs.carry_out(ask(cluster).pk) == "held"
+    assert scheduling.due_runs() == []
+    assert ClusterAlert.objects.get().kind == "deletions-held"
+
+
 def test_paused_connection_is_left_alone() -> None:
     connected()
     ClusterConnection.objects.update(is_paused=True)
