@@ -49,6 +49,7 @@ class History:
     numbers: int = 0
     ours: dict[ObjectKey, Manifest | None] = field(default_factory=dict)
     theirs: dict[ObjectKey, Manifest | None] = field(default_factory=dict)
+    agreed: set[ObjectKey] = field(default_factory=set)
 
     def edit_ours(self) -> None:
         """Somebody edits in the portal; what came from the cluster is known there."""
@@ -58,7 +59,7 @@ class History:
             return
         if key in self.theirs and same(before, self.theirs[key]):
             del self.theirs[key]
-        self.ours[key] = made
+        self.note(self.ours, key, made)
         if made is not None:
             factories.apply(made)
         elif (found := find(key)) is not None:
@@ -72,10 +73,16 @@ class History:
             return
         if key in self.ours and same(before, self.ours[key]):
             del self.ours[key]
-        self.theirs[key] = made
+        self.note(self.theirs, key, made)
         path = f"/api/v1/namespaces/{key.namespace}/{PLURALS[key.kind]}"
         if ask(self.plane, "DELETE" if made is None else "PUT", f"{path}/{key.name}", made) == 404:
             assert made is None or ask(self.plane, "POST", path, made) == 201
+
+    def note(self, edits: dict[ObjectKey, Manifest | None], key: ObjectKey, made: Any) -> None:
+        """Remember an edit; who deletes what the other side never had only takes it back."""
+        edits[key] = made
+        if made is None and key not in self.agreed:
+            del edits[key]
 
     def draw(self, key: ObjectKey) -> Manifest | None:
         """Draw a content that nobody had, or a deletion."""
@@ -156,7 +163,7 @@ def owned(key: ObjectKey) -> bool:
     return bool(whole & places)
 
 
-def sync_through(way: Proxy) -> None:
+def sync_through(way: Proxy, history: History) -> None:
     """Try passes until one comes through; broken ones leave what they have done."""
     for _ in range(TRIES):
         try:
@@ -164,6 +171,10 @@ def sync_through(way: Proxy) -> None:
                 sync(client)
         except APIError:
             continue
+        agreed = SyncedObject.objects.exclude(base=None)
+        history.agreed = {
+            ObjectKey(*names) for names in agreed.values_list("kind", "namespace", "name")
+        }
         return
     pytest.fail(f"no pass came through: {way.injected}")
 
@@ -175,17 +186,17 @@ def live_through(history: History, way: Proxy) -> None:
         if history.chance.random() < 0.05:
             history.edit_theirs()
 
-    sync_through(way)
+    sync_through(way, history)
     own(history.chance)
     for _ in range(ROUNDS):
         for _ in range(history.chance.randint(1, 4)):
             history.chance.choice([history.edit_ours, history.edit_ours, history.edit_theirs])()
         way.between = sometimes
-        sync_through(way)
+        sync_through(way, history)
     way.between = lambda: None
     way.calm()
     for _ in range(3):
-        sync_through(way)
+        sync_through(way, history)
 
 
 def verdict(key: ObjectKey) -> str:
