@@ -34,7 +34,7 @@ from tests.cluster.shrinking import shrink
 from tests.cluster.worlds import Barrier, World, prepare_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.cluster.cases import Case
     from tests.cluster.comparing import Verdict
@@ -103,8 +103,10 @@ def _draw_server(random: Random, number: int) -> _Server:
     return _Server(draw_limited(random) if random.random() < 0.8 else [], default)
 
 
-def run(binaries: Binaries, seed: int, cases: int) -> Tally:
-    """Ask that many cases; the seed alone decides which."""
+def run(
+    binaries: Binaries, seed: int, cases: int, *, told: Callable[[str], None] = lambda _: None
+) -> Tally:
+    """Ask that many cases; the seed alone decides which. ``told`` hears how far it is."""
     tally, began = Tally(seed), time.monotonic()
     share = min(_PER_SERVER, max(1, cases // 4))
     for number in range(-(-cases // share)):
@@ -114,6 +116,7 @@ def run(binaries: Binaries, seed: int, cases: int) -> Tally:
             wanted = min(share, cases - tally.cases)
             _run_server(asking, random, server, wanted, tally)
             _shrink(asking, server, tally)
+        told(f"{tally.cases} of {cases} cases, {len(tally.differences)} differences")
     tally.seconds = time.monotonic() - began
     return tally
 
@@ -195,7 +198,7 @@ def main(words: Sequence[str] | None = None) -> int:
         say("NO API SERVER HERE: set KUBEBUILDER_ASSETS, or run python -m tests.cluster.build")
         return UNAVAILABLE
     say(f"conformance: {options.cases} cases of seed {options.seed}")
-    tally = run(binaries, options.seed, options.cases)
+    tally = run(binaries, options.seed, options.cases, told=say)
     for line in tally.lines():
         say(line)
     return 1 if tally.differences else 0
