@@ -35,8 +35,9 @@ faults: setup-dev ## break processes and the database in every way, briefly (4 m
 chaos: setup-dev ## the same with CHAOS_KILLS=50 kills each, frozen for FREEZE_SECONDS=30
 	@CHAOS_KILLS=$${CHAOS_KILLS:-50} FREEZE_SECONDS=$${FREEZE_SECONDS:-30} $(PY) -m pytest -n 0 -m faults tests/faults --deselect tests/faults/test_exactness.py
 
-soak: setup-dev ## exactness under load, SOAK=20 times
+soak: setup-dev ## exactness under load, SOAK=20 times; sync under faults, SYNC_SEEDS=500 histories
 	@for round in $$(seq $${SOAK:-20}); do echo "== round $$round"; $(PY) -m pytest -q -n 0 -m faults tests/faults/test_exactness.py || exit 1; done
+	@SYNC_SEEDS=$${SYNC_SEEDS:-500} $(PY) -m pytest -q -n 0 -m cluster tests/cluster/test_sync_faults.py
 
 mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a test must find each
 	@$(PY) -m tests.mutants
