@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import threading
-from typing import Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from policies.snapshot.building import advance
 from policies.snapshot.values import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FREEZE_FROM: Final = 1000
 """From so many new namespaces on, the collector is told to leave them alone: it would walk them."""
@@ -31,12 +35,25 @@ class _Holder:
                 return known
             self._begun += 1
             number = self._begun
-            fresh = advance(known or Snapshot())
+            with _collector_at_rest():
+                fresh = advance(known or Snapshot())
             self.snapshot, self._done = fresh, number
         if fresh is not known and _size(fresh) - _size(known or Snapshot()) >= FREEZE_FROM:
             gc.collect()
             gc.freeze()
         return fresh
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Keep the collector from walking, again and again, what is only being built and stays."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _size(snapshot: Snapshot) -> int:

@@ -6,7 +6,6 @@ if the cluster's revision is the same before and after (``building`` sees to tha
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
@@ -170,10 +169,12 @@ def _among(
     quote, known = connection.ops.quote_name, list(ids)
     chosen, sorting = (", ".join(map(quote, names)) for names in (columns, (key, *order)))
     is_postgresql = connection.vendor == "postgresql"
-    among = "= ANY(%s)" if is_postgresql else "IN (SELECT value FROM json_each(%s))"
+    among = "= ANY(%s::bigint[])" if is_postgresql else "IN (SELECT value FROM json_each(%s))"
     table = quote(model._meta.db_table)  # noqa: SLF001 - Django's own API
     sql = f"SELECT {chosen} FROM {table} WHERE {quote(key)} {among} ORDER BY {sorting}"  # noqa: S608 - our own names
-    return _run(sql, (known if is_postgresql else json.dumps(known),))
+    # As a text: drivers write lists number by number.
+    opening, closing = "{}" if is_postgresql else "[]"
+    return _run(sql, (f"{opening}{','.join(map(str, known))}{closing}",))
 
 
 def _fetch(queryset: QuerySet[Any], *columns: str) -> list[Row]:
