@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.management.base import CommandError
 
-from policies import tasks
 from policies.management.console import FINDINGS, USAGE, Console, find_cluster
 from policies.models import ClusterConnection, SyncRun
 from policies.sync import runs
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _HELP = """\
 Ask for a pass over a cluster: policies go out, come in, and stay the same on both sides.
 
-  manage.py sync prod                    ask for it; a worker does it
+  manage.py sync prod                    ask for it; beat finds it in seconds
   manage.py sync prod --follow           the same, and show progress until it has ended
   manage.py sync prod --preview --follow try it: dry runs and differences, nothing is written
   manage.py sync prod --import --follow  read only: nothing is written to the cluster
@@ -64,9 +63,7 @@ class Command(Console):
         run = runs.request(cluster, mode=_mode(options), trigger=runs.PERSON, user=user)
         if options["now"]:
             _carry_out_here(run)
-        else:
-            _tell_a_worker(run)
-        if options["follow"] and not options["now"]:
+        elif options["follow"]:
             self._follow(run, quiet=options["output"] == "json", patience=options["timeout"])
         run.refresh_from_db()
         self._show(run, output=options["output"])
@@ -114,14 +111,6 @@ def _carry_out_here(run: SyncRun) -> None:
     deadline = time.monotonic() + runs.LEASE
     while runs.carry_out(run.pk) == SyncRun.State.WAITING and time.monotonic() < deadline:
         time.sleep(_PATIENCE)
-
-
-def _tell_a_worker(run: SyncRun) -> None:
-    """Save the worker a few seconds; without a broker, beat finds the run all the same."""
-    try:
-        tasks.carry_out_run.apply_async((run.pk,), expires=tasks.TOLD_IN_VAIN, retry=False)
-    except tasks.carry_out_run.OperationalError:
-        return
 
 
 def _progress(run: SyncRun) -> str:
