@@ -10,17 +10,28 @@ from typing import TYPE_CHECKING
 import pytest
 
 from policies.sync.client import (
+    KINDS,
+    AlreadyExistsError,
     APIError,
     BusyError,
     Client,
+    ExpiredError,
+    FieldConflictError,
     GarbageError,
+    InvalidError,
     Limits,
     RefusedAddressError,
     UnreachableError,
     UntrustedError,
 )
 from policies.sync.client.addresses import is_allowed
-from policies.sync.client.answers import decode, error_from
+from policies.sync.client.answers import (
+    checked_event,
+    checked_object,
+    checked_page,
+    decode,
+    error_from,
+)
 from policies.sync.values import Credentials
 from tests.processes import free_port
 from tests.sync.fake_api import FakeAPI, fake_api
@@ -216,3 +227,102 @@ def test_an_error_is_told_within_bounds_and_without_control_characters() -> None
 def test_only_json_objects_are_answers(text: bytes) -> None:
     with pytest.raises(GarbageError):
         decode(text)
+
+
+LIMIT_RANGE = KINDS["LimitRange"]
+PROPER = {"name": "l", "namespace": "n", "uid": "u", "resourceVersion": "7"}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"name": "../x"},
+        {"name": 7},
+        {"namespace": ""},
+        {"namespace": "a/b"},
+        {"labels": ["a"]},
+        {"annotations": {"a": 1}},
+        {"uid": 7},
+        {"resourceVersion": "9" * 101},
+    ],
+)
+def test_an_object_without_its_proper_metadata_is_garbage(broken: dict[str, object]) -> None:
+    assert checked_object({"metadata": PROPER}, LIMIT_RANGE)["kind"] == "LimitRange"
+    with pytest.raises(GarbageError):
+        checked_object({"metadata": {**PROPER, **broken}}, LIMIT_RANGE)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"metadata": {}},
+        {"items": {}, "metadata": {"resourceVersion": "1"}},
+        {"metadata": {"resourceVersion": "1", "continue": 7}},
+        {"metadata": {"resourceVersion": ""}},
+        {"metadata": {"resourceVersion": "1"}, "items": [{"kind": "Secret"}]},
+        {"metadata": None},
+    ],
+)
+def test_a_page_that_is_no_page_of_the_kind_is_garbage(page: dict[str, object]) -> None:
+    with pytest.raises(GarbageError):
+        checked_page({"kind": "LimitRangeList", **page}, LIMIT_RANGE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type": "ADDED"}',
+        b'{"type": "WHATEVER", "object": {}}',
+        b'{"type": "BOOKMARK", "object": {"metadata": {}}}',
+        b'{"type": "ADDED", "object": {"metadata": {"resourceVersion": "1"}}}',
+    ],
+)
+def test_an_event_that_is_none_is_garbage(line: bytes) -> None:
+    with pytest.raises(GarbageError):
+        checked_event(line, LIMIT_RANGE)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "expected"),
+    [
+        ({"reason": "AlreadyExists"}, 409, AlreadyExistsError),
+        ({"reason": "Expired"}, 400, ExpiredError),
+        ({}, 504, BusyError),
+        ({}, 418, APIError),
+        ({"message": "failed to convert new object (a/b)"}, 500, InvalidError),
+        ({"details": {"causes": [{"reason": "FieldManagerConflict"}]}}, 409, FieldConflictError),
+    ],
+)
+def test_a_status_is_the_error_it_says(
+    status: dict[str, object], code: int, expected: type[APIError]
+) -> None:
+    error = error_from(status, code)
+    assert type(error) is expected
+    assert error.code == code
+
+
+@pytest.mark.parametrize(
+    ("given", "wait"),
+    [(3, 3.0), (-1, 0.0), (10**9, 3600.0), ("3", None), (True, None), (None, None)],
+)
+def test_a_wait_is_bounded(given: object, wait: float | None) -> None:
+    error = error_from({"details": {"retryAfterSeconds": given}}, 503)
+    assert isinstance(error, BusyError)
+    assert error.retry_after == wait
+
+
+@pytest.mark.parametrize(("fault", "reason"), [("empty_object", "Garbage"), ("garbage", "Garbage")])
+def test_a_version_and_a_permission_must_be_answers(
+    api: FakeAPI, client: Client, fault: str, reason: str
+) -> None:
+    api.inject(fault, times=2)
+    with pytest.raises(GarbageError) as caught:
+        client.version()
+    assert caught.value.reason == reason
+    with pytest.raises(GarbageError):
+        client.can("get", "", "pods")
+
+
+def test_nul_is_read_as_a_character_that_every_database_can_keep() -> None:
+    text = rb'{"a\u0000": ["\u0000", {"b": "c\\u0000"}], "n": 1}'
+    assert decode(text) == {"a\ufffd": ["\ufffd", {"b": "c\\u0000"}], "n": 1}

@@ -59,9 +59,14 @@ def is_name(text: object) -> bool:
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """Read a JSON object; raises GarbageError for anything else."""
+    """Read a JSON object; raises GarbageError for anything else.
+
+    NUL, which annotations may hold and PostgreSQL may not, is read as U+FFFD.
+    """
     try:
         value = msgspec.json.decode(data)
+        if b"\\u0000" in data:
+            value = _without_nul(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise GarbageError("an answer that is no JSON") from None
     if not isinstance(value, dict):
@@ -172,6 +177,16 @@ def date_of(response: httpx2.Response) -> datetime | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [_without_nul(one) for one in value]
+    if isinstance(value, dict):
+        return {_without_nul(key): _without_nul(one) for key, one in value.items()}
+    return value
 
 
 def _check_metadata(metadata: Mapping[str, Any], kind: Kind) -> None:
