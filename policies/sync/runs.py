@@ -37,8 +37,8 @@ LEASE: Final = 40.0
 """Seconds that a lease lasts without a heartbeat."""
 ATTEMPTS: Final = 3
 """How often a run is begun before a person has to look at it."""
-LOST: Final = dt.timedelta(seconds=45)
-"""Without a heartbeat for so long, a run has lost its worker."""
+LOST: Final = dt.timedelta(seconds=LEASE)
+"""Without a heartbeat for so long, a run has lost its worker: each beat renews the lease as well."""
 LONGEST_WAIT: Final = 300.0
 """Most seconds between two tries, whatever the cluster asks for."""
 STOPPED: Final = frozenset(
