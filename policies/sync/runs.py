@@ -38,7 +38,7 @@ LEASE: Final = 40.0
 ATTEMPTS: Final = 3
 """How often a run is begun before a person has to look at it."""
 LOST: Final = dt.timedelta(seconds=LEASE)
-"""Without a heartbeat for so long, a run has lost its worker: each beat renews the lease as well."""
+"""Without a heartbeat for so long, a run has lost its worker: each beat renews the lease, too."""
 LONGEST_WAIT: Final = 300.0
 """Most seconds between two tries, whatever the cluster asks for."""
 STOPPED: Final = frozenset(
