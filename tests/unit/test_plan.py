@@ -251,3 +251,29 @@ def test_every_difference_has_to_be_decided_and_no_other() -> None:
         )
     assert caught.value.missing == [".spec.hard.cpu"]
     assert caught.value.unknown == [".x"]
+
+
+def test_scope_expressions_are_sets() -> None:
+    def scoped(*values: str) -> Manifest:
+        expression = {"scopeName": "PriorityClass", "operator": "In", "values": list(values)}
+        return resource_quota({}, scopeSelector={"matchExpressions": [expression]})
+
+    assert normal(scoped("high", "low")) == normal(scoped("low", "high", "low"))
+    assert normal(scoped("high")) != normal(scoped("low"))
+
+
+def test_an_empty_map_is_as_good_as_none_only_where_it_says_nothing() -> None:
+    selector: Manifest = {
+        "policyPredicate": {"labelSelector": {}},
+        "policyAction": {"reject": True},
+    }
+    absent: Manifest = {"policyPredicate": {}, "policyAction": {"reject": True}}
+    (found,) = differences(normal(metadata_policy(selector)), normal(metadata_policy(absent)))
+    assert found.field == ".spec.rules[0].policyPredicate.labelSelector"
+
+
+def test_a_label_can_be_taken_away_by_a_choice() -> None:
+    ours, theirs = quota(), quota("6")
+    ours["metadata"] |= {"labels": {"team": "a"}}
+    choices: Any = {".metadata.labels.team": "theirs", ".spec.hard.pods": "ours"}
+    assert resolve(A, ours, theirs, choices) == normal(quota())
