@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -182,6 +183,8 @@ def main(words: list[str] | None = None) -> int:
     argparse.ArgumentParser(prog="python -m tests.cluster.build", description=__doc__).parse_args(
         words
     )
+    # Ends Go, too, and leaves nothing behind but what is finished.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         build()
     except UnavailableError as error:
