@@ -188,22 +188,27 @@ def put_on_record(
         "kind": instance.kind,
         "name": instance.name,
     }
-    return record(
-        instance.owner,
-        {**names, "uid": str(instance.uid), "action": action, "before": before, "after": after},
-        author=author,
-    )
+    fields = {"uid": str(instance.uid), "action": action, "before": before, "after": after}
+    # Whoever saves has counted already; a deletion is one more than the last save.
+    number = None if action == Action.DELETE else instance.revision
+    return record(instance.owner, {**names, **fields}, author=author, number=number)
 
 
-def record(cluster: Cluster, fields: dict[str, Any], *, author: tuple[str, str]) -> PolicyRevision:
-    """Write one revision from its fields; its number is the next of that name."""
+def record(
+    cluster: Cluster,
+    fields: dict[str, Any],
+    *,
+    author: tuple[str, str],
+    number: int | None = None,
+) -> PolicyRevision:
+    """Write one revision from its fields; its number is the next of that name, if not given."""
     names = {key: fields[key] for key in ("cluster", "namespace", "kind", "name")}
     user, reason = author
     write = next(write for write in _thread.writes if write.is_of(cluster))
     write.changed = True
     return PolicyRevision.objects.create(
         **fields,
-        number=_last_number(**names) + 1,
+        number=_last_number(**names) + 1 if number is None else number,
         cluster_revision=write.number,
         user=user,
         reason=reason,
