@@ -18,15 +18,23 @@ from django.db import transaction
 from policies.models import Cluster, ClusterConnection
 from policies.services.writing import policy_write, record
 from policies.sync import alerts, sealing
-from policies.sync.client import Client
 from policies.sync.errors import UnauthorizedError, UnreachableError
 from policies.sync.probing import test
 from policies.sync.values import Credentials
 
 if TYPE_CHECKING:
+    from policies.sync.client import Client
     from policies.sync.values import Limits
 
-__all__ = ["connect", "credentials_of", "disconnect", "open_client", "place_of", "test"]
+__all__ = [
+    "client_of",
+    "connect",
+    "credentials_of",
+    "disconnect",
+    "open_client",
+    "place_of",
+    "test",
+]
 
 KIND: Final = "ClusterConnection"
 ALERT: Final = "sealed-credential"
@@ -95,6 +103,14 @@ def credentials_of(connection: ClusterConnection) -> Credentials:
     )
 
 
+def client_of(credentials: Credentials, *, limits: Limits | None = None) -> Client:
+    """Make a client; to be closed by the caller."""
+    # The library is large, and web processes that only decide need not hold it.
+    from policies.sync.client import Client  # noqa: PLC0415
+
+    return Client(credentials, limits=limits)
+
+
 def open_client(cluster: Cluster, *, limits: Limits | None = None) -> Client:
     """Make the client with which tasks ask a cluster; to be closed by the caller.
 
@@ -108,7 +124,7 @@ def open_client(cluster: Cluster, *, limits: Limits | None = None) -> Client:
         credentials = credentials_of(connection)
     except sealing.SealingError as error:
         raise UnauthorizedError(str(error), reason="SealedCredential") from error
-    return Client(credentials, limits=limits)
+    return client_of(credentials, limits=limits)
 
 
 def place_of(connection: ClusterConnection) -> str:

@@ -10,8 +10,7 @@ from django.db import transaction
 from policies import services
 from policies.models import Cluster, ClusterConnection
 from policies.sync import kubeconfig, probing, sealing
-from policies.sync.client import Client
-from policies.sync.connecting import connect
+from policies.sync.connecting import client_of, connect
 from policies.sync.errors import APIError
 from policies.sync.probing import Findings
 from policies.sync.values import Limits
@@ -80,7 +79,7 @@ def join(asked: Asked, *, user: str, reason: str = "") -> Joined:
 
 def _try(credentials: Credentials, known_uid: str) -> Findings:
     try:
-        with Client(credentials, limits=PATIENCE) as client:
+        with client_of(credentials, limits=PATIENCE) as client:
             return probing.probe(client, known_uid=known_uid)
     except APIError as error:
         return Findings(state=probing.state_of(error), message=error.message)

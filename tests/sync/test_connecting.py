@@ -45,7 +45,7 @@ def _keys(settings: SettingsWrapper, tmp_path: Path) -> None:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     client = FakeClient()
-    monkeypatch.setattr(joining, "Client", client)
+    monkeypatch.setattr(joining, "client_of", client)
     return client
 
 
