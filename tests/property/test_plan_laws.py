@@ -187,8 +187,10 @@ def test_a_mixed_resolution_has_each_field_from_the_side_that_was_chosen(
     resolved = resolve(None, ours, theirs, choices)
     to_ours = {found.field for found in differences(ours, resolved)}
     to_theirs = {found.field for found in differences(theirs, resolved)}
-    assert to_ours <= {field for field in fields if choices[field] == "theirs"}
-    assert to_theirs <= {field for field in fields if choices[field] == "ours"}
+    # Defaults that follow from what was chosen are there, whoever was chosen for themselves.
+    derived = {found for found in to_ours | to_theirs if ".default" in found}
+    assert to_ours - derived <= {field for field in fields if choices[field] == "theirs"}
+    assert to_theirs - derived <= {field for field in fields if choices[field] == "ours"}
 
 
 @UNHURRIED
