@@ -295,14 +295,15 @@ def test_as_many_rules_as_the_portal_takes(
 def test_stored_policy_says_reject_and_shows_its_columns(installed: Installed) -> None:
     manifest = policy(sets(updatedLabels={"a": "b"}), strict=True)
     manifest["metadata"]["annotations"] = {"policy.gatehouse.dev/enforcement": "warn"}
+    manifest["metadata"]["name"] = "stored"
     assert apply(installed, [manifest]).returncode == 0
-    words = ("get", "mdp", "p", "--namespace", "gatehouse")
+    words = ("get", "mdp", "stored", "--namespace", "gatehouse")
     stored = json.loads(installed.cluster.kubectl(*words, "--output", "json").stdout)
     assert stored["spec"]["rules"][0]["policyAction"]["reject"] is False
     assert stored["metadata"]["generation"] == 1
     head, line = installed.cluster.kubectl(*words).stdout.splitlines()
     assert head.split() == ["NAME", "ENFORCEMENT", "RATCHET", "STRICT", "AGE"]
-    assert line.split()[:2] == ["p", "warn"]
+    assert line.split()[:2] == ["stored", "warn"]
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,8 @@ def refuses(cluster: Cluster, namespace: str, manifest: dict[str, Any]) -> bool:
 @pytest.fixture(scope="module")
 def gatehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portal]:
     with portal(tmp_path_factory.mktemp("portal")) as made:
+        # The stories of priority in quotas are told of this namespace.
+        made.cover_kube_system()
         yield made
 
 

@@ -8,6 +8,7 @@ each charge must begin where the one before ended.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -82,11 +83,20 @@ def read_record(connection: Connection) -> Record:
         moved = connection.execute("SELECT to_regclass('policies_quotausage')").fetchone()
         used = _USED if moved and moved[0] else _USED_IN_ROWS
         return Record(
-            events=tuple(Event(*row) for row in connection.execute(_EVENTS)),
+            events=tuple(_event(row) for row in connection.execute(_EVENTS)),
             charges=tuple(connection.execute(_CHARGES).fetchall()),
             hard=_amounts(connection.execute(_HARD)),
             used=_amounts(connection.execute(used)),
         )
+
+
+def _event(row: Sequence[Any]) -> Event:
+    *names, charges, trace, violations = row
+    # Text; an earlier build, whose records a later one takes over, kept them as JSON.
+    parts = [
+        json.loads(one) if isinstance(one, str) else one for one in (charges, trace, violations)
+    ]
+    return Event(*names, *parts)
 
 
 def _amounts(rows: Iterable[Any]) -> Amounts:

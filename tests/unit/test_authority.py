@@ -29,13 +29,13 @@ def native(*manifests: Manifest, **more: Any) -> PolicySet:
     def of(kind: str, decode: Any) -> Any:
         return tuple(decode(m) for m in manifests if m["kind"] == kind)
 
-    return PolicySet(
-        namespace="ns",
-        limit_ranges=of("LimitRange", decode_limit_range),
-        metadata_policies=of("MetadataPolicy", decode_metadata_policy),
-        resource_quotas=of("ResourceQuota", decode_resource_quota),
-        **{"authority": Authority.NATIVE, **more},
-    )
+    kept = {
+        "limit_ranges": of("LimitRange", decode_limit_range),
+        "metadata_policies": of("MetadataPolicy", decode_metadata_policy),
+        "resource_quotas": of("ResourceQuota", decode_resource_quota),
+        "authority": Authority.NATIVE,
+    }
+    return PolicySet(namespace="ns", **{**kept, **more})
 
 
 def judge(obj: Any, policies: PolicySet, phase: Phase = Phase.VALIDATE, **more: Any) -> Decision:
@@ -124,6 +124,15 @@ def test_native_mutating_phase_foretells_what_limit_ranger_will_refuse() -> None
     assert decision.allowed
     assert observed(decision) == [Reason.MAX_CONSTRAINT]
     assert len(decision.warnings) == 1
+
+
+def test_native_mutating_phase_foretells_nothing_of_quotas_and_of_what_only_watches() -> None:
+    [small] = native(SMALL).limit_ranges
+    watching = dataclasses.replace(small, enforcement=Enforcement.AUDIT)
+    for policies in (native(FULL), native(FULL, limit_ranges=(watching,))):
+        decision = judge(BIG, policies, Phase.MUTATE)
+        assert decision.allowed
+        assert (observed(decision), decision.warnings) == ([], ())
 
 
 def test_both_phases_at_once_set_what_limit_ranger_would_have_set() -> None:

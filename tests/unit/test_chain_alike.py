@@ -73,6 +73,12 @@ def test_what_a_rule_may_read_has_it_judged_anew(other: AdmissionRequest) -> Non
     assert findings(asked(), known) is not findings(other, known)
 
 
+def test_a_pod_that_is_being_deleted_is_judged_by_the_clock() -> None:
+    known, leaving = policies(), asked()
+    (leaving.object or {})["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert findings(leaving, known) is not findings(leaving, known)
+
+
 def test_a_refusal_names_the_pod_that_was_asked_about() -> None:
     full = dataclasses.replace(
         policies(),
