@@ -48,7 +48,7 @@ test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in
 
 test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache
 	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
-	@$(PY) -m pytest -n 0 -rs -m cluster tests
+	@$(PY) -m pytest -n 2 --dist loadfile -rs -m cluster tests
 
 conformance: setup-dev ## compare the engine with a real API server on CASES=50000 random cases
 	@$(PY) -m tests.cluster.build
