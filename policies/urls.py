@@ -1,6 +1,7 @@
 """The addresses of the pages about clusters; the composition root says below which prefix.
 
-The page of who enforces is the composition root's own: it reads the record, too.
+The page of who enforces is the composition root's own: it reads the record, too. What is about no
+cluster stands under ``-``, which no cluster can be called: every name leads to its cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from policies.views.runs import ProgressView, RunListView, RunView
 
 urlpatterns = [
     path("", FleetView.as_view(), name="cluster-list"),
-    path("connect/", ConnectView.as_view(), name="cluster-connect"),
+    path("-/connect/", ConnectView.as_view(), name="cluster-connect"),
     path("<str:cluster>/", ClusterView.as_view(), name="cluster-detail"),
     path("<str:cluster>/objects/", ObjectListView.as_view(), name="cluster-objects"),
     path(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import messages
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     _FormMixin = FormMixin["ConnectForm"]
 else:
     _FormMixin = FormMixin
-
-RESERVED: Final = "connect"
-"""The word that this page's own address takes."""
 
 
 class SecretTextarea(forms.Textarea):
@@ -70,10 +67,8 @@ class ConnectForm(forms.Form):
         self.may_add = may_add
 
     def clean_name(self) -> str:
-        """Refuse the reserved word, and a new name from those who may not add clusters."""
+        """Refuse a new name from those who may not add clusters."""
         name: str = self.cleaned_data["name"]
-        if name == RESERVED:
-            raise ValidationError("this word has a meaning in addresses", code="reserved")
         if not self.may_add and not Cluster.objects.filter(name=name).exists():
             raise ValidationError("there is no such cluster, and you may not add one", code="new")
         return name

@@ -302,7 +302,7 @@ def test_secret_is_on_no_page_and_in_no_traceback(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     client.force_login(User.objects.create_superuser("root"))
-    form, connect = {"name": "prod", "text": text(), "is_anyway": "on"}, "/clusters/connect/"
+    form, connect = {"name": "prod", "text": text(), "is_anyway": "on"}, "/clusters/-/connect/"
     changes = ({}, {"name": "No Name"}, {"context": "none"}, {"text": text() + "}"})
     pages = [client.post(connect, {**form, **change}, follow=True) for change in changes]
     pages += [client.get(page) for page in ("/clusters/", "/clusters/prod/", "/admin/", connect)]

@@ -313,8 +313,8 @@ def kubeconfig_of(api: FakeAPI) -> str:
 
 
 def test_connecting_needs_its_permission(person: Client) -> None:
-    assert "needs a permission" in person.get("/clusters/connect/").content.decode()
-    assert person.post("/clusters/connect/", {"name": "prod"}).status_code == 403
+    assert "needs a permission" in person.get("/clusters/-/connect/").content.decode()
+    assert person.post("/clusters/-/connect/", {"name": "prod"}).status_code == 403
 
 
 @pytest.mark.parametrize("as_file", [True, False])
@@ -324,7 +324,7 @@ def test_a_cluster_is_connected(person: Client, api: FakeAPI, as_file: bool) -> 
     given: dict[str, Any] = {"name": "prod", "text": text}
     if as_file:
         given = {"name": "prod", "file": SimpleUploadedFile("config", text.encode())}
-    assert person.post("/clusters/connect/", given)["Location"] == "/clusters/prod/"
+    assert person.post("/clusters/-/connect/", given)["Location"] == "/clusters/prod/"
     connection = ClusterConnection.objects.get()
     assert (connection.cluster.authority, connection.server_version) == ("native", "v1.36.3")
     assert api.credentials.token.encode() not in bytes(connection.sealed)
@@ -332,11 +332,18 @@ def test_a_cluster_is_connected(person: Client, api: FakeAPI, as_file: bool) -> 
     assert "v1.36.3" in person.get("/clusters/prod/").content.decode()
 
 
+@pytest.mark.parametrize("name", ["connect", "authority", "objects", "runs", "admin"])
+def test_no_name_of_a_cluster_is_special(person: Client, name: str) -> None:
+    factories.cluster(name)
+    assert person.get(f"/clusters/{name}/").context["cluster"].name == name
+    assert person.get(f"/clusters/{name}/authority/").status_code == 200
+    assert person.get("/clusters/-/").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
         ({"text": "", "name": "prod"}, "one of the two"),
-        ({"name": "connect"}, "has a meaning"),
         ({"name": "Not A Label"}, "DNS label"),
         ({"context": "other"}, "name one of prod"),
         ({"text": kubeconfigs.text({"exec": {"command": "x"}})}, "would run a program"),
@@ -349,7 +356,7 @@ def test_what_cannot_be_taken_is_refused_with_its_reason(
 ) -> None:
     allow(person, "add_clusterconnection", "add_cluster")
     given = {"name": "prod", "text": kubeconfigs.text(), **fields}
-    response = person.post("/clusters/connect/", given)
+    response = person.post("/clusters/-/connect/", given)
     page = response.content.decode()
     assert response.status_code == 422
     assert told in page
@@ -360,7 +367,7 @@ def test_what_cannot_be_taken_is_refused_with_its_reason(
 
 def test_a_new_name_needs_the_permission_to_add_clusters(person: Client) -> None:
     allow(person, "add_clusterconnection")
-    response = person.post("/clusters/connect/", {"name": "prod", "text": kubeconfigs.text()})
+    response = person.post("/clusters/-/connect/", {"name": "prod", "text": kubeconfigs.text()})
     assert "you may not add one" in response.content.decode()
 
 
@@ -370,7 +377,7 @@ def test_without_a_key_nothing_is_stored(
     settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = tmp_path / "none.pem"
     settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = tmp_path / "none-either.pem"
     allow(person, "add_clusterconnection", "add_cluster")
-    response = person.post("/clusters/connect/", {"name": "prod", "text": kubeconfigs.text()})
+    response = person.post("/clusters/-/connect/", {"name": "prod", "text": kubeconfigs.text()})
     assert response.status_code == 422
     assert "cannot be sealed" in response.content.decode()
     assert not Cluster.objects.exists()
@@ -379,13 +386,13 @@ def test_without_a_key_nothing_is_stored(
 def test_what_works_is_not_replaced_by_what_does_not(person: Client, api: FakeAPI) -> None:
     allow(person, "add_clusterconnection", "add_cluster")
     text = kubeconfig_of(api)
-    person.post("/clusters/connect/", {"name": "prod", "text": text})
+    person.post("/clusters/-/connect/", {"name": "prod", "text": text})
     api.inject("status-401", times=50)
     given = {"name": "prod", "text": text}
-    response = person.post("/clusters/connect/", given)
+    response = person.post("/clusters/-/connect/", given)
     assert response.status_code == 422
     assert "this one does not" in response.content.decode()
-    response = person.post("/clusters/connect/", {**given, "is_anyway": "on"})
+    response = person.post("/clusters/-/connect/", {**given, "is_anyway": "on"})
     assert response.status_code == 302
     assert ClusterConnection.objects.get().state == "unauthorized"
     assert any("cannot be used yet" in each for each in messages_of(person, "/clusters/prod/"))

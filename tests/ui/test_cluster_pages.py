@@ -100,7 +100,7 @@ def addresses() -> list[str]:
     run = run_of(cluster)
     return [
         "/clusters/",
-        "/clusters/connect/",
+        "/clusters/-/connect/",
         "/clusters/prod/",
         "/clusters/prod/objects/",
         "/clusters/prod/objects/ResourceQuota/team/rq/",
@@ -173,7 +173,7 @@ def test_the_list_teaches_when_it_is_empty(viewer: Client) -> None:
     page = text(viewer, "/clusters/")
     assert "No cluster yet" in page
     assert "connect_cluster" in page
-    assert 'href="/clusters/connect/"' not in page
+    assert 'href="/clusters/-/connect/"' not in page
 
 
 def test_the_list_tells_how_clusters_stand(viewer: Client) -> None:
