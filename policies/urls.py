@@ -14,6 +14,7 @@ from policies.views.fleet import FleetView
 from policies.views.listing import ObjectListView
 from policies.views.objects import ObjectView
 from policies.views.ownership import OwnershipView
+from policies.views.pausing import PauseView
 from policies.views.runs import ProgressView, RunListView, RunView
 
 urlpatterns = [
@@ -27,6 +28,7 @@ urlpatterns = [
         name="cluster-object",
     ),
     path("<str:cluster>/ownership/", OwnershipView.as_view(), name="cluster-ownership"),
+    path("<str:cluster>/pause/", PauseView.as_view(), name="cluster-pause"),
     path("<str:cluster>/runs/", RunListView.as_view(), name="cluster-runs"),
     path("<str:cluster>/runs/<uuid:uid>/", RunView.as_view(), name="cluster-run"),
     path(

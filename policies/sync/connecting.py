@@ -151,6 +151,7 @@ def describe(connection: ClusterConnection) -> dict[str, Any]:
         "authorityCertificates": _digest(connection.authority_certificates),
         "certificate": _digest(connection.certificate),
         "generation": connection.generation,
+        "paused": connection.is_paused,
     }
     return {
         "kind": KIND,

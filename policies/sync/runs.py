@@ -104,9 +104,11 @@ def _state_of(run_id: int) -> str:
 
 
 def _begin(run: SyncRun, lease: Lease) -> bool:
-    """Make it ours; False where somebody else did the same, or it is over."""
+    """Make it ours; False where somebody else did the same, it is over, or the sync is paused."""
     now = read_clock()
     with lease.guard():
+        if ClusterConnection.objects.filter(cluster=run.cluster_id, is_paused=True).exists():
+            return False
         waiting = SyncRun.objects.filter(pk=run.pk, state=State.WAITING)
         found = waiting.update(
             state=State.RUNNING,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import PermissionDenied
@@ -15,6 +15,10 @@ from policies.models import Cluster
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
+
+
+PAUSING: Final = "policies.change_clusterconnection"
+"""The permission to pause a cluster's sync, and to resume it."""
 
 
 class Page(LoginRequiredMixin, TemplateView):
@@ -58,8 +62,15 @@ class ClusterPage(Page):
         return super().dispatch(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the cluster."""
-        return super().get_context_data(**{**kwargs, "cluster": self.cluster})
+        """Add the cluster, and whether its sync may be paused from here."""
+        may_pause = self.request.user.has_perm(PAUSING)
+        given = {**kwargs, "cluster": self.cluster, "may_pause": may_pause}
+        return super().get_context_data(**given)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether a person has paused the cluster's sync."""
+        return hasattr(self.cluster, "connection") and self.cluster.connection.is_paused
 
 
 def find_cluster(name: str) -> Cluster:

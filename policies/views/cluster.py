@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils import timezone
 
 from policies.models import SyncedObject, SyncOwnership, SyncRun
+from policies.sync.advising import connection_hint
 from policies.views.access import ClusterPage
 from policies.views.ledger import ledger_differences
 from policies.views.listing import lines_of, listed, state_counts
@@ -14,7 +15,6 @@ from policies.views.setting_up import next_steps
 from policies.views.standing import (
     CONNECTION_WORDS,
     NEEDS_A_LOOK,
-    connection_hint,
     connection_mark,
     open_alerts,
     under_way,
@@ -67,7 +67,7 @@ def _connection(cluster: Cluster) -> dict[str, Any]:
         "connection": connection,
         "state_words": CONNECTION_WORDS.get(connection.state, "") if connection else "",
         "connection_mark": connection_mark(cluster),
-        "connection_hint": connection_hint(cluster),
+        "connection_hint": connection_hint(connection),
         "clock": _clock(connection.clock_skew if connection else None),
         "timetable": timetable,
         "is_due": due is not None and due <= timezone.now(),

@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404, redirect
 
 from policies.models import SyncResult, SyncRun
 from policies.sync import resolving, runs
+from policies.sync.advising import advice
 from policies.views.access import ClusterPage
 from policies.views.addresses import object_address
 from policies.views.standing import UNDER_WAY
@@ -62,6 +63,9 @@ class RunListView(ClusterPage):
         if not hasattr(self.cluster, "connection"):
             messages.error(request, "This cluster is not connected.")
             return redirect("cluster-detail", self.cluster.name)
+        if self.is_paused:
+            messages.error(request, "Synchronizing is paused. Resume it first, then ask again.")
+            return redirect("cluster-runs", self.cluster.name)
         run = runs.request(self.cluster, mode=mode, trigger="person", user=self.username)
         return redirect("cluster-run", self.cluster.name, run.uid)
 
@@ -132,6 +136,7 @@ def progress(run: SyncRun) -> dict[str, Any]:
     counts = run.counts if isinstance(run.counts, dict) else {}
     return {
         "run": run,
+        "advice": advice(run),
         "counts": {str(name).replace("_", " "): value for name, value in sorted(counts.items())},
         "under_way": run.state in UNDER_WAY,
         "percent": min(100, 100 * run.done // run.total) if run.total else None,

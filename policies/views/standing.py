@@ -39,16 +39,6 @@ CONNECTION_WORDS: Final = {
     _STATES.FORBIDDEN: "permissions missing",
     _STATES.UNTRUSTED: "not trusted",
 }
-CONNECTION_HINTS: Final = {
-    _STATES.NEW: "The sync worker tests the connection as soon as it runs.",
-    _STATES.UNREACHABLE: "The API server does not answer. It is asked again, less and less often.",
-    _STATES.UNAUTHORIZED: "The API server does not know the credential (401). Nothing is tried "
-    "again until the cluster is connected anew.",
-    _STATES.FORBIDDEN: "The credential is known but may not do what is needed (403). Apply the "
-    "cluster's manifests, then synchronize.",
-    _STATES.UNTRUSTED: "The certificate of the API server is not signed by the authority that is "
-    "known here. Connect the cluster anew with its present kubeconfig.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +122,6 @@ def connection_mark(cluster: Cluster) -> Mark:
     if connection.is_paused:
         return Mark("paused", "paused")
     return Mark(connection.state, CONNECTION_WORDS[_STATES(connection.state)])
-
-
-def connection_hint(cluster: Cluster) -> str:
-    """What the state of the connection means, and what cures it; empty when all is well."""
-    connection: ClusterConnection | None = getattr(cluster, "connection", None)
-    return CONNECTION_HINTS.get(_STATES(connection.state), "") if connection else ""
 
 
 def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:

@@ -7,11 +7,13 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 from policies.management.console import FINDINGS, USAGE, Console, find_cluster
-from policies.models import ClusterConnection, SyncRun
-from policies.sync import runs
+from policies.models import SyncRun
+from policies.sync import pausing, runs
+from policies.sync.advising import advice, connection_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -27,9 +29,12 @@ Ask for a pass over a cluster: policies go out, come in, and stay the same on bo
   manage.py sync prod --import --follow  read only: nothing is written to the cluster
   manage.py sync prod --now              do it here, in this process; needs no broker, no worker
   manage.py sync prod --now -o json      for machines
+  manage.py sync prod --pause --reason "an upgrade"   ask nothing of it until it is resumed
+  manage.py sync prod --resume           go on
 
 --now needs the private key with which credentials are opened, as the worker has it.
-Exit code 0: done, or asked for; 1: it failed, or objects could not be written; 2: wrong usage;
+Exit code 0: done, or asked for; 1: it failed, objects could not be written, or the sync is paused,
+or is so already, or is not; 2: wrong usage;
 3: held, since it would delete too much: a person has to confirm it.
 """
 HELD: Final = 3
@@ -49,17 +54,23 @@ class Command(Console):
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--preview", action="store_true", help="write nothing anywhere, tell")
         mode.add_argument("--import", action="store_true", help="write nothing to the cluster")
+        mode.add_argument("--pause", action="store_true", help="ask nothing of it from now on")
+        mode.add_argument("--resume", action="store_true", help="go on after a pause")
         add("--follow", action="store_true", help="show progress until the run has ended")
         add("--now", action="store_true", help="do it in this process")
         add("--timeout", type=float, default=900.0, help="seconds to follow (default: %(default)s)")
         add("--user", default="", help="who, for the record (default: the system's user)")
+        add("--reason", default="", help="why, for the record; --pause needs it")
         add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Ask, follow, and end as the run did."""
         cluster = find_cluster(options["cluster"])
-        _require_connection(cluster)
         user = options["user"] or f"{getpass.getuser()} (command line)"
+        if options["pause"] or options["resume"]:
+            self._pause(cluster, user=user, reason=options["reason"], resume=options["resume"])
+            return
+        _require_connection(cluster)
         run = runs.request(cluster, mode=_mode(options), trigger=runs.PERSON, user=user)
         if options["now"]:
             _carry_out_here(run)
@@ -69,8 +80,18 @@ class Command(Console):
         self._show(run, output=options["output"])
         _end(run)
 
+    def _pause(self, cluster: Cluster, *, user: str, reason: str, resume: bool) -> None:
+        try:
+            change = pausing.resume if resume else pausing.pause
+            connection = change(cluster, user=user, reason=reason)
+        except ValidationError as error:
+            wrong = error.code in ("reason_required", "not_connected")
+            message = f"nothing was changed: {' '.join(error.messages)}"
+            raise CommandError(message, returncode=USAGE if wrong else FINDINGS) from None
+        self.stdout.write(f"{cluster}: {pausing.told(connection) or 'resumed'}")
+
     def _follow(self, run: SyncRun, *, quiet: bool, patience: float) -> None:
-        """Print a line whenever something moved."""
+        """Print a line whenever something moved, and what to do where nothing moves."""
         deadline, last = time.monotonic() + patience, ""
         while run.state not in _OVER:
             line = _progress(run)
@@ -81,7 +102,7 @@ class Command(Console):
                 message = f"run {run.uid} is still {run.state}; it goes on without us"
                 raise CommandError(message, returncode=FINDINGS)
             time.sleep(_PATIENCE)
-            run.refresh_from_db()
+            _look_again(run)
 
     def _show(self, run: SyncRun, *, output: str) -> None:
         results = list(run.results.all())
@@ -94,6 +115,15 @@ class Command(Console):
         self.stdout.write(f"run {run.uid}: {run.state}{f' ({counts})' if counts else ''}")
 
 
+def _look_again(run: SyncRun) -> None:
+    """Read the run; one that waited makes way for a held one of its kind that was confirmed."""
+    try:
+        run.refresh_from_db()
+    except SyncRun.DoesNotExist:
+        message = f"run {run.uid} made way for one that a person confirmed"
+        raise CommandError(message, returncode=FINDINGS) from None
+
+
 def _mode(options: dict[str, Any]) -> str:
     if options["preview"]:
         return SyncRun.Mode.PREVIEW
@@ -101,9 +131,13 @@ def _mode(options: dict[str, Any]) -> str:
 
 
 def _require_connection(cluster: Cluster) -> None:
-    if not ClusterConnection.objects.filter(cluster=cluster).exists():
+    connection = connection_of(cluster)
+    if connection is None:
         message = f"{cluster} is not connected; run: manage.py connect_cluster {cluster}"
         raise CommandError(message, returncode=USAGE)
+    if connection.is_paused:
+        message = f"{cluster} is {pausing.told(connection)}; run: manage.py sync {cluster} --resume"
+        raise CommandError(message, returncode=FINDINGS)
 
 
 def _carry_out_here(run: SyncRun) -> None:
@@ -115,7 +149,16 @@ def _carry_out_here(run: SyncRun) -> None:
 
 def _progress(run: SyncRun) -> str:
     share = f" {run.done} of {run.total}" if run.total else ""
-    return f"{run.state}: {run.stage}{share}".rstrip(": ")
+    attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
+    return "\n".join(
+        filter(None, [f"{run.state}: {run.stage}{share}".rstrip(": ") + attempt, _hint(run)])
+    )
+
+
+def _hint(run: SyncRun) -> str:
+    """What to do, in a line of its own; empty where all goes its way."""
+    said = advice(run)
+    return f"  {said}" if said else ""
 
 
 def _line(result: SyncResult) -> str:
@@ -146,6 +189,11 @@ def _end(run: SyncRun) -> None:
     """Raise what the run's end means for the exit code."""
     state = SyncRun.State
     if run.state == state.HELD:
-        raise CommandError(run.error, returncode=HELD)
+        raise CommandError(_told(run), returncode=HELD)
     if run.state in (state.FAILED, state.PARKED) or run.counts.get("failed"):
-        raise CommandError(run.error or "it failed", returncode=FINDINGS)
+        raise CommandError(_told(run), returncode=FINDINGS)
+
+
+def _told(run: SyncRun) -> str:
+    """The trouble, and what to do about it."""
+    return "\n".join(filter(None, [run.error or "it failed", advice(run)]))
