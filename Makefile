@@ -4,7 +4,7 @@ PORT ?=
 PY := .venv/bin/python
 ON_POSTGRES := tests/api tests/models tests/policies tests/policies_api tests/portal tests/ui
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test fuzz faults chaos soak mutants test-postgres test-cluster conformance check lint walls types dependencies templates \
+.PHONY: help setup setup-dev frontend run test fuzz faults chaos soak mutants test-postgres test-cluster conformance check lint walls types dependencies templates \
 	settings schema lock format clean python bench bench-quick bench-growth bench-peers bench-docs bench-profile
 
 help: ## show this list
@@ -18,6 +18,9 @@ setup: python ## make .venv with what the product needs
 
 setup-dev: python ## make .venv with what the tests need, too
 	@$(PYTHON) -m portal.install dev
+
+frontend: setup ## bundle what the pages load, with the machine's Node or one from the package index
+	@$(PY) -m portal.bundling
 
 run: setup ## start the portal with demo policies on 127.0.0.1:8000
 	@$(PY) -m portal.run $(if $(PORT),--port $(PORT))
@@ -83,6 +86,7 @@ lock: setup-dev ## pin requirements anew, from pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements/main.txt pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev -o requirements/dev.txt pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group bench -o requirements/bench.txt
+	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group node -o requirements/node.txt
 
 bench-quick: setup-dev ## measure the product beside its floors, about a minute; SQLITE=1 on SQLite
 	@$(PY) -m bench --quick $(if $(SQLITE),--sqlite)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from portal.finding import FindView
 from portal.views import SwitchingView
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("policies.api.urls")),
     path("", include("admission.api.urls")),
+    path("find/", FindView.as_view(), name="find"),
     path("clusters/<str:cluster>/authority/", SwitchingView.as_view(), name="cluster-authority"),
     path("clusters/", include("policies.urls")),
     path("", include("admission.urls")),

@@ -19,6 +19,7 @@ from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 
 from policies.sync import sealing_keys
+from portal import bundling
 from portal.accounts import ensure_first_admin
 from portal.demo import demo_credential, seed_demo
 
@@ -102,7 +103,8 @@ def _ask_server() -> None:
 
 
 def _collect_static() -> None:
-    """Collect the static files again only when they or their packages changed."""
+    """Bundle and collect the static files again only when they or their packages changed."""
+    bundling.main()
     mark = Path(settings.STATIC_ROOT) / "gatehouse.stamp"
     wanted = _fingerprint()
     if mark.exists() and mark.read_text(encoding="utf-8") == wanted:

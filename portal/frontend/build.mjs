@@ -1,0 +1,52 @@
+// Bundles what the pages load into portal/static/portal: `node portal/frontend/build.mjs`.
+// Everything comes from the installed packages and this folder; nothing is fetched here.
+
+import { build } from "esbuild";
+import { readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const ROOT = join(HERE, "..", "..");
+const OUT = join(HERE, "..", "static", "portal");
+const ICONS = join(ROOT, "node_modules", "@tabler", "icons", "icons", "outline");
+const ICON_OF_TEMPLATE = /_icon\.html" with name="([a-z0-9-]+)"/g;
+const FRAME = /<path stroke="none"[^>]*>/; // invisible, for programs that draw
+const DRAWING = /<svg[^>]*>([\s\S]*)<\/svg>/;
+
+// Icons that templates name themselves, as a sprite: a page loads no icon that no page shows.
+async function sprite() {
+  const names = new Set();
+  for (const name of await readdir(join(ROOT, "templates"), { recursive: true })) {
+    if (name.endsWith(".html")) {
+      const text = await readFile(join(ROOT, "templates", name), "utf8");
+      for (const [, icon] of text.matchAll(ICON_OF_TEMPLATE)) names.add(icon);
+    }
+  }
+  const symbols = [...names].sort().map(async (name) => {
+    const text = await readFile(join(ICONS, `${name}.svg`), "utf8");
+    const lines = DRAWING.exec(text)[1].replace(FRAME, "").replaceAll(/\s*\n\s*/g, "");
+    return `<symbol id="${name}" viewBox="0 0 24 24">${lines}</symbol>`;
+  });
+  const body = (await Promise.all(symbols)).join("\n");
+  return `<svg xmlns="http://www.w3.org/2000/svg">\n${body}\n</svg>\n`;
+}
+
+await rm(OUT, { recursive: true, force: true });
+await build({
+  absWorkingDir: ROOT,
+  entryPoints: ["css/portal.css", "css/fonts.css", "js/theme.js", "js/portal.js"].map((name) =>
+    join(HERE, name),
+  ),
+  outbase: HERE,
+  outdir: OUT,
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: "es2022",
+  loader: { ".woff2": "file" },
+  assetNames: "fonts/[name]",
+  legalComments: "linked",
+  logLevel: "warning",
+});
+await writeFile(join(OUT, "icons.svg"), await sprite());

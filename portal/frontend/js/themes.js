@@ -1,0 +1,29 @@
+// The button that changes between light and dark, and remembers it.
+
+const isDark = () => {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+};
+
+const remember = (theme) => {
+  try {
+    localStorage.setItem("theme", theme);
+  } catch {
+    // No storage: it holds for this page.
+  }
+};
+
+export function offerThemes() {
+  const button = document.querySelector("[data-theme-button]");
+  if (!button) return;
+  const tell = () => button.setAttribute("aria-pressed", String(isDark()));
+  button.addEventListener("click", () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    remember(theme);
+    tell();
+    document.dispatchEvent(new CustomEvent("theme", { detail: theme }));
+  });
+  button.hidden = false;
+  tell();
+}

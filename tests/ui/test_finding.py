@@ -1,0 +1,72 @@
+"""The palette's lines: what is found, where it leads, and for whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.test import Client
+
+from portal.finding import OF_A_KIND
+from tests import factories
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+pytestmark = pytest.mark.django_db
+HARD = {"hard": {"pods": "1"}}
+
+
+@pytest.fixture
+def people(django_user_model: type[User]) -> dict[str, Client]:
+    made = {}
+    for name in ("reader", "admin"):
+        user = django_user_model.objects.create_user(name, password="x", is_staff=name == "admin")
+        made[name] = Client()
+        made[name].force_login(user)
+    return made
+
+
+def found(client: Client, words: str) -> dict[str, tuple[str, str]]:
+    response: Any = client.get("/find/", {"q": words})
+    assert response.status_code == 200
+    return {one.name: (one.what, one.address) for one in response.context["found"]}
+
+
+def test_strangers_are_sent_to_sign_in(client: Client) -> None:
+    assert client.get("/find/").status_code == 302
+
+
+def test_without_words_there_are_the_pages(people: dict[str, Client]) -> None:
+    assert {what for what, _ in found(people["reader"], " ").values()} == {"page"}
+
+
+def test_policy_leads_readers_to_its_decisions_and_staff_to_its_form(
+    people: dict[str, Client],
+) -> None:
+    factories.apply(factories.manifest("ResourceQuota", HARD, name="needle", namespace="team"))
+    for name, beginning in (("reader", "/decisions/?cluster="), ("admin", "/admin/policies/")):
+        [(what, address)] = found(people[name], "NEEDLE").values()
+        assert what == "ResourceQuota"
+        assert address.startswith(beginning)
+        assert people[name].get(address).status_code in {200, 302, 403}
+
+
+def test_namespace_is_found_by_its_cluster_too(people: dict[str, Client]) -> None:
+    namespace = factories.namespace("team")
+    cluster = namespace.cluster.name
+    for words in ("tea", f"{cluster}/tea"):
+        assert found(people["reader"], words)[f"{cluster}/team"][0] == "namespace"
+    assert found(people["reader"], "elsewhere/tea") == {}
+
+
+def test_so_many_of_a_kind_are_shown(people: dict[str, Client]) -> None:
+    for number in range(OF_A_KIND + 2):
+        factories.namespace(f"many-{number}")
+    assert len(found(people["reader"], "many")) == OF_A_KIND
+
+
+@pytest.mark.parametrize("words", ["\0", "%", "_", "<script>", "'", "0" * 16, "x" * 9999])
+def test_odd_words_find_nothing(words: str, people: dict[str, Client]) -> None:
+    factories.namespace("team")
+    assert found(people["reader"], words) == {}
