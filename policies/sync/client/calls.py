@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from django.conf import settings
 
-from policies.sync.client import answers
-from policies.sync.client.kinds import kind_of
+from policies.sync.client import answers, discovery
+from policies.sync.client.kinds import kind_at, kind_of
 from policies.sync.client.session import Question, Session, check_server
 from policies.sync.errors import ExpiredError, GarbageError, InvalidError, NotFoundError
 from policies.sync.values import Event, Limits, Listing, ObjectKey
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from policies.sync.client.kinds import Kind
     from policies.sync.values import Credentials
 
+_PAGE: Final = 500
 _GRACE: Final = 10.0
 """Seconds that a watch may outlive what it asked for, before the server counts as gone."""
 
@@ -88,7 +89,7 @@ class Client:
         except NotFoundError:
             return None
 
-    def list(self, kind: str, namespace: str = "", *, page: int = 500) -> Listing:
+    def list(self, kind: str, namespace: str = "", *, page: int = _PAGE) -> Listing:
         """All objects of a kind (of one namespace, if named); a list that expires is begun anew.
 
         Raises GarbageError for more pages or objects than the limits, and for one that comes twice.
@@ -97,6 +98,22 @@ class Client:
             return self._list(kind_of(kind), namespace, page)
         except ExpiredError:
             return self._list(kind_of(kind), namespace, page)
+
+    def list_resource(
+        self, group: str, resource: str, namespace: str = "", *, contents: bool = False
+    ) -> Listing:
+        """All objects of any resource that lives in namespaces, by its name in addresses.
+
+        Without ``contents`` none are asked for, and of the metadata only name, namespace, uid and
+        version are given. Raises as ``list`` does, and NotFoundError for what is not served.
+        """
+        version, kind = discovery.find(self._session.ask_path, group, resource)
+        known = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
+        try:
+            found = self._list(known, namespace, _PAGE)
+        except ExpiredError:
+            found = self._list(known, namespace, _PAGE)
+        return found if contents else discovery.without_the_rest(found)
 
     def watch(
         self, kind: str, resource_version: str, *, seconds: float, namespace: str = ""

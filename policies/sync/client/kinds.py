@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from lightkube.core import resource
-from lightkube.generic_resource import create_namespaced_resource
+from lightkube.generic_resource import (
+    GenericNamespacedResource,
+    create_api_info,
+    create_namespaced_resource,
+)
 from lightkube.resources import (
     admissionregistration_v1,
     apiextensions_v1,
@@ -80,6 +84,19 @@ def _kind(model: Any) -> Kind:
 
 KINDS: Final[Mapping[str, Kind]] = {one.kind: one for one in map(_kind, _MODELS)}
 """All of them, by their name in manifests."""
+
+
+METADATA: Final = "PartialObjectMetadata"
+"""The kind as which any object comes whose contents were not asked for."""
+
+
+def kind_at(group: str, version: str, plural: str, *, kind: str = METADATA) -> Kind:
+    """Name a kind that lives in namespaces and that the library does not know.
+
+    Of ``METADATA`` there are lists alone.
+    """
+    found = {"_api_info": create_api_info(group, version, kind, plural)}
+    return Kind(kind, type(kind, (GenericNamespacedResource,), found), is_namespaced=True)
 
 
 def kind_of(name: str) -> Kind:

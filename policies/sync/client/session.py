@@ -18,6 +18,7 @@ from lightkube.types import PatchType
 
 from policies.engine.wire import dumps
 from policies.sync.client import answers
+from policies.sync.client.kinds import METADATA
 from policies.sync.client.network import Meter
 from policies.sync.client.transport import Transport
 from policies.sync.errors import InvalidError
@@ -35,6 +36,8 @@ _FIRST_ERROR = 400
 _HIGHEST_PORT = 65535
 _HOST = re.compile(r"[-A-Za-z0-9.:_]+")
 _CONTENT = {"patch": {"Content-Type": PatchType.APPLY.value}}
+_BARE = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+"""Nothing else is taken instead: a server that cannot leave the contents out refuses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,7 @@ class Session:
             namespace if question.kind.is_namespaced else None,
             watch=question.is_watch,
             params=dict(question.params or {}),
-            headers=_CONTENT.get(question.method),
+            headers=_BARE if question.kind.kind == METADATA else _CONTENT.get(question.method),
         )
         if question.body is not None:
             request.data = msgspec.Raw(dumps(question.body).encode("utf-8", "surrogatepass"))
