@@ -7,20 +7,25 @@ needs.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.sync.counting import grants_of, remark_on
 from policies.sync.custom_resource import metadata_policy_definition
-from policies.sync.permissions import CANARY_NAMESPACE, GRANTS, Grant
+from policies.sync.permissions import CANARY_NAMESPACE, Grant
 from policies.sync.webhooks import Asking, differences, key_in, webhooks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from policies.models import Cluster
 
-__all__ = ["Asking", "differences", "key_in", "manifests", "token_secret", "webhooks"]
+__all__ = ["Asking", "differences", "key_in", "manifests", "remark", "token_secret", "webhooks"]
 
 ACCOUNT: Final = "gatehouse"
 TOKEN_SECRET: Final = "gatehouse-token"  # noqa: S105 - the name of an object
 _CANARY_ROLE: Final = "gatehouse-canary"
+_COUNTING_ROLE: Final = "gatehouse-counts"
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -29,17 +34,21 @@ def manifests(cluster: Cluster, asking: Asking) -> list[dict[str, Any]]:
 
     The webhooks come last: from then on the cluster asks. ``asking`` is how it does.
     """
+    grants = grants_of(cluster)
+    places = dict.fromkeys(grant.namespace for grant in grants)
     return [
         _namespace(asking.portal_namespace),
         _namespace(CANARY_NAMESPACE),
         {**_head("v1", "ServiceAccount", ACCOUNT, asking.portal_namespace), **_no_automount()},
-        _role("ClusterRole", ACCOUNT, ""),
-        _binding("ClusterRole", ACCOUNT, "", asking.portal_namespace),
-        _role("Role", _CANARY_ROLE, CANARY_NAMESPACE),
-        _binding("Role", _CANARY_ROLE, CANARY_NAMESPACE, asking.portal_namespace),
+        *chain.from_iterable(_rights(grants, place, asking.portal_namespace) for place in places),
         metadata_policy_definition(),
         *webhooks(cluster, asking),
     ]
+
+
+def remark(cluster: Cluster) -> str:
+    """Say what an administrator should know of the rights before giving them; mostly nothing."""
+    return remark_on(grants_of(cluster))
 
 
 def token_secret(portal_namespace: str) -> dict[str, Any]:
@@ -58,9 +67,13 @@ def _no_automount() -> dict[str, Any]:
     return {"automountServiceAccountToken": False}
 
 
-def _role(kind: str, name: str, namespace: str) -> dict[str, Any]:
-    rules = [_rule(grant) for grant in GRANTS if grant.namespace == namespace]
-    return {**_head(f"{_RBAC}/v1", kind, name, namespace), "rules": rules}
+def _rights(grants: Iterable[Grant], place: str, portal_namespace: str) -> list[dict[str, Any]]:
+    """Write the role for one namespace, or for all, and give it to the account."""
+    kind = "Role" if place else "ClusterRole"
+    name = {"": ACCOUNT, CANARY_NAMESPACE: _CANARY_ROLE}.get(place, _COUNTING_ROLE)
+    rules = [_rule(grant) for grant in grants if grant.namespace == place]
+    role = {**_head(f"{_RBAC}/v1", kind, name, place), "rules": rules}
+    return [role, _binding(kind, name, place, portal_namespace)]
 
 
 def _rule(grant: Grant) -> dict[str, Any]:

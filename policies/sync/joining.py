@@ -11,11 +11,15 @@ from policies import services
 from policies.models import Cluster, ClusterConnection
 from policies.sync import kubeconfig, probing, sealing
 from policies.sync.connecting import client_of, connect
+from policies.sync.counting import grants_of
 from policies.sync.errors import APIError
 from policies.sync.probing import Findings
 from policies.sync.values import Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from policies.sync.permissions import Grant
     from policies.sync.values import Credentials
 
 PATIENCE: Final = Limits(seconds=10.0, read_seconds=5.0, connect_seconds=5.0)
@@ -65,7 +69,7 @@ def join(asked: Asked, *, user: str, reason: str = "") -> Joined:
     sealing.current_key_id()
     found = ClusterConnection.objects.filter(cluster__name=asked.name).first()
     known = found.cluster_uid if found and not asked.is_other_cluster else ""
-    findings = _try(credentials, known)
+    findings = _try(credentials, known, grants_of(_known(asked)))
     if found and found.state == probing.State.OK and not (findings.is_usable or asked.is_anyway):
         raise NotUsableError(findings)
     with transaction.atomic():
@@ -77,18 +81,23 @@ def join(asked: Asked, *, user: str, reason: str = "") -> Joined:
     return Joined(connection=connection, findings=findings, is_new=is_new)
 
 
-def _try(credentials: Credentials, known_uid: str) -> Findings:
+def _try(credentials: Credentials, known_uid: str, grants: Sequence[Grant]) -> Findings:
     try:
         with client_of(credentials, limits=PATIENCE) as client:
-            return probing.probe(client, known_uid=known_uid)
+            return probing.probe(client, known_uid=known_uid, grants=grants)
     except APIError as error:
         return Findings(state=probing.state_of(error), message=error.message)
 
 
-def _cluster(asked: Asked, *, user: str, reason: str) -> tuple[Cluster, bool]:
+def _known(asked: Asked) -> Cluster:
+    """Find the cluster, or think of one that is yet to be saved."""
     found: Cluster | None = Cluster.objects.filter(name=asked.name).first()
-    if found is not None:
-        return found, False
-    made = Cluster(name=asked.name, authority=asked.authority)
+    return found or Cluster(name=asked.name, authority=asked.authority)
+
+
+def _cluster(asked: Asked, *, user: str, reason: str) -> tuple[Cluster, bool]:
+    made = _known(asked)
+    if made.pk is not None:
+        return made, False
     services.save_cluster(cluster=made, user=user, reason=reason)
     return made, True

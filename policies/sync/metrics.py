@@ -11,7 +11,14 @@ from django.db.models import Count
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 
-from policies.models import ClusterAlert, ClusterConnection, SyncedObject, SyncRun, SyncState
+from policies.models import (
+    ClusterAlert,
+    ClusterConnection,
+    LedgerPass,
+    SyncedObject,
+    SyncRun,
+    SyncState,
+)
 from policies.usage import read_clock
 
 if TYPE_CHECKING:
@@ -33,6 +40,7 @@ class ClusterCollector:
         yield from _timetable(now)
         yield _objects()
         yield _runs()
+        yield from _ledger(now)
         yield _alerts()
 
 
@@ -90,6 +98,24 @@ def _runs() -> Metric:
     for cluster, state, count in rows.values_list("cluster__name", "state").annotate(Count("id")):
         family.add_metric([cluster, state], count)
     return family
+
+
+def _ledger(now: dt.datetime) -> Iterator[Metric]:
+    labels = ["cluster", "resource"]
+    lag = GaugeMetricFamily(
+        "gatehouse_ledger_lag_seconds",
+        "Seconds since charges were last held against a complete list.",
+        labels=labels,
+    )
+    trouble = GaugeMetricFamily(
+        "gatehouse_ledger_trouble", "Whether the last try to do so came to nothing.", labels=labels
+    )
+    for row in LedgerPass.objects.select_related("cluster"):
+        name = [row.cluster.name, row.resource or "all"]
+        if row.finished is not None:
+            lag.add_metric(name, (now - row.finished).total_seconds())
+        trouble.add_metric(name, float(bool(row.trouble)))
+    yield from (lag, trouble)
 
 
 def _alerts() -> Metric:

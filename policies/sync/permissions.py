@@ -1,4 +1,7 @@
-"""What the portal must be allowed to do in a cluster: one table, granted and asked for alike."""
+"""What the portal must be allowed to do in any cluster: one table, granted and asked for alike.
+
+What only the quotas of one cluster call for is added by ``counting``.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ CONFIGURATION: Final = "gatehouse"
 CANARY_NAMESPACE: Final = "gatehouse-canary"
 """Where canaries are tried: the one namespace in which the portal may create pods."""
 
+_LIST: Final = ("list",)
 _READ: Final = ("get", "list", "watch")
 _WRITE: Final = (*_READ, "create", "update", "patch", "delete")
 
@@ -50,10 +54,9 @@ GRANTS: Final = (
     Grant(group="", resource="resourcequotas", verbs=_WRITE, is_essential=True),
     Grant(group=POLICY_GROUP, resource="metadatapolicies", verbs=_WRITE, is_essential=True),
     Grant(group="scheduling.k8s.io", resource="priorityclasses", verbs=_READ, is_essential=True),
-    Grant(group="", resource="pods", verbs=_READ),
-    Grant(group="", resource="persistentvolumeclaims", verbs=_READ),
-    Grant(group="", resource="services", verbs=_READ),
-    Grant(group="", resource="replicationcontrollers", verbs=_READ),
+    Grant(group="", resource="pods", verbs=_LIST),
+    Grant(group="", resource="persistentvolumeclaims", verbs=_LIST),
+    Grant(group="", resource="services", verbs=_LIST),
     Grant(
         group="apiextensions.k8s.io",
         resource="customresourcedefinitions",

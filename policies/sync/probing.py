@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.models import ClusterConnection
 from policies.sync import alerts
+from policies.sync.counting import grants_of
 from policies.sync.errors import (
     APIError,
     ForbiddenError,
@@ -18,6 +19,8 @@ from policies.sync.permissions import ESSENTIAL_VERBS, GRANTS
 from policies.usage import read_clock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from policies.sync.client import Client
     from policies.sync.permissions import Grant
 
@@ -69,15 +72,16 @@ class Findings:
 
 def test(connection: ClusterConnection, client: Client) -> Findings:
     """Test a connection by its client, and store what was found; never raises an APIError."""
-    findings = probe(client, known_uid=connection.cluster_uid)
+    grants = grants_of(connection.cluster)
+    findings = probe(client, known_uid=connection.cluster_uid, grants=grants)
     store(connection, findings)
     return findings
 
 
-def probe(client: Client, *, known_uid: str = "") -> Findings:
+def probe(client: Client, *, known_uid: str = "", grants: Sequence[Grant] = GRANTS) -> Findings:
     """Ask a cluster for all that must be known of it; ``known_uid`` is the one it had before."""
     try:
-        return _probe(client, known_uid)
+        return _probe(client, known_uid, grants)
     except APIError as error:
         return Findings(state=state_of(error), message=error.message)
 
@@ -90,10 +94,10 @@ def state_of(error: APIError) -> str:
     return next(states, State.UNREACHABLE)
 
 
-def _probe(client: Client, known_uid: str) -> Findings:
+def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> Findings:
     version = str(client.version()["gitVersion"])[:100]
     skew = _skew(client)
-    missing, unread = _missing(client)
+    missing, unread = _missing(client, grants)
     uid = "" if "namespaces" in unread else _uid(client)
     problems = []
     if known_uid and uid and uid != known_uid:
@@ -125,10 +129,10 @@ def _skew(client: Client) -> float | None:
     return None if theirs is None else round((theirs - before).total_seconds(), 1)
 
 
-def _missing(client: Client) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _missing(client: Client, grants: Sequence[Grant]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """List what we may not do, and among it what of the essential cannot even be read."""
     missing, unread = [], []
-    for grant in GRANTS:
+    for grant in grants:
         for name in grant.names or ("",):
             lacking = [verb for verb in grant.verbs if not _can(client, grant, verb, name)]
             if lacking:

@@ -7,91 +7,129 @@ back when its lease is over; what is gone, at once. Nothing is lowered on an inc
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
-from django.db.models import Max
 
-from policies import snapshot, usage
-from policies.engine.errors import DecodeError
-from policies.engine.policy import Authority
-from policies.engine.request import GroupVersionResource
-from policies.engine.resource_list import parse
-from policies.engine.resource_quota import counted_of, is_final, names_of, resources_of
+from policies import usage
 from policies.models import LedgerPass
 from policies.sync import alerts, comparing, plan
-from policies.sync.errors import ForbiddenError, NotFoundError
-from policies.usage.reality import CompleteList, Live, count_vanished, meet
+from policies.sync.errors import (
+    APIError,
+    ForbiddenError,
+    NotFoundError,
+    UnauthorizedError,
+    UnreachableError,
+    UntrustedError,
+)
+from policies.sync.leases import LostLeaseError
+from policies.sync.seeing import figures_of, list_all, places_of, resources_in, unlisted
+from policies.usage.reality import count_vanished, meet
+from policies.usage.unlisted import end_by_lease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
-    from uuid import UUID
 
-    from policies.engine.policy import PolicySet, ResourceQuota
-    from policies.engine.resource_list import ResourceList
+    from policies.engine.request import GroupVersionResource
     from policies.models import Cluster, SyncRun
     from policies.sync.client import Client
     from policies.sync.leases import Lease
+    from policies.sync.seeing import Place
+    from policies.usage.reality import CompleteList
 
     Guard = Callable[[], AbstractContextManager[object]]
 
-KINDS: Final = {
-    "pods": "Pod",
-    "persistentvolumeclaims": "PersistentVolumeClaim",
-    "services": "Service",
-    "replicationcontrollers": "ReplicationController",
-    "resourcequotas": "ResourceQuota",
-}
-"""What is listed, by resource. Contents of Secrets and ConfigMaps are nothing for the portal."""
-_RESOURCES: Final = tuple(GroupVersionResource(resource=name) for name in KINDS)
 EVERY: Final = dt.timedelta(seconds=55)
-_BLIND: Final = "ledger-blind"
+WHOLE: Final = ""
+"""Stands in ``LedgerPass`` for all resources together."""
+BLIND: Final = "ledger-blind"
+FAILING: Final = "ledger-failing"
+_TOO_MANY_REQUESTS: Final = 429
+FAILED: Final = "ledger-failed"
+"""Under which a run counts that its look at the ledger came to nothing."""
+log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _Place:
-    """The quotas of one namespace, with the ledger's keys and the cluster's own figures."""
+def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> Counter[str]:
+    """Look at the ledger as the last part of a run, which has kept the policies the same by then.
 
-    policies: PolicySet
-    uids: Mapping[str, UUID]
-    observed: dict[str, ResourceList] = field(default_factory=dict)
+    Trouble is the ledger's alone: it stands in ``run.error`` and ``run.counts``, raises an alert
+    and leaves the charges as they are; the next run looks again. Only ``LostLeaseError`` and what
+    stops the cluster altogether (credential refused, server not trusted) go on to the caller.
+    """
+    try:
+        counts = look_over(cluster, client, lease)
+    except (LostLeaseError, UnauthorizedError, UntrustedError):
+        raise
+    except APIError as error:
+        _note_failure(run, lease, f"{error.reason}: {error.message}")
+    except Exception as error:  # a defect here must not keep policies from going out and coming in
+        log.exception("the ledger of %s could not be held against it", cluster)
+        _note_failure(run, lease, f"{type(error).__name__}: {error}")
+    else:
+        alerts.resolve(cluster, FAILING)
+        return counts
+    return Counter()
 
-    @property
-    def is_native(self) -> bool:
-        return self.policies.authority is Authority.NATIVE
+
+def _note_failure(run: SyncRun, lease: Lease, trouble: str) -> None:
+    said = f"what quotas use was not confirmed, the next run tries again: {trouble}"
+    run.error = f"{run.error}; {said}" if run.error else said
+    run.counts = {**run.counts, FAILED: 1}
+    with lease.guard():
+        LedgerPass.objects.update_or_create(
+            cluster=run.cluster, resource=WHOLE, defaults={"trouble": trouble}
+        )
+    alerts.raise_alert(run.cluster, FAILING, severity=alerts.WARNING, message=said)
 
 
-def pass_over(
-    cluster: Cluster, client: Client, run: SyncRun | None, lease: Lease | None
-) -> Counter[str]:
+def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[str]:
     """Hold the ledger against one complete list of each resource that a quota counts.
 
     Gives how many charges were confirmed, added, corrected and released. Raises ``APIError`` for a
-    cluster that cannot be asked, and ``LostLeaseError``; a resource that may not be listed is left
-    as it is, and said. Everything is told from the lists, so that it can be done again at any time.
+    cluster that cannot be asked, and ``LostLeaseError``; a resource that cannot be listed is said,
+    and its charges end only where the cluster's own figures count. Everything is told from the
+    lists, so that it can be done again at any time.
     """
-    del run
-    places = _places(cluster)
+    places = places_of(cluster)
     counts: Counter[str] = Counter()
     if not places:
         return counts
     begun = usage.read_clock()
-    figures = list(_figures(client, places))
-    quotas = [quota for place in places.values() for quota in place.policies.resource_quotas]
+    figures = list(figures_of(client, places))
     seen: dict[str, CompleteList] = {}
-    for name in sorted(resources_of(quotas, _RESOURCES)):
+    wanted = resources_in(places)
+    for resource, namespaces in wanted.items():
         _go_on(lease)
-        found = _list(cluster, client, name, places)
+        found = _list(cluster, client, resource, places, namespaces)
+        _go_on(lease)
         if found is not None:
-            seen[name] = found
-            _go_on(lease)
+            seen[found.resource] = found
             counts += _hold(cluster, found, _guard(lease))
+        else:
+            told = unlisted(cluster, resource, places, begun)
+            counts["released"] += end_by_lease(told, guard=_guard(lease))
     with _guard(lease)():
         comparing.compare(cluster, figures, seen, now=begun)
+        _forget_others(cluster, {str(each) for each in wanted})
+        _note_whole(cluster, begun, counts)
     return counts
+
+
+def _forget_others(cluster: Cluster, wanted: Collection[str]) -> None:
+    """Drop what is known of resources that no quota counts any more."""
+    gone = LedgerPass.objects.filter(cluster=cluster).exclude(resource__in=[*wanted, WHOLE])
+    for resource in gone.values_list("resource", flat=True):
+        alerts.resolve(cluster, BLIND, resource)
+    gone.delete()
+
+
+def _note_whole(cluster: Cluster, begun: dt.datetime, counts: Counter[str]) -> None:
+    done = {"started": begun, "finished": usage.read_clock(), "counts": dict(counts), "trouble": ""}
+    LedgerPass.objects.update_or_create(cluster=cluster, resource=WHOLE, defaults=done)
 
 
 def _guard(lease: Lease | None) -> Guard:
@@ -102,8 +140,8 @@ def is_due(run: SyncRun) -> bool:
     """Whether a run should look at the ledger, too: after a full pass, and else once a minute."""
     if run.mode != run.Mode.WATCH:
         return run.mode != run.Mode.PREVIEW
-    finished = LedgerPass.objects.filter(cluster=run.cluster_id, finished__isnull=False)
-    last = finished.aggregate(last=Max("finished"))["last"]
+    rows = LedgerPass.objects.filter(cluster=run.cluster_id, resource=WHOLE)
+    last = rows.values_list("finished", flat=True).first()
     return last is None or usage.read_clock() - last >= EVERY
 
 
@@ -112,82 +150,23 @@ def _go_on(lease: Lease | None) -> None:
         lease.renew()
 
 
-def _places(cluster: Cluster) -> dict[str, _Place]:
-    """Name the namespaces that have quotas, as far as these can be read."""
-    known = snapshot.refresh().clusters.get(cluster.name)
-    namespaces = known.namespaces if known else {}
-    return {
-        name: _Place(found.policy_set, {q: key.uid for q, key in found.quota_keys.items()})
-        for name, found in namespaces.items()
-        if found.quota_keys and not found.trouble
-    }
-
-
-def _figures(client: Client, places: Mapping[str, _Place]) -> Iterator[comparing.Figures]:
-    """Read what the cluster itself says is used, before anything that it counts is listed."""
-    for item in client.list("ResourceQuota").items:
-        metadata, status = item["metadata"], item.get("status") or {}
-        place = places.get(metadata.get("namespace", ""))
-        uid = place.uids.get(metadata["name"]) if place else None
-        if place is None or uid is None or not status.get("used"):
-            continue
-        place.observed[metadata["name"]] = used = parse(status["used"])
-        yield comparing.Figures(
-            quota_uid=uid, namespace=metadata["namespace"], quota=metadata["name"], used=used
-        )
-
-
 def _list(
-    cluster: Cluster, client: Client, name: str, places: Mapping[str, _Place]
-) -> CompleteList | None:
-    started = usage.read_clock()
-    try:
-        items = client.list(KINDS[name]).items
-    except (ForbiddenError, NotFoundError) as error:
-        _note_trouble(cluster, name, error.message)
-        return None
-    resource = GroupVersionResource(resource=name)
-    quotas = [(place, quota) for place in places.values() for quota in _bound(place, resource)]
-    return CompleteList(
-        cluster_id=cluster.pk,
-        resource=name,
-        started=started,
-        objects={item["metadata"]["uid"]: _live(item, resource, places, started) for item in items},
-        places={place.uids[quota.name]: quota.namespace for place, quota in quotas},
-        names={place.uids[quota.name]: names_of(quota, resource) for place, quota in quotas},
-        observed={
-            place.uids[quota.name]: place.observed[quota.name]
-            for place, quota in quotas
-            if place.is_native and quota.name in place.observed
-        },
-    )
-
-
-def _bound(place: _Place, resource: GroupVersionResource) -> list[ResourceQuota]:
-    return [quota for quota in place.policies.resource_quotas if names_of(quota, resource)]
-
-
-def _live(
-    item: dict[str, Any],
+    cluster: Cluster,
+    client: Client,
     resource: GroupVersionResource,
-    places: Mapping[str, _Place],
-    now: dt.datetime,
-) -> Live:
-    metadata = item["metadata"]
-    namespace, name = metadata.get("namespace", ""), metadata["name"]
-    place = places.get(namespace)
-    if place is None:
-        return Live(name=name, namespace=namespace, counted={})
+    places: Mapping[str, Place],
+    namespaces: Iterable[str],
+) -> CompleteList | None:
+    """List a resource; None for one that cannot be listed, which is put on record."""
     try:
-        counted = counted_of(
-            item, resource, place.policies.resource_quotas, now=int(now.timestamp())
-        )
-        is_over = is_final(item, resource)
-    except DecodeError:
-        # Whatever it is charged already stays: less might be below what it uses.
-        return Live(name=name, namespace=namespace, counted=None)
-    by_uid = {place.uids[quota]: amounts for quota, amounts in counted.items()}
-    return Live(name=name, namespace=namespace, counted=by_uid, is_final=is_over)
+        return list_all(cluster, client, resource, places, namespaces)
+    except (UnauthorizedError, UntrustedError, UnreachableError):
+        raise  # the next resource would fare no better
+    except APIError as error:
+        if error.code == _TOO_MANY_REQUESTS:
+            raise
+        _note_trouble(cluster, resource, error)
+    return None
 
 
 def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
@@ -216,18 +195,21 @@ def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
     row.doubted = None if believe else seen.started
     with guard():
         row.save()
-    alerts.resolve(cluster, _BLIND, seen.resource)
+    alerts.resolve(cluster, BLIND, seen.resource)
     return counts
 
 
-def _note_trouble(cluster: Cluster, resource: str, message: str) -> None:
+def _note_trouble(cluster: Cluster, resource: GroupVersionResource, error: APIError) -> None:
     LedgerPass.objects.update_or_create(
-        cluster=cluster, resource=resource, defaults={"trouble": message}
+        cluster=cluster, resource=str(resource), defaults={"trouble": error.message}
     )
-    alerts.raise_alert(
+    said = f"{resource} cannot be listed, so what quotas count of them is not confirmed"
+    if isinstance(error, ForbiddenError):
+        said += "; cluster_manifests prints the permission that is missing"
+    alerts.set_alert(
         cluster,
-        _BLIND,
-        subject=resource,
-        severity=alerts.WARNING,
-        message=f"{resource} cannot be listed, so what they use is not confirmed: {message}",
+        BLIND,
+        # What is not served cannot be there: nothing is hidden from us.
+        "" if isinstance(error, NotFoundError) else f"{said}: {error.message}",
+        subject=str(resource),
     )

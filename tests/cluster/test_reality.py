@@ -40,7 +40,7 @@ if {aged}:
 counts = {{}}
 with Client(parse({kubeconfig!r})) as client:
     if {look}:
-        counts = reality.pass_over(cluster, client, None, None)
+        counts = reality.look_over(cluster, client, None)
     if {check}:
         health.check(cluster, client)
 used = QuotaUsage.objects.filter(cluster=cluster, namespace="reality", quota__name="room").first()

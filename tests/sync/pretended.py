@@ -44,6 +44,15 @@ class PretendedCluster:
             raise self.failing[kind]
         return Listing(tuple(self.objects[kind].values()), "1", datetime.now(UTC))
 
+    def list_resource(
+        self, group: str, resource: str, namespace: str = "", *, contents: bool = False
+    ) -> Listing:
+        """Give what was put under the resource's whole name, such as ``deployments.apps``."""
+        found = self.list(f"{resource}.{group}" if group else resource)
+        items = [o for o in found.items if namespace in ("", o["metadata"]["namespace"])]
+        bare = items if contents else [{"metadata": o["metadata"]} for o in items]
+        return Listing(tuple(bare), found.resource_version, found.started)
+
     def get(self, kind: str, name: str, namespace: str = "") -> Manifest | None:
         del namespace
         if kind in self.failing:

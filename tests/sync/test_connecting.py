@@ -159,7 +159,7 @@ def test_every_permission_is_asked_for(fake: FakeClient) -> None:
 
 def test_missing_permissions_are_shown(fake: FakeClient) -> None:
     fake.denied = ("services",)
-    assert join().connection.missing_permissions == ["get, list, watch services"]
+    assert join().connection.missing_permissions == ["list services"]
     assert ClusterConnection.objects.get().state == "ok"
 
 

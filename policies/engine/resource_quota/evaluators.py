@@ -106,6 +106,13 @@ _SPECIAL: Final = {
 }
 
 
+SPECIAL: Final = (
+    *(GroupVersionResource(resource=name) for name in (PODS, SERVICES, CLAIMS)),
+    GroupVersionResource(group="resource.k8s.io", resource="resourceclaims"),
+)
+"""Resources of which more counts than how many objects there are."""
+
+
 def evaluator_of(resource: GroupVersionResource) -> Evaluator:
     """Find the evaluator of a resource; any resource without its own is merely counted."""
     special = _SPECIAL.get(str(resource))
@@ -116,6 +123,16 @@ def count_names(resource: GroupVersionResource) -> tuple[str, ...]:
     """List the names under which one object of the resource counts as one."""
     counted = f"{_COUNT}{resource}"
     return (resource.resource, counted) if str(resource) in _ALIASED else (counted,)
+
+
+def counted_by(name: str) -> GroupVersionResource | None:
+    """Say whose objects a name counts, each as one; None for a name that counts none so."""
+    if name in _ALIASED:
+        return GroupVersionResource(resource=name)
+    resource, _, group = name.removeprefix(_COUNT).partition(".")
+    found = GroupVersionResource(group=group, resource=resource)
+    is_one = name.startswith(_COUNT) and resource and str(found) not in IGNORED
+    return found if is_one else None
 
 
 def tracked_names(resource: GroupVersionResource, names: Iterable[str]) -> list[str]:

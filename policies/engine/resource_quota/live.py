@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from policies.engine.pod import is_terminal
 from policies.engine.resource_list import mask, remove_zeros
-from policies.engine.resource_quota.evaluators import PODS, evaluator_of
+from policies.engine.resource_quota.evaluators import (
+    PODS,
+    SPECIAL,
+    counted_by,
+    evaluator_of,
+)
 from policies.engine.resource_quota.matching import Subject, match_quota
 from policies.engine.resource_quota.usage import usage_of
 
@@ -52,9 +57,11 @@ def names_of(quota: ResourceQuota, resource: GroupVersionResource) -> tuple[str,
     return evaluator_of(resource).tracked(tuple(quota.hard))
 
 
-def resources_of(
-    quotas: Iterable[ResourceQuota], known: Iterable[GroupVersionResource]
-) -> set[str]:
-    """Say which of some resources these quotas count at all."""
-    names = tuple({name for quota in quotas for name in quota.hard})
-    return {str(resource) for resource in known if evaluator_of(resource).tracked(names)}
+def resources_of(names: Iterable[str]) -> set[GroupVersionResource]:
+    """Say whose objects count under any of these names of a quota's ``hard``.
+
+    A name may be of a resource that no cluster serves; nothing but its spelling is known here.
+    """
+    bound = tuple(names)
+    found = {each for each in SPECIAL if evaluator_of(each).tracked(bound)}
+    return found | {each for each in map(counted_by, bound) if each is not None}

@@ -23,7 +23,7 @@ from policies.sync import installing, kubeconfig
 from policies.sync.client import Client
 from policies.sync.connecting import open_client
 from policies.sync.errors import APIError
-from policies.sync.installation import Asking, manifests, token_secret
+from policies.sync.installation import Asking, manifests, remark, token_secret
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -66,6 +66,7 @@ class Command(Console):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print or apply."""
         cluster = _cluster(options)
+        self.stderr.write(remark(cluster))
         try:
             asking = _asking(cluster, options)
             if options["apply"]:
@@ -86,7 +87,8 @@ class Command(Console):
             whole = {"apiVersion": "v1", "kind": "List", "items": wanted}
             self.stdout.write(json.dumps(whole, indent=2))
         else:
-            self.stdout.write(render_documents(wanted), ending="")
+            said = "".join(f"# {line}\n" for line in remark(cluster).splitlines())
+            self.stdout.write(said + render_documents(wanted), ending="")
 
     def _apply(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
         with _client(cluster, options) as client:
