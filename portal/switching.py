@@ -17,21 +17,24 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 DAYS: Final = 7
+"""Days that are looked back, unless somebody asks for others."""
+LONGEST: Final = 90
 DECISIONS: Final = 5000
+"""The newest decisions that are judged again at most."""
 
 
-def preview(cluster: Cluster, to: str) -> Change:
-    """Look at the newest decisions of a week, and at what both sides do not have in common."""
+def preview(cluster: Cluster, to: str, *, days: int = DAYS) -> Change:
+    """Look at the newest decisions of some days, and at what both sides do not have in common."""
     return what_changes(
         Authority(to),
-        _judged(cluster),
+        _judged(cluster, days),
         missing=services.not_native(cluster),
         differing=_differing(cluster),
     )
 
 
-def _judged(cluster: Cluster) -> Iterator[Judged]:
-    since = datetime.now(UTC) - timedelta(days=DAYS)
+def _judged(cluster: Cluster, days: int) -> Iterator[Judged]:
+    since = datetime.now(UTC) - timedelta(days=days)
     rows = AuditEvent.objects.for_cluster(cluster.name).filter(
         created__gte=since, phase="validate", dry_run=False
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from policies.views.authority import AuthorityView
-from portal.switching import DAYS, preview
+from portal.switching import DAYS, DECISIONS, preview
+
+CHOICES: Final = (1, DAYS, 30)
+"""Days that can be looked back."""
 
 
 class SwitchingView(AuthorityView):
@@ -14,4 +17,8 @@ class SwitchingView(AuthorityView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Judge the newest decisions again as if it had been the other one."""
         context = super().get_context_data(**kwargs)
-        return {**context, "days": DAYS, "change": preview(self.cluster, context["other"])}
+        asked = self.request.GET.get("days", "")
+        days = next((each for each in CHOICES if str(each) == asked), DAYS)
+        change = preview(self.cluster, context["other"], days=days)
+        words = {"days": days, "choices": CHOICES, "is_cut": change.looked_at == DECISIONS}
+        return {**context, **words, "change": change}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -47,17 +48,23 @@ class Change:
     """What would be otherwise. Counts are of the decisions that were looked at.
 
     ``let_through``: refused then, only warned of from now on. ``refused``: warned of then, refused
-    from now on. ``missing`` are the policies, by namespace, that keep it the portal's;
-    ``differing`` names those that are not the same on both sides.
+    from now on; ``by_namespace`` counts both. ``missing`` are the policies, by namespace, that keep
+    it the portal's; ``differing`` names those that are not the same on both sides.
     """
 
     to: Authority
     looked_at: int = 0
     let_through: int = 0
     refused: int = 0
+    by_namespace: tuple[tuple[str, int], ...] = ()
     examples: tuple[Judged, ...] = ()
     missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
     differing: tuple[str, ...] = ()
+
+    @property
+    def verdicts(self) -> int:
+        """How many decisions would have another verdict."""
+        return self.let_through + self.refused
 
 
 def what_changes(
@@ -72,18 +79,18 @@ def what_changes(
     In a namespace whose policies the cluster does not have, nothing changes.
     """
     found: list[Judged] = []
-    counts = {Authority.NATIVE: 0, Authority.PORTAL: 0}
     looked_at = 0
     for judged in decisions:
         looked_at += 1
         if _would_change(judged, to, missing):
-            counts[to] += 1
             found.append(judged)
+    places = Counter(judged.namespace for judged in found)
     return Change(
         to=to,
         looked_at=looked_at,
-        let_through=counts[Authority.NATIVE],
-        refused=counts[Authority.PORTAL],
+        let_through=len(found) if to is Authority.NATIVE else 0,
+        refused=len(found) if to is Authority.PORTAL else 0,
+        by_namespace=tuple(places.most_common()),
         examples=tuple(found[:EXAMPLES]),
         missing=dict(missing),
         differing=tuple(differing),

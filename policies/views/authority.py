@@ -28,7 +28,10 @@ DIFFERING: Final = (
 
 
 class AuthorityView(ClusterPage):
-    """The two ways beside each other; the form switches to the other one."""
+    """The two ways beside each other and what the other one would change; then the switch.
+
+    ``?to=`` is the second step: the same numbers, a reason, and the button.
+    """
 
     template_name = "policies/cluster_authority.html"
     permission = "policies.change_cluster"
@@ -38,17 +41,21 @@ class AuthorityView(ClusterPage):
         cluster = self.cluster
         is_native = cluster.authority == Cluster.Authority.NATIVE
         other = Cluster.Authority.PORTAL if is_native else Cluster.Authority.NATIVE
+        is_sure = self.request.GET.get("to") == other or "form_error" in kwargs
         return super().get_context_data(
-            **kwargs, is_native=is_native, other=other, **what_changes(cluster)
+            **kwargs, is_native=is_native, other=other, is_sure=is_sure, **what_changes(cluster)
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Switch to the one that the page offered, if it is still the other one."""
+        """Switch to the one that the page offered, if it is still the other one and it says why."""
         wanted = request.POST.get("authority", "")
         if wanted not in Cluster.Authority.values:
             return HttpResponseBadRequest()
+        reason = request.POST.get("reason", "").strip()[:1000]
         if wanted != self.cluster.authority:
-            reason = request.POST.get("reason", "")[:1000]
+            if not reason:
+                context = self.get_context_data(form_error="Say why: it stays on record.")
+                return self.render_to_response(context, status=422)
             services.set_authority(
                 cluster=self.cluster, authority=wanted, user=self.username, reason=reason
             )

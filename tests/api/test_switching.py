@@ -6,7 +6,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from policies import services
 from portal.switching import preview
@@ -50,10 +50,29 @@ def test_command_shows_and_changes_nothing(refused: Cluster) -> None:
 
 
 def test_command_switches_when_told_to(refused: Cluster) -> None:
-    assert "enforces from now on" in told("native", "--yes")
+    assert "enforces from now on" in told("native", "--yes", "--reason", "plugins are on")
     refused.refresh_from_db()
     assert refused.authority == "native"
     assert "enforces already" in told("native")
+
+
+def test_command_wants_to_know_why(refused: Cluster) -> None:
+    with pytest.raises(CommandError) as end:
+        told("native", "--yes", "--reason", " ")
+    refused.refresh_from_db()
+    assert (end.value.returncode, refused.authority) == (2, "portal")
+
+
+def test_command_counts_by_namespace_and_looks_as_far_back_as_asked(refused: Cluster) -> None:
+    make_native(refused)
+    shown = told("native", "--days", "30")
+    assert "1 of the 2 newest decisions of 30 days" in shown
+    assert "    1 in ns\n" in shown
+
+
+def test_command_says_where_nothing_is_on_record(cluster: Cluster) -> None:
+    assert cluster.name == "demo"
+    assert "no decision of the last 7 days is on record" in told("native")
 
 
 def test_namespace_that_is_not_native_yet_is_named_and_changes_nothing(refused: Cluster) -> None:

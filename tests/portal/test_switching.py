@@ -44,7 +44,7 @@ def test_decision_is_judged_again_as_if_the_other_enforced(
     to: Authority, decision: Judged, *, changes: bool
 ) -> None:
     found = what_changes(to, [decision], missing={"new": ["LimitRange lr"]})
-    assert found.let_through + found.refused == changes
+    assert found.verdicts == found.let_through + found.refused == changes
     assert found.looked_at == 1
 
 
@@ -52,3 +52,10 @@ def test_examples_are_few() -> None:
     many = [judged(refused=("ExceededQuota",))] * (EXAMPLES + 5)
     found = what_changes(NATIVE, many, missing={})
     assert (found.let_through, len(found.examples)) == (EXAMPLES + 5, EXAMPLES)
+    assert found.by_namespace == (("ns", EXAMPLES + 5),)
+
+
+def test_namespaces_come_by_how_much_changes_there() -> None:
+    refused = {"refused": ("ExceededQuota",)}
+    many = [judged("a", **refused), judged("b", **refused), judged("b", **refused), judged("c")]
+    assert what_changes(NATIVE, many, missing={}).by_namespace == (("b", 2), ("a", 1))

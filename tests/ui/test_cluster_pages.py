@@ -445,6 +445,20 @@ def test_who_enforces_is_switched_and_put_on_record(viewer: Client) -> None:
     assert viewer.post("/clusters/nobody/authority/", given).status_code == 404
 
 
+def test_switching_is_a_step_of_its_own_and_wants_a_reason(viewer: Client) -> None:
+    connected()
+    address = "/clusters/prod/authority/"
+    assert "?to=" not in text(viewer, address)
+    allow(viewer, "change_cluster")
+    first, second = text(viewer, address), text(viewer, f"{address}?to=native")
+    assert ('name="reason"' in first, "?days=7&amp;to=native#switch" in first) == (False, True)
+    assert re.search(r'<input id="reason"[^>]* required>', second)
+    for reason in ("", " \t"):
+        response = viewer.post(address, {"authority": "native", "reason": reason})
+        assert (response.status_code, 'role="alert"' in response.content.decode()) == (422, True)
+    assert Cluster.objects.get().authority == "portal"
+
+
 def test_next_steps_go_when_they_are_done(viewer: Client) -> None:
     cluster = connected(missing_permissions=["patch resourcequotas"])
     page = text(viewer, "/clusters/prod/")
@@ -466,10 +480,11 @@ def test_a_watch_is_not_shown_as_work(viewer: Client) -> None:
     assert "<progress" not in text(viewer, "/clusters/")
 
 
-def test_switching_tells_of_decisions_that_would_have_been_others(viewer: Client) -> None:
-    connected()
+def refused(days_ago: int = 0) -> AuditEvent:
+    """A pod that a quota has refused."""
+    moment = timezone.now() - timezone.timedelta(days=days_ago)
     event = AuditEvent(
-        id=decision_id.encode(int(timezone.now().timestamp() * 1000), 1),
+        id=decision_id.encode(int(moment.timestamp() * 1000), 1),
         duration_us=1,
         cluster="prod",
         phase="validate",
@@ -483,7 +498,22 @@ def test_switching_tells_of_decisions_that_would_have_been_others(viewer: Client
         violations=[{"reason": "ExceededQuota", "message": "exceeded quota: rq"}],
     )
     event.save()
+    return event
+
+
+def test_switching_looks_back_as_far_as_asked(viewer: Client) -> None:
+    connected()
+    refused(days_ago=10)
+    assert "No decision of the last 7 days" in text(viewer, "/clusters/prod/authority/?days=x")
+    assert "No decision of the last 1 day " in text(viewer, "/clusters/prod/authority/?days=1")
+    assert "1 decision of the last 30" in text(viewer, "/clusters/prod/authority/?days=30")
+
+
+def test_switching_tells_of_decisions_that_would_have_been_others(viewer: Client) -> None:
+    connected()
+    event = refused()
     page = text(viewer, "/clusters/prod/authority/")
-    assert "<strong>1</strong> of the 1 newest decisions" in page
+    assert "<strong>1</strong> of 1 decision of the last 7 days would have another verdict" in page
+    assert '<dt class="mono any">team</dt><dd class="number">1</dd>' in page
     assert f'href="/decisions/{event.pk}"' in page
     assert "exceeded quota: rq" in page

@@ -5,11 +5,13 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING, Any
 
+from django.core.management.base import CommandError
+
 from policies import services
 from policies.engine.policy import Authority
-from policies.management.console import Console, find_cluster
+from policies.management.console import USAGE, Console, find_cluster
 from policies.models import Cluster
-from portal.switching import DAYS, preview
+from portal.switching import DAYS, DECISIONS, LONGEST, preview
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -19,11 +21,12 @@ if TYPE_CHECKING:
 _HELP = f"""\
 Say who enforces ranges and quotas in a cluster, the portal or the API server's own plugins.
 
-  manage.py cluster_authority prod native          shows what would change
-  manage.py cluster_authority prod native --yes    switches
+  manage.py cluster_authority prod native              shows what would change
+  manage.py cluster_authority prod native --days 30    looks further back
+  manage.py cluster_authority prod native --yes --reason "plugins are on"    switches
 
-What would change is told by the decisions of the last {DAYS} days, and by the ranges and quotas
-that the portal and the cluster do not have in common.
+What would change is told by the decisions of the last {DAYS} days, the newest {DECISIONS} of them
+at most, and by the ranges and quotas that the portal and the cluster do not have in common.
 Exit code 0: shown, or switched; 2: wrong usage.
 """
 
@@ -39,7 +42,8 @@ class Command(Console):
         parser.add_argument("authority", choices=Cluster.Authority.values, help="who enforces")
         parser.add_argument("--yes", action="store_true", help="switch, not only show")
         parser.add_argument("--user", default="", help="who, for the record")
-        parser.add_argument("--reason", default="", help="why, for the record")
+        parser.add_argument("--reason", default="", help="why, for the record; --yes needs it")
+        parser.add_argument("--days", type=int, default=DAYS, help="to look back (%(default)s)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Show, then maybe switch."""
@@ -47,29 +51,37 @@ class Command(Console):
         if cluster.authority == wanted:
             self.stdout.write(f"{cluster.name}: {wanted} enforces already")
             return
-        self._show(cluster, preview(cluster, wanted))
+        days = min(max(options["days"], 1), LONGEST)
+        self._show(cluster, preview(cluster, wanted, days=days), days)
         if not options["yes"]:
             self.stdout.write("nothing was changed; --yes switches")
             return
+        if not options["reason"].strip():
+            raise CommandError("nothing was changed; --yes needs a --reason", returncode=USAGE)
         user = options["user"] or f"{getpass.getuser()} (command line)"
         services.set_authority(
             cluster=cluster, authority=wanted, user=user, reason=options["reason"]
         )
         self.stdout.write(f"{cluster.name}: {wanted} enforces from now on")
 
-    def _show(self, cluster: Cluster, change: Change) -> None:
+    def _show(self, cluster: Cluster, change: Change, days: int) -> None:
         tell = self.stdout.write
         tell(f"{cluster.name}: {cluster.authority} -> {change.to}")
-        told = f"of the {change.looked_at} newest decisions of {DAYS} days"
-        if change.to is Authority.NATIVE:
-            tell(
-                f"  {change.let_through} {told} were refusals, and would be left to the API server"
-            )
-        else:
-            tell(f"  {change.refused} {told} were warnings, and would be refusals")
+        tell(f"  {_verdicts(change, days)}")
+        for namespace, number in change.by_namespace:
+            tell(f"    {number} in {namespace or 'no namespace'}")
         for judged in change.examples:
             tell(f"    {judged.id} {judged.target}: {judged.message}")
         for namespace, names in sorted(change.missing.items()):
             tell(f"  {namespace} stays the portal's: not in the cluster yet: {', '.join(names)}")
         for name in change.differing:
             tell(f"  {name} differs between both sides")
+
+
+def _verdicts(change: Change, days: int) -> str:
+    if not change.looked_at:
+        return f"no decision of the last {days} days is on record: nothing can be told from it"
+    told = f"{change.verdicts} of the {change.looked_at} newest decisions of {days} days"
+    if change.to is Authority.NATIVE:
+        return f"{told} were refusals, and would be left to the API server"
+    return f"{told} were warnings, and would be refusals"
