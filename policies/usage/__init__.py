@@ -17,7 +17,7 @@ from policies.usage.life import (
 )
 from policies.usage.recount import Difference, recount
 from policies.usage.rows import Key, object_key
-from policies.usage.sums import settle
+from policies.usage.sums import open_accounts, settle
 
 __all__ = [
     "OPENING_RESOURCE",
@@ -30,6 +30,7 @@ __all__ = [
     "confirm_seen",
     "lock_quotas",
     "object_key",
+    "open_accounts",
     "open_book",
     "read_clock",
     "recount",

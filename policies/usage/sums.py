@@ -8,13 +8,14 @@ from policies.engine.quantity import ZERO
 from policies.engine.resource_list import add, parse, stored, to_json
 from policies.engine.resource_quota import is_tracked
 from policies.models import Charge, QuotaUsage, ResourceQuotaRow
+from policies.usage.book import OPENING_NAME, OPENING_RESOURCE, OPENING_UID
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from uuid import UUID
 
     from policies.engine.resource_list import ResourceList
-    from policies.models import ResourceQuota
+    from policies.models import Cluster, ResourceQuota
 
 OPEN_STATES = (Charge.State.RESERVED, Charge.State.CONFIRMED)
 
@@ -35,6 +36,43 @@ def settle(quota: ResourceQuota) -> None:
         usage.save(force_insert=True)
     else:
         rows.update(used=used)
+
+
+def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, ResourceList]]) -> None:
+    """Begin the ledger of new quotas, each with what was used before, if anything; two statements.
+
+    Only for quotas whose uids are new as well: nothing can have been charged to them. Their rows
+    are read from the drafts while there are any.
+    """
+    Charge.objects.bulk_create(
+        Charge(
+            cluster=cluster,
+            quota_uid=quota.uid,
+            namespace=quota.namespace_name,
+            resource=OPENING_RESOURCE,
+            object_uid=OPENING_UID,
+            object_name=OPENING_NAME,
+            amounts=to_json(amounts),
+            state=Charge.State.CONFIRMED,
+        )
+        for quota, amounts in quotas
+        if amounts
+    )
+    QuotaUsage.objects.bulk_create(
+        QuotaUsage(
+            quota=quota,
+            cluster=cluster,
+            quota_uid=quota.uid,
+            namespace=quota.namespace_name,
+            used=_tracked(quota, stored(parse(to_json(amounts)))),
+        )
+        for quota, amounts in quotas
+    )
+
+
+def _tracked(quota: ResourceQuota, charged: ResourceList) -> dict[str, str]:
+    names = (row.resource for row in quota.rows_of("rows"))
+    return to_json({name: charged.get(name, ZERO) for name in names if is_tracked(name)})
 
 
 def expected(quota: ResourceQuota, cluster_id: int, *, locked: bool = False) -> dict[str, str]:
