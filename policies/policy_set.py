@@ -32,7 +32,7 @@ from policies.models import MetadataPolicy as StoredMetadataPolicy
 from policies.models import ResourceQuota as StoredQuota
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from django.db.models import QuerySet
 
@@ -120,33 +120,49 @@ def load(cluster: str, namespace: str) -> PolicySet:
 
     An unknown cluster or namespace has no policies of its own.
     """
-    ranges = _stored(StoredLimitRange.objects.all(), cluster, namespace)
-    quotas = _stored_quotas(cluster, namespace)
-    return PolicySet(
-        cluster=cluster,
-        namespace=namespace,
-        limit_ranges=tuple(
-            _with_revision(decode_limit_range(stored.to_manifest()), stored) for stored in ranges
-        ),
-        metadata_policies=tuple(
-            _with_revision(decode_metadata_policy(stored.to_manifest()), stored)
-            for stored in _stored(StoredMetadataPolicy.objects.all(), cluster, namespace)
-        ),
-        resource_quotas=tuple(decode_stored_quota(quota) for quota in quotas),
-        limited_resources=_limited_resources(cluster),
-        authority=_authority(cluster, [*ranges, *quotas]),
-    )
+    return load_many(cluster, [namespace])[namespace]
 
 
-def _authority(cluster: str, policies: list[StoredLimitRange | StoredQuota]) -> Authority:
+def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]:
+    """Read all that decides about some namespaces; as many queries as for one."""
+    ranges = _by_namespace(StoredLimitRange.objects.all(), cluster, namespaces)
+    rules = _by_namespace(StoredMetadataPolicy.objects.all(), cluster, namespaces)
+    quotas = _by_namespace(StoredQuota.objects.select_related("usage"), cluster, namespaces)
+    limited = _limited_resources(cluster)
+    setting = _setting(cluster, [each for found in (ranges, quotas) for each in found.values()])
+    return {
+        name: PolicySet(
+            cluster=cluster,
+            namespace=name,
+            limit_ranges=tuple(
+                _with_revision(decode_limit_range(stored.to_manifest()), stored)
+                for stored in ranges[name]
+            ),
+            metadata_policies=tuple(
+                _with_revision(decode_metadata_policy(stored.to_manifest()), stored)
+                for stored in rules[name]
+            ),
+            resource_quotas=tuple(decode_stored_quota(quota) for quota in quotas[name]),
+            limited_resources=limited,
+            authority=_authority(setting, [*ranges[name], *quotas[name]]),
+        )
+        for name in namespaces
+    }
+
+
+def _authority(setting: Authority, policies: list[StoredLimitRange | StoredQuota]) -> Authority:
     """Say who enforces these: the portal, as long as the cluster does not have all of them."""
     enforced = [each for each in policies if each.enforcement == Enforcement.ENFORCE]
-    if not all(each.is_native for each in enforced):
-        return Authority.PORTAL
-    if policies:
-        return Authority(policies[0].owner.authority)
-    found = Cluster.objects.filter(name=cluster).values_list("authority", flat=True).first()
-    return Authority(found or Authority.PORTAL)
+    return setting if all(each.is_native for each in enforced) else Authority.PORTAL
+
+
+def _setting(cluster: str, found: Collection[Sequence[PolicyObject]]) -> Authority:
+    """What is set for the cluster, read from it only where no policy brought it along."""
+    for policies in found:
+        for policy in policies:
+            return Authority(policy.owner.authority)
+    authority = Cluster.objects.filter(name=cluster).values_list("authority", flat=True).first()
+    return Authority(authority or Authority.PORTAL)
 
 
 def load_quotas(cluster: str, namespace: str) -> tuple[ResourceQuota, ...]:
@@ -155,7 +171,8 @@ def load_quotas(cluster: str, namespace: str) -> tuple[ResourceQuota, ...]:
 
 
 def _stored_quotas(cluster: str, namespace: str) -> list[StoredQuota]:
-    return _stored(StoredQuota.objects.select_related("usage"), cluster, namespace)
+    quotas = _by_namespace(StoredQuota.objects.select_related("usage"), cluster, [namespace])
+    return quotas[namespace]
 
 
 def decode_stored_quota(quota: StoredQuota) -> ResourceQuota:
@@ -164,15 +181,20 @@ def decode_stored_quota(quota: StoredQuota) -> ResourceQuota:
     return _with_revision(decode_resource_quota(manifest), quota)
 
 
-def _stored(queryset: QuerySet[T], cluster: str, namespace: str) -> list[T]:
+def _by_namespace(
+    queryset: QuerySet[T], cluster: str, namespaces: Collection[str]
+) -> dict[str, list[T]]:
     """Fetch with rows, in byte order of names, which is not every database's order."""
-    found = (
-        queryset.filter(namespace__name=namespace, namespace__cluster__name=cluster)
+    rows = (
+        queryset.filter(namespace__name__in=namespaces, namespace__cluster__name=cluster)
         .select_related("namespace__cluster")
         .prefetch_related(*queryset.model.row_sets)
         .order_by()
     )
-    return sorted(found, key=lambda policy: policy.name.encode())
+    found: dict[str, list[T]] = {name: [] for name in namespaces}
+    for policy in sorted(rows, key=lambda policy: policy.name.encode()):
+        found[policy.namespace_name].append(policy)
+    return found
 
 
 def _with_revision(policy: P, stored: PolicyObject) -> P:
