@@ -12,6 +12,7 @@ from policies.services.clusters import (
     save_priority_class,
     set_limited_resources,
 )
+from policies.services.creating import create_many
 from policies.services.manifests import (
     KINDS,
     apply_manifest,
@@ -27,6 +28,7 @@ from policies.services.writing import (
     StaleRevisionError,
     in_bulk,
     lint,
+    lint_all,
     lock_used,
     policy_write,
 )
@@ -36,6 +38,7 @@ __all__ = [
     "Saved",
     "StaleRevisionError",
     "apply_manifest",
+    "create_many",
     "delete_cluster",
     "delete_namespace",
     "delete_policy",
@@ -45,6 +48,7 @@ __all__ = [
     "in_bulk",
     "issue_webhook_credential",
     "lint",
+    "lint_all",
     "lock_used",
     "not_native",
     "note_native",

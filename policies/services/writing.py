@@ -16,7 +16,10 @@ from policies.lints import Lint, lint_namespace
 from policies.models import Cluster, PolicyRevision, PriorityClass, QuotaUsage, Recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    Key = tuple[str, str, str]
+    """Kind, namespace and name of an object of one cluster."""
 
 Action = PolicyRevision.Action
 CHANNEL: Final = "gatehouse_policies"
@@ -173,6 +176,46 @@ def _last_number(**names: str) -> int:
     return found or 0
 
 
+def last_numbers(cluster: Cluster, keys: Collection[Key]) -> dict[Key, int]:
+    """Give the last revision of each name that ever had one; one query."""
+    kinds, namespaces, names = (set(part) for part in zip(*keys, strict=True))
+    found = PolicyRevision.objects.filter(
+        cluster=cluster.name, kind__in=kinds, namespace__in=namespaces, name__in=names
+    )
+    numbers = found.order_by().values_list("kind", "namespace", "name").annotate(Max("number"))
+    return {(kind, namespace, name): last for kind, namespace, name, last in numbers}
+
+
+def put_all_on_record(
+    instances: Sequence[Recorded], manifests: Sequence[Mapping[str, Any]], author: tuple[str, str]
+) -> list[PolicyRevision]:
+    """Write what was made, all of one cluster, in one statement; as ``put_on_record`` does."""
+    owner = instances[0].owner
+    user, reason = author
+    write = _write_of(owner)
+    write.changed = True
+    return PolicyRevision.objects.bulk_create(
+        PolicyRevision(
+            cluster=owner.name,
+            namespace=instance.namespace_name,
+            kind=instance.kind,
+            name=instance.name,
+            uid=str(instance.uid),
+            number=instance.revision,
+            action=Action.CREATE,
+            user=user,
+            reason=reason,
+            after=manifest,
+            cluster_revision=write.number,
+        )
+        for instance, manifest in zip(instances, manifests, strict=True)
+    )
+
+
+def _write_of(cluster: Cluster) -> _Write:
+    return next(write for write in _thread.writes if write.is_of(cluster))
+
+
 def put_on_record(
     instance: Recorded,
     *,
@@ -204,7 +247,7 @@ def record(
     """Write one revision from its fields; its number is the next of that name, if not given."""
     names = {key: fields[key] for key in ("cluster", "namespace", "kind", "name")}
     user, reason = author
-    write = next(write for write in _thread.writes if write.is_of(cluster))
+    write = _write_of(cluster)
     write.changed = True
     return PolicyRevision.objects.create(
         **fields,
@@ -240,6 +283,12 @@ def lint_after(instance: Recorded) -> tuple[Lint, ...]:
 
 def lint(cluster: Cluster, namespace: str) -> tuple[Lint, ...]:
     """Look at all policies of a namespace together; only hints."""
-    classes = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
-    found = policy_set.load(cluster.name, namespace)
-    return lint_namespace(found, priority_classes=frozenset(classes))
+    return lint_all(cluster, [namespace])[namespace]
+
+
+def lint_all(cluster: Cluster, namespaces: Collection[str]) -> dict[str, tuple[Lint, ...]]:
+    """Look at several namespaces; as many queries as for one."""
+    names = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
+    classes = frozenset(names)
+    found = policy_set.load_many(cluster.name, namespaces)
+    return {name: lint_namespace(found[name], priority_classes=classes) for name in namespaces}
