@@ -1,7 +1,8 @@
 """Writes to our side what the cluster decides: adopts, follows and forgets, by way of services.
 
 Batch by batch: the policies of some namespaces, their rows here and the results of the run are one
-transaction under the lease, so that none of them is ever there without the others.
+transaction under the lease, so that none of them is ever there without the others. What is new here
+is stored at once, in a few statements a batch; what is not, or is refused, one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
+from django.db import DataError, IntegrityError
 from django.db.models import ProtectedError
 
 from policies import services
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
     from policies.sync.journal import Journal
     from policies.sync.judging import Item
 
-BATCH: Final = 50
-"""Objects of one transaction; a namespace is not divided."""
+BATCH: Final = 200
+"""New objects of one transaction; a namespace is not divided."""
+EACH: Final = 4
+"""As many new objects are stored in the time of one that has to be looked at by itself."""
 REASON: Final = "as the cluster has it"
 
 
@@ -59,8 +62,9 @@ def _take_batch(
 ) -> None:
     with our_own_write(cluster):
         services.lock_used(cluster, {item.key.namespace for item in batch})
+        made = _create(cluster, [item for item in batch if _is_new(item)])
         with services.in_bulk():
-            done = [_one(cluster, item, journal) for item in batch]
+            done = [_one(cluster, item, made.get(item.key), journal) for item in batch]
         _say_lints(cluster, done, journal)
         journal.flush()
         keeping.remember(cluster, done, now=now)
@@ -109,27 +113,59 @@ def _by_namespace(items: Iterable[Item]) -> list[list[Item]]:
 
 def _chunks(groups: Iterable[list[Item]]) -> Iterator[list[Item]]:
     batch: list[Item] = []
+    room = BATCH
     for group in groups:
-        if batch and len(batch) + len(group) > BATCH:
+        cost = sum(1 if _is_new(item) else EACH for item in group)
+        if batch and cost > room:
             yield batch
-            batch = []
+            batch, room = [], BATCH
         batch += group
+        room -= cost
     if batch:
         yield batch
 
 
-def _one(cluster: Cluster, item: Item, journal: Journal) -> Item:
-    """Write one object, and judge it anew; one that is refused stays as it was."""
+def _is_new(item: Item) -> bool:
+    return item.verdict.action == "take-in" and item.ours is None
+
+
+def _create(cluster: Cluster, items: Sequence[Item]) -> dict[ObjectKey, Stored]:
+    """Store at once what can be; what is not among the results is tried by itself, and explained.
+
+    The cluster has all of it, so that its own plugins are said to enforce it from the beginning.
+    """
+    try:
+        saved = services.create_many(
+            cluster=cluster,
+            manifests=[manifest_of(item.live or {}) for item in items],
+            user=user_of(cluster),
+            reason=REASON,
+            is_native=True,
+        )
+    except (IntegrityError, DataError):
+        return {}
+    return {
+        item.key: Stored(one.revision.after or {}, one.revision.number)
+        for item, one in zip(items, saved, strict=True)
+        if one is not None and one.revision is not None
+    }
+
+
+def _one(cluster: Cluster, item: Item, made: Stored | None, journal: Journal) -> Item:
+    """Write one object that was not made yet, and judge it anew; a refused one stays as it was."""
     action = item.verdict.action
     try:
-        after = _forget(cluster, item) if action == "forget" else _adopt(cluster, item)
+        if made is not None:
+            after = _again(item, made)
+        else:
+            after = _forget(cluster, item) if action == "forget" else _adopt(cluster, item)
     except ValidationError as error:
         journal.note(item, action, Outcome.FAILED, _words(error))
         return item
     except services.StaleRevisionError as error:
         journal.note(item, action, Outcome.FAILED, str(error))
         return item
-    except (_LeftError, ProtectedError, IntegrityError) as error:
+    except (_LeftError, ProtectedError, IntegrityError, DataError) as error:
         journal.note(item, action, Outcome.FAILED, str(error.args[0]))
         return item
     if item.ours != after.ours:
@@ -188,8 +224,8 @@ def _require_empty(namespace: Namespace) -> None:
 def _say_lints(cluster: Cluster, items: Sequence[Item], journal: Journal) -> None:
     """Put what the lints say about the namespaces beside the results of their policies."""
     namespaces = {item.key.namespace for item in items} - {""}
-    for namespace in sorted(namespaces):
-        for lint in services.lint(cluster, namespace):
+    for lints in services.lint_all(cluster, sorted(namespaces)).values():
+        for lint in lints:
             _say(lint, journal)
 
 
