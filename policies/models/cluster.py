@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from policies.engine.errors import FieldError
 
 
+PORTAL_NAMESPACE = "gatehouse"
+
+
 class Cluster(Recorded):
     """A Kubernetes cluster that asks for decisions."""
 
@@ -44,6 +47,12 @@ class Cluster(Recorded):
     covers_kube_system = models.BooleanField(
         default=False, help_text="ask the portal about kube-system, too, failing open"
     )
+    portal_namespace = models.CharField(
+        max_length=63,
+        default=PORTAL_NAMESPACE,
+        validators=[RegexValidator(DNS_LABEL, "must be a DNS label")],
+        help_text="where the portal's account lives there, and about which it is never asked",
+    )
     policy_revision = models.PositiveBigIntegerField(default=0, editable=False)
     unconfirmed_limit = models.PositiveIntegerField(
         default=0,
@@ -65,6 +74,10 @@ class Cluster(Recorded):
         """Itself."""
         return self
 
+    @property
+    def _is_elsewhere(self) -> bool:
+        return self.portal_namespace != PORTAL_NAMESPACE
+
     def to_manifest(self) -> dict[str, Any]:
         """Give the cluster in the shape of a Kubernetes object."""
         spec = {
@@ -73,6 +86,7 @@ class Cluster(Recorded):
             "unconfirmedLimit": self.unconfirmed_limit,
             "authority": self.authority if self.authority != self.Authority.PORTAL else "",
             "coversKubeSystem": self.covers_kube_system,
+            "portalNamespace": self.portal_namespace if self._is_elsewhere else "",
         }
         return {
             "apiVersion": "policy.gatehouse.dev/v1alpha1",
@@ -89,6 +103,7 @@ class Cluster(Recorded):
         self.external_id = spec.get("externalID", "")
         self.unconfirmed_limit = spec.get("unconfirmedLimit", 0)
         self.authority = spec.get("authority") or self.Authority.PORTAL
+        self.portal_namespace = spec.get("portalNamespace") or PORTAL_NAMESPACE
         self.covers_kube_system = bool(spec.get("coversKubeSystem", False))
         return self
 

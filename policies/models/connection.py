@@ -48,7 +48,6 @@ class ClusterConnection(models.Model):
         null=True, blank=True, help_text="as far as the credential says so itself"
     )
     generation = models.PositiveIntegerField(default=1, editable=False)
-    portal_namespace = models.CharField(max_length=63, default="gatehouse")
     is_paused = models.BooleanField(default=False)
     paused_since = models.DateTimeField(null=True, blank=True)
     paused_by = models.CharField(max_length=254, blank=True)

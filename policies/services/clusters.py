@@ -48,6 +48,7 @@ CLUSTER_FIELDS = (
     "unconfirmed_limit",
     "authority",
     "covers_kube_system",
+    "portal_namespace",
 )
 
 

@@ -37,10 +37,10 @@ def manifests(cluster: Cluster, asking: Asking) -> list[dict[str, Any]]:
     grants = grants_of(cluster)
     places = dict.fromkeys(grant.namespace for grant in grants)
     return [
-        _namespace(asking.portal_namespace),
+        _namespace(cluster.portal_namespace),
         _namespace(CANARY_NAMESPACE),
-        {**_head("v1", "ServiceAccount", ACCOUNT, asking.portal_namespace), **_no_automount()},
-        *chain.from_iterable(_rights(grants, place, asking.portal_namespace) for place in places),
+        {**_head("v1", "ServiceAccount", ACCOUNT, cluster.portal_namespace), **_no_automount()},
+        *chain.from_iterable(_rights(grants, place, cluster.portal_namespace) for place in places),
         metadata_policy_definition(),
         *webhooks(cluster, asking),
     ]
@@ -51,9 +51,9 @@ def remark(cluster: Cluster) -> str:
     return remark_on(grants_of(cluster))
 
 
-def token_secret(portal_namespace: str) -> dict[str, Any]:
+def token_secret(cluster: Cluster) -> dict[str, Any]:
     """Write the Secret into which the cluster puts a token of the account that does not expire."""
-    secret = _head("v1", "Secret", TOKEN_SECRET, portal_namespace)
+    secret = _head("v1", "Secret", TOKEN_SECRET, cluster.portal_namespace)
     secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": ACCOUNT}
     return {**secret, "type": "kubernetes.io/service-account-token"}
 

@@ -66,7 +66,6 @@ class Asking:
     portal_url: str = ""
     key: str = field(default=NO_KEY, repr=False)
     ca: bytes = b""
-    portal_namespace: str = "gatehouse"
 
     @property
     def address(self) -> str:
@@ -84,11 +83,11 @@ def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
     """Say in what a live configuration is not as it must be; empty where nothing matters.
 
     Host, key and authority of the address are the installer's; that the portal is asked at all
-    shows in the canary. The portal's namespace is taken from what is there.
+    shows in the canary.
     """
     phase = next(phase for phase, kind in _KINDS.items() if kind == live.get("kind"))
     found = {one.get("name"): one for one in live.get("webhooks") or [] if isinstance(one, dict)}
-    wanted = _configuration(cluster, Asking(portal_namespace=_own_namespace(found)), phase)
+    wanted = _configuration(cluster, Asking(), phase)
     known = {webhook["name"]: webhook for webhook in wanted["webhooks"]}
     changed = [f"{name} is not ours" for name in found if name not in known]
     for name, webhook in known.items():
@@ -109,7 +108,7 @@ _PARTS: Final = 4
 
 
 def _configuration(cluster: Cluster, asking: Asking, phase: str) -> dict[str, Any]:
-    out = {"operator": "NotIn", "values": [*_ALWAYS_OUT, asking.portal_namespace]}
+    out = {"operator": "NotIn", "values": [*_ALWAYS_OUT, cluster.portal_namespace]}
     entries = [_webhook(cluster, asking, phase, out)]
     if cluster.covers_kube_system:
         only = {"operator": "In", "values": [KUBE_SYSTEM]}
@@ -185,14 +184,3 @@ def _path(webhook: Mapping[str, Any]) -> list[str]:
     """Take the address's path apart: admission, cluster, key, phase."""
     address = (webhook.get("clientConfig") or {}).get("url")
     return urlsplit(address).path.strip("/").split("/") if isinstance(address, str) else []
-
-
-def _own_namespace(found: Mapping[Any, Mapping[str, Any]]) -> str:
-    """Read which namespace is left out beside the system's; the usual one where none is."""
-    for webhook in found.values():
-        entries = (webhook.get("namespaceSelector") or {}).get("matchExpressions") or []
-        for entry in entries:
-            values = entry.get("values") or []
-            if entry.get("operator") == "NotIn" and len(values) == len(_ALWAYS_OUT) + 1:
-                return str(values[-1])
-    return Asking().portal_namespace

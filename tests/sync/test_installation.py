@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 
 from policies.engine.request import GroupVersionResource
 from policies.engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
-from policies.models import Cluster, WebhookCredential
+from policies.models import Cluster, PolicyRevision, WebhookCredential
 from policies.sync.installation import Asking, differences, key_in, manifests, webhooks
 from policies.sync.permissions import CANARY_NAMESPACE, GRANTS
 from tests import factories
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 URL = "https://gatehouse.example.com"
 
 
-def built(*, covers: bool = False, **asking: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    cluster = Cluster(name="prod", covers_kube_system=covers)
+def built(
+    *, covers: bool = False, place: str = "", **asking: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    where = {"portal_namespace": place} if place else {}
+    cluster = Cluster(name="prod", covers_kube_system=covers, **where)
     mutating, validating = webhooks(cluster, Asking(portal_url=URL, key="k/1", **asking))
     return mutating, validating
 
@@ -49,7 +52,7 @@ def test_webhooks_are_quick_and_clean(index: int) -> None:
 
 
 def test_namespaces_are_left_out_by_name() -> None:
-    for configuration in built(portal_namespace="portal"):
+    for configuration in built(place="portal"):
         (webhook,) = configuration["webhooks"]
         (entry,) = webhook["namespaceSelector"]["matchExpressions"]
         assert entry["key"] == "kubernetes.io/metadata.name"
@@ -108,9 +111,14 @@ def test_webhooks_come_last() -> None:
 
 @pytest.mark.parametrize("covers", [False, True])
 def test_what_was_installed_does_not_differ(*, covers: bool) -> None:
-    cluster = Cluster(name="prod", covers_kube_system=covers)
-    for live in built(covers=covers, portal_namespace="elsewhere", ca=b"pem"):
+    cluster = Cluster(name="prod", covers_kube_system=covers, portal_namespace="elsewhere")
+    for live in built(covers=covers, place="elsewhere", ca=b"pem"):
         assert differences(cluster, live) == []
+
+
+def test_any_other_namespace_that_is_left_out_is_noticed() -> None:
+    for live in built(place="team"):
+        assert differences(Cluster(name="prod"), live)
 
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -195,3 +203,29 @@ def test_command_cannot_apply_to_a_cluster_that_is_not_connected() -> None:
 def test_command_makes_a_cluster_whose_own_plugins_enforce() -> None:
     printed("--create")
     assert Cluster.objects.get().authority == Cluster.Authority.NATIVE
+
+
+@pytest.mark.django_db
+def test_portals_namespace_is_kept_and_put_on_record() -> None:
+    factories.cluster()
+    printed("--portal-namespace", "elsewhere")
+    known = Cluster.objects.get()
+    assert known.portal_namespace == "elsewhere"
+    assert known.to_manifest()["spec"]["portalNamespace"] == "elsewhere"
+    again = list(yaml.safe_load_all(printed("--token-secret")))
+    places = {one["metadata"].get("namespace") for one in again if one["kind"] in ACCOUNTS}
+    assert places == {"elsewhere"}
+    assert all(differences(known, live) == [] for live in again[-2:])
+    assert PolicyRevision.objects.filter(kind="Cluster").count() == 2
+
+
+ACCOUNTS = ("ServiceAccount", "Secret")
+
+
+@pytest.mark.django_db
+def test_namespace_that_cannot_be_is_refused() -> None:
+    factories.cluster()
+    with pytest.raises(CommandError) as caught:
+        printed("--portal-namespace", "Not A Name")
+    assert caught.value.returncode == 2
+    assert Cluster.objects.get().portal_namespace == "gatehouse"

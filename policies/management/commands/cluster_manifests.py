@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.utils import timezone
 
@@ -18,7 +19,7 @@ from policies.management.console import FINDINGS, USAGE, Console, find_cluster
 from policies.manifests.emitter import render_documents
 from policies.manifests.problems import ManifestError
 from policies.manifests.sources import read_sources
-from policies.models import Cluster, ClusterConnection
+from policies.models import Cluster
 from policies.sync import installing, kubeconfig
 from policies.sync.client import Client
 from policies.sync.connecting import open_client
@@ -53,7 +54,7 @@ class Command(Console):
         add("--create", action="store_true", help="make the cluster, its own plugins enforcing")
         add("--portal-url", default="", help="where the cluster reaches the portal, https")
         add("--ca-file", metavar="FILE", help="the authority of the portal's certificate, PEM")
-        add("--portal-namespace", default="", help="the portal's account, never judged")
+        add("--portal-namespace", default="", help="of its account there; kept, never judged")
         add("--key-file", metavar="FILE|-", help="a file with a credential that was issued before")
         add("--token-secret", action="store_true", help="add a token that does not expire")
         add("--apply", action="store_true", help="write to the cluster instead of printing")
@@ -125,13 +126,27 @@ def _cluster(options: dict[str, Any]) -> Cluster:
     if options["create"] and not Cluster.objects.filter(name=name).exists():
         made = Cluster(name=name, authority=Cluster.Authority.NATIVE)
         services.save_cluster(cluster=made, user=_user(options))
-    return find_cluster(name)
+    found = find_cluster(name)
+    return _placed(found, options["portal_namespace"], _user(options))
+
+
+def _placed(cluster: Cluster, namespace: str, user: str) -> Cluster:
+    """Remember where the portal's account lives there: what is live is compared with that."""
+    if namespace in ("", cluster.portal_namespace):
+        return cluster
+    cluster.portal_namespace = namespace
+    try:
+        services.save_cluster(cluster=cluster, user=user)
+    except ValidationError as error:
+        text = f"{namespace} cannot be a namespace: {'; '.join(error.messages)}"
+        raise CommandError(text, returncode=USAGE) from error
+    return cluster
 
 
 def _wanted(cluster: Cluster, asking: Asking, options: dict[str, Any]) -> list[dict[str, Any]]:
     wanted = manifests(cluster, asking)
     if options["token_secret"]:
-        wanted.insert(3, token_secret(asking.portal_namespace))
+        wanted.insert(3, token_secret(cluster))
     return wanted
 
 
@@ -150,13 +165,7 @@ def _asking(cluster: Cluster, options: dict[str, Any]) -> Asking:
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
         text = f"{address} is no https address: give --portal-url, or set GATEHOUSE_EXTERNAL_URL"
         raise CommandError(text, returncode=USAGE)
-    known = ClusterConnection.objects.filter(cluster=cluster).first()
-    given = options["portal_namespace"] or (known.portal_namespace if known else "")
-    asking = Asking(
-        portal_url=address,
-        ca=_authority(options["ca_file"]),
-        portal_namespace=given or Asking().portal_namespace,
-    )
+    asking = Asking(portal_url=address, ca=_authority(options["ca_file"]))
     if options["key_file"]:
         return installing.with_key(asking, _key(cluster, options["key_file"]))
     return asking
