@@ -2,7 +2,8 @@
 
 Nothing here asks a cluster. A decision changes what both sides are said to have agreed on, and our
 side where theirs is taken; the next pass, which is asked for at once, does the rest, and still
-yields to whatever changed in the cluster since the person looked.
+yields to whatever changed in the cluster since the person looked. What changed here since then is
+not decided on, either: whoever looks again sees it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from django.db.models import F
 from policies import services
 from policies.models import SyncedObject, SyncOwnership, SyncRun
 from policies.services.writing import Action, record
-from policies.sync import alerts, plan, runs
+from policies.sync import alerts, plan, runs, undoing
 from policies.sync.reading import manifest_of, read_ownership
 from policies.sync.values import READ_KINDS, ObjectKey
 
@@ -34,27 +35,32 @@ def resolve(
     synced_object: SyncedObject,
     *,
     choices: str | Mapping[str, str],
+    revision: int,
     user: str,
     reason: str = "",
 ) -> SyncRun:
     """Decide a conflict or drift: ``ours``, ``theirs``, or either by field (``.spec.hard.pods``).
 
-    Decided is what ``synced_object`` shows: where the cluster's side is another by now,
-    ``ValidationError`` (code ``changed``) asks to look again. Taking ours needs ownership (code
+    Decided is what the person saw: the cluster's side as ``synced_object`` has it, and ours at
+    ``revision`` (0: there was none). Where either is another by now, ``ValidationError`` (code
+    ``changed``, or ``ours_changed``) asks to look again. Taking ours needs ownership (code
     ``not_owned``). Returns the run that carries it out.
     """
     cluster = synced_object.cluster
     with transaction.atomic(), services.policy_write(cluster):
         row = _locked(synced_object)
+        _require_seen(row, revision)
         key = ObjectKey(row.kind, row.namespace, row.name)
         if choices != THEIRS and not read_ownership(cluster).covers(key):
             _refuse("not_owned", "the portal may not write this object: take ownership first")
+        before = undoing.before_deciding(row)
         if choices == THEIRS:
             _take_theirs(row, user=user, reason=reason)
         elif choices != OURS:
             _mix(row, choices, user=user, reason=reason)
         changed = SyncedObject.objects.filter(pk=row.pk)
         changed.update(base=row.theirs, version=F("version") + 1)
+        undoing.put_on_record(row, before, choices=choices, author=(user, reason))
     return runs.request(cluster, mode=SyncRun.Mode.SYNC, trigger=runs.PERSON, user=user)
 
 
@@ -72,6 +78,20 @@ def _locked(shown: SyncedObject) -> SyncedObject:
     return row
 
 
+def _require_seen(row: SyncedObject, revision: int) -> None:
+    """Refuse what was decided on another version of our side than is stored.
+
+    Revisions of a name count on after a deletion: what was made anew is never taken for the same.
+    """
+    ours = _ours(row)
+    if (ours.revision if ours else 0) != revision:
+        _refuse("ours_changed", "the portal's side was changed meanwhile; look at it again")
+
+
+def _ours(row: SyncedObject) -> Any:
+    return services.find_object(row.cluster, kind=row.kind, name=row.name, namespace=row.namespace)
+
+
 def _take_theirs(row: SyncedObject, *, user: str, reason: str) -> None:
     """Make our side what theirs is; where the cluster has nothing, delete ours."""
     cluster, text = row.cluster, reason or "resolved: the cluster's side counts"
@@ -79,16 +99,14 @@ def _take_theirs(row: SyncedObject, *, user: str, reason: str) -> None:
         manifest = manifest_of(row.live)
         services.apply_manifest(cluster=cluster, manifest=manifest, user=user, reason=text)
         return
-    policy = services.find_object(cluster, kind=row.kind, name=row.name, namespace=row.namespace)
+    policy = _ours(row)
     if policy is not None:
         services.delete_policy(policy=policy, user=user, reason=text)
 
 
 def _mix(row: SyncedObject, choices: str | Mapping[str, str], *, user: str, reason: str) -> None:
     """Write our side as it was chosen field by field."""
-    policy = services.find_object(
-        row.cluster, kind=row.kind, name=row.name, namespace=row.namespace
-    )
+    policy = _ours(row)
     if isinstance(choices, str) or policy is None or row.live is None:
         _refuse("whole", "one side has no such object: take ours or theirs as a whole")
     else:
