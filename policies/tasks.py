@@ -34,8 +34,12 @@ def look_for_due_runs() -> None:
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def carry_out_run(run_id: int) -> None:
-    """Carry out one run, if it still waits and nobody works on its cluster."""
+    """Carry out one run, if it still waits and nobody works on its cluster, and look what is next.
+
+    What follows from it, and whoever waited for its end, need not wait for beat as well.
+    """
     runs.carry_out(run_id)
+    look_for_due_runs()
 
 
 @shared_task

@@ -93,6 +93,8 @@ GATEHOUSE_SYNC_FULL_PASS_MINUTES = env.integer(
 GATEHOUSE_SYNC_WATCH_SECONDS = env.integer(
     "GATEHOUSE_SYNC_WATCH_SECONDS", 20, lowest=0, highest=300
 )
+# How much a worker does at once; one task less may be watches, so that all else goes on
+GATEHOUSE_WORKER_TASKS = env.integer("GATEHOUSE_WORKER_TASKS", 4, lowest=2, highest=64)
 
 # Secrets
 SECRET_KEY = _secret_key(env, GATEHOUSE_VAR)
@@ -192,8 +194,13 @@ _POSTGRESQL: dict[str, Any] = {
     "PORT": _database.port,
     "CONN_HEALTH_CHECKS": True,
     "OPTIONS": {
-        # For pages, the writer and the policies; reviews need no connection of their own.
-        "pool": {"min_size": 1, "max_size": min(GATEHOUSE_WEB_THREADS, 8) + 2, "timeout": 4},
+        # For pages, the writer and the policies; reviews need no connection of their own. A
+        # worker's tasks may each have two, one of them for the heartbeat.
+        "pool": {
+            "min_size": 1,
+            "max_size": max(min(GATEHOUSE_WEB_THREADS, 8), 2 * GATEHOUSE_WORKER_TASKS) + 2,
+            "timeout": 4,
+        },
         "connect_timeout": 3,
         "application_name": "gatehouse",
         "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s",
@@ -207,6 +214,9 @@ CELERY_BROKER_URL = env.broker(
     "GATEHOUSE_BROKER_URL", "filesystem://", env.secret("GATEHOUSE_BROKER_PASSWORD")
 )
 GATEHOUSE_BROKER_FOLDER = GATEHOUSE_VAR / "broker"
+CELERY_BROKER_TRANSPORT = (
+    "portal.broker:Transport" if CELERY_BROKER_URL == "filesystem://" else None
+)
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {
         "data_folder_in": str(GATEHOUSE_BROKER_FOLDER / "queue"),
@@ -222,6 +232,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_SOFT_TIME_LIMIT = 120
 CELERY_TASK_TIME_LIMIT = 150
+CELERY_WORKER_CONCURRENCY = GATEHOUSE_WORKER_TASKS
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
-from policies.sync import alerts, connecting, leases, passes, reality
+from policies.sync import alerts, connecting, leases, passes, reality, turns
 from policies.sync.beating import beating
 from policies.sync.errors import (
     APIError,
@@ -39,16 +39,11 @@ ATTEMPTS: Final = 3
 """How often a run is begun before a person has to look at it."""
 LOST: Final = dt.timedelta(seconds=LEASE)
 """Without a heartbeat for so long, a run has lost its worker: each beat renews the lease, too."""
+DOUBT: Final = dt.timedelta(seconds=5)
+"""Between a list that is suddenly empty and the one that is to confirm it."""
 LONGEST_WAIT: Final = 300.0
 """Most seconds between two tries, whatever the cluster asks for."""
-STOPPED: Final = frozenset(
-    {
-        ClusterConnection.State.UNAUTHORIZED,
-        ClusterConnection.State.FORBIDDEN,
-        ClusterConnection.State.UNTRUSTED,
-    }
-)
-"""States that waiting does not cure: nothing is asked of the cluster until a person does."""
+STOPPED: Final = turns.STOPPED
 STOPS: Final = {
     UnauthorizedError: ClusterConnection.State.UNAUTHORIZED,
     ForbiddenError: ClusterConnection.State.FORBIDDEN,
@@ -58,7 +53,7 @@ ALERT_STOPPED: Final = "sync-stopped"
 ALERT_FAILING: Final = "sync-failing"
 ALERT_PARKED: Final = "run-parked"
 ALERT_HELD: Final = "deletions-held"
-PERSON: Final = "person"
+PERSON: Final = turns.PERSON
 
 
 def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> SyncRun:
@@ -147,12 +142,10 @@ def _work(run: SyncRun, lease: Lease) -> None:
 
 def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
     now = read_clock()
-    # What is held stays so while nobody looks: there is no hurry to find it once more.
-    minutes = settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES if state == State.HELD else 0
     with lease.guard() as cluster_state:
         _close(run, state, now)
         SyncState.objects.filter(pk=cluster_state.pk).update(
-            failures=0, last_success=now, stale_since=None, due=now + dt.timedelta(minutes=minutes)
+            failures=0, last_success=now, stale_since=None, due=now + _pause_after(run, state)
         )
         connection = ClusterConnection.objects.filter(cluster=run.cluster_id)
         connection.exclude(state=ClusterConnection.State.OK).update(
@@ -164,6 +157,13 @@ def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
         alerts.resolve(run.cluster, kind)
     if run.mode in (Mode.SYNC, Mode.IMPORT):
         _say_held(run, state)
+
+
+def _pause_after(run: SyncRun, state: str) -> dt.timedelta:
+    """How long nobody need look again by himself."""
+    if state == State.HELD:  # it stays so while no person looks
+        return dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
+    return DOUBT if run.counts.get("doubted") else dt.timedelta()
 
 
 def _say_held(run: SyncRun, state: str) -> None:

@@ -12,11 +12,12 @@ from django.conf import settings
 from django.db.models import Q
 
 from policies.models import ClusterConnection, SyncedObject, SyncRun, SyncState
-from policies.sync.runs import PERSON, STOPPED, Mode, State, request, take_up_lost
+from policies.sync.runs import Mode, State, request, take_up_lost
+from policies.sync.turns import PERSON, STOPPED, ready, room_for_watches
 from policies.usage import read_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from policies.models import Cluster
 
@@ -31,45 +32,56 @@ def due_runs() -> list[int]:
     """Which runs a worker should be told of now, by primary key; those that are due are made."""
     take_up_lost()
     now = read_clock()
-    return [run.pk for run in _candidates(now) if _tell(run, now)]
+    _make_due(now)
+    return [run.pk for run in _in_turn(now) if _tell(run, now)]
 
 
-def _candidates(now: dt.datetime) -> Iterator[SyncRun]:
-    connections = ClusterConnection.objects.filter(is_paused=False).select_related("cluster")
+def _make_due(now: dt.datetime) -> None:
+    """Have a run wait for every cluster on which nobody works, and which has one due.
+
+    A watch that waits for its turn keeps no pass from being made.
+    """
     states = {state.cluster_id: state for state in SyncState.objects.all()}
-    for connection in connections.order_by("cluster_id"):
-        state = states.get(connection.cluster_id) or SyncState(cluster=connection.cluster)
-        if state.lease_until is not None and state.lease_until > now:
-            continue
-        run = _waiting(state, now) or _scheduled(connection, state, now)
-        if run is not None:
-            yield run
+    busy = {key for key, state in states.items() if state.lease_until and state.lease_until > now}
+    have = set(ready(now).exclude(mode=Mode.WATCH).values_list("cluster_id", flat=True))
+    connections = ClusterConnection.objects.filter(is_paused=False).select_related("cluster")
+    for connection in connections.exclude(cluster__in=busy | have).order_by("cluster_id"):
+        cluster = connection.cluster
+        _schedule(connection, states.get(cluster.pk) or SyncState(cluster=cluster), now)
 
 
-def _waiting(state: SyncState, now: dt.datetime) -> SyncRun | None:
-    """The run to begin next: what a person wants, at once; anything else when it is due."""
-    waiting = list(SyncRun.objects.filter(cluster=state.cluster_id, state=State.WAITING))
-    is_due = state.due is None or state.due <= now
-    ready = [run for run in waiting if is_due or (run.trigger == PERSON and not run.attempt)]
-    return min(ready, key=lambda run: (run.trigger != PERSON, run.pk), default=None)
+def _in_turn(now: dt.datetime) -> list[SyncRun]:
+    """The next run of each cluster, what a person wants first; watches as far as there is room."""
+    runs = sorted(
+        ready(now), key=lambda run: (run.trigger != PERSON, run.mode == Mode.WATCH, run.pk)
+    )
+    first = _first_of_each(runs)
+    watches = [run for run in first if run.mode == Mode.WATCH]
+    return [run for run in first if run.mode != Mode.WATCH] + watches[: room_for_watches(now)]
 
 
-def _scheduled(connection: ClusterConnection, state: SyncState, now: dt.datetime) -> SyncRun | None:
+def _first_of_each(runs: Iterable[SyncRun]) -> list[SyncRun]:
+    by_cluster: dict[int, SyncRun] = {}
+    for run in runs:
+        by_cluster.setdefault(run.cluster_id, run)
+    return list(by_cluster.values())
+
+
+def _schedule(connection: ClusterConnection, state: SyncState, now: dt.datetime) -> None:
     """Make the run that is due, if any; a cluster that stopped, or a parked run, waits."""
     is_due = state.due is None or state.due <= now
     if not is_due or connection.state in STOPPED or _waits_for_person(connection.cluster):
-        return None
+        return
     cluster = connection.cluster
     if state.last_full_pass is None or state.failures:
         mode = Mode.SYNC if state.last_full_pass or state.last_success else Mode.IMPORT
-        return request(cluster, mode=mode, trigger="schedule")
-    if cluster.policy_revision != state.policy_revision:
-        return request(cluster, mode=Mode.SYNC, trigger="policy")
-    if state.last_full_pass + _interval(cluster) <= now:
-        return request(cluster, mode=Mode.SYNC, trigger="schedule")
-    if settings.GATEHOUSE_SYNC_WATCH_SECONDS:
-        return request(cluster, mode=Mode.WATCH, trigger="watch")
-    return None
+        request(cluster, mode=mode, trigger="schedule")
+    elif cluster.policy_revision != state.policy_revision:
+        request(cluster, mode=Mode.SYNC, trigger="policy")
+    elif state.last_full_pass + _interval(cluster) <= now:
+        request(cluster, mode=Mode.SYNC, trigger="schedule")
+    elif settings.GATEHOUSE_SYNC_WATCH_SECONDS:
+        request(cluster, mode=Mode.WATCH, trigger="watch")
 
 
 def _interval(cluster: Cluster) -> dt.timedelta:
@@ -85,7 +97,7 @@ def _waits_for_person(cluster: Cluster) -> bool:
     found = SyncRun.objects.filter(cluster=cluster)
     last = found.first()
     is_parked = last is not None and last.state == State.PARKED
-    return is_parked or found.filter(state=State.WAITING).exists()
+    return is_parked or found.filter(state=State.WAITING).exclude(mode=Mode.WATCH).exists()
 
 
 def _tell(run: SyncRun, now: dt.datetime) -> bool:

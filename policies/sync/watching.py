@@ -1,11 +1,15 @@
 """Follows a cluster between two full passes: bounded watches of one kind after the other.
 
+Each lasts a second, so that a change of any kind is taken in within a few, and so that a worker
+soon finds out that it is to stop, or that another cluster waits for it.
+
 What is seen here is only taken in and compared. Whatever deletes, or is written to the cluster,
 waits for a full pass, which is asked for: it alone has complete lists.
 """
 
 from __future__ import annotations
 
+import mmap
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +21,8 @@ from policies.sync.journal import Journal, Outcome
 from policies.sync.judging import Item, Sides, judge
 from policies.sync.reading import ALL_KINDS, is_leaving, read_ours, read_ownership, read_rows
 from policies.sync.taking_in import note_native, take_in
-from policies.sync.values import READ_KINDS, ObjectKey
+from policies.sync.turns import is_somebody_unserved
+from policies.sync.values import ObjectKey
 from policies.usage import read_clock
 
 if TYPE_CHECKING:
@@ -29,11 +34,14 @@ if TYPE_CHECKING:
 
     Manifest = dict[str, Any]
 
-SLICE: Final = 2
-"""Seconds for which one kind is watched before the next has its turn."""
-SHORT_SLICE: Final = 1
+SLICE: Final = 1.0
+"""Seconds for which one kind is watched before the next has its turn; the least a server knows."""
+SHARE: Final = float(len(ALL_KINDS))
+"""Seconds that each cluster is watched before it gives way to others: each kind had its turn."""
 MOST: Final = 500
 """Objects that are taken at a time; the rest is asked for again."""
+_stopping: Final = mmap.mmap(-1, 1)
+"""One byte that the processes of a worker share, and that a signal handler may write."""
 
 
 def watch_for(cluster: Cluster, client: Client, run: SyncRun, lease: Lease, seconds: float) -> str:
@@ -47,10 +55,10 @@ def watch_for(cluster: Cluster, client: Client, run: SyncRun, lease: Lease, seco
     cursors = dict(
         SyncCursor.objects.filter(cluster=cluster).values_list("kind", "resource_version")
     )
-    deadline = time.monotonic() + seconds
+    begun = time.monotonic()
     turn = 0
     kinds = [kind for kind in ALL_KINDS if kind in cursors]
-    while kinds and time.monotonic() < deadline and not is_wanted_elsewhere(run):
+    while kinds and _goes_on(run, time.monotonic() - begun, seconds):
         kind = kinds[turn % len(kinds)]
         turn += 1
         try:
@@ -62,6 +70,18 @@ def watch_for(cluster: Cluster, client: Client, run: SyncRun, lease: Lease, seco
         _ask_for_full_pass(journal, "nothing to go on from")
     run.counts = dict(journal.counts)
     return SyncRun.State.DONE
+
+
+def stop() -> None:
+    """Have all watches of this worker, its child processes included, end within a second."""
+    _stopping[0] = 1
+
+
+def _goes_on(run: SyncRun, elapsed: float, seconds: float) -> bool:
+    """Whether to watch on, ``elapsed`` of at most so many ``seconds`` being over."""
+    if elapsed >= seconds or _stopping[0] or is_wanted_elsewhere(run):
+        return False
+    return elapsed < SHARE or not is_somebody_unserved(run, read_clock())
 
 
 def is_wanted_elsewhere(run: SyncRun) -> bool:
@@ -77,9 +97,8 @@ def is_wanted_elsewhere(run: SyncRun) -> bool:
 def _watch_kind(cluster: Cluster, client: Client, kind: str, version: str, journal: Journal) -> str:
     """Watch one kind for its slice and take what came; gives the version to go on from."""
     changed: dict[ObjectKey, Manifest | None] = {}
-    seconds = SHORT_SLICE if kind in READ_KINDS else SLICE
-    start = version
-    for event in client.watch(kind, version, seconds=seconds):
+    start, begun = version, time.monotonic()
+    for event in client.watch(kind, version, seconds=SLICE):
         version = event.resource_version
         if event.type != "BOOKMARK":
             is_there = event.type != "DELETED" and not is_leaving(event.object)
@@ -88,6 +107,8 @@ def _watch_kind(cluster: Cluster, client: Client, kind: str, version: str, journ
             break
     if changed:
         _take(cluster, changed, journal)
+    else:  # a server, or a proxy before it, that hangs up at once is not asked on and on
+        time.sleep(max(0.0, begun + SLICE / 2 - time.monotonic()))
     if version != start:
         with journal.lease.guard():
             cursor = SyncCursor.objects.filter(cluster=cluster, kind=kind)

@@ -27,10 +27,12 @@ def commands() -> Mapping[str, list[str]]:
     var = Path(settings.GATEHOUSE_VAR)
     celery = [sys.executable, "-m", "celery", "--app", "portal.celery", "--quiet"]
     level = ["--loglevel", "warning"]
+    # The embedded form of a worker: several tasks at once in one process, and no other worker
+    # that it would have to send news to.
+    alone = ["--pool", "threads", "--without-mingle", "--without-gossip", "--without-heartbeat"]
     return {
         "web": [sys.executable, "-m", "portal.serve"],
-        # One task at a time, in the process itself: the embedded form of a worker.
-        "worker": [*celery, "worker", *level, "--pool", "solo", "--without-mingle"],
+        "worker": [*celery, "worker", *level, *alone],
         "beat": [*celery, "beat", *level, "--schedule", str(var / "beat-schedule"), "--pidfile="],
     }
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import pytest
 
 from policies.models import SyncCursor, SyncRun, SyncState
-from policies.sync import leases, passes
+from policies.sync import leases, passes, watching
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, row, stored, sync
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Watches of moments: this cluster has no more to say than what happened before."""
+    monkeypatch.setattr(watching, "SLICE", 0.02)
 
 
 def known() -> Memory:
@@ -20,7 +26,7 @@ def known() -> Memory:
 
 
 def watch(memory: Memory) -> SyncRun:
-    """Watch each kind about once."""
+    """Watch each kind, more than once."""
     cluster = connected()
     run = SyncRun.objects.create(cluster=cluster, mode="watch", state="running", trigger="watch")
     with leases.hold(cluster, 60) as lease:
@@ -94,6 +100,22 @@ def test_version_too_old_asks_for_a_full_pass() -> None:
 def test_watch_gives_way_to_a_run_that_waits() -> None:
     memory = known()
     SyncRun.objects.create(cluster=connected(), mode="sync", state="waiting", trigger="person")
+    asked = len(memory.calls)
+    watch(memory)
+    assert len(memory.calls) == asked
+
+
+def test_server_that_hangs_up_at_once_is_not_asked_on_and_on() -> None:
+    memory = known()
+    asked = len(memory.calls)
+    watch(memory)
+    assert 5 < len(memory.calls) - asked <= 20
+
+
+def test_watch_ends_when_its_worker_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = known()
+    monkeypatch.setattr(watching, "_stopping", bytearray(1))
+    watching.stop()
     asked = len(memory.calls)
     watch(memory)
     assert len(memory.calls) == asked

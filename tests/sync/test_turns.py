@@ -1,0 +1,121 @@
+"""Clusters take turns: watches give way, and none of them holds up passes of others."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from policies.models import ClusterConnection, SyncRun, SyncState
+from policies.sync import leases, passes, scheduling, watching
+from policies.usage import read_clock
+from tests.sync.memory import Memory
+from tests.sync.working import connected, sync
+
+if TYPE_CHECKING:
+    from policies.models import Cluster
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = dt.timedelta(minutes=1)
+
+
+def in_sync(*names: str) -> list[Cluster]:
+    """Clusters of which nothing is due but to be watched."""
+    clusters = [connected(name) for name in names]
+    for cluster in clusters:
+        sync(Memory("team"), cluster)
+    SyncRun.objects.all().delete()
+    SyncState.objects.update(last_success=read_clock())
+    return clusters
+
+
+def waits(cluster: Cluster, **more: str) -> SyncRun:
+    """A run that has waited for a while."""
+    asked = {"mode": "watch", "trigger": "watch", **more}
+    run = SyncRun.objects.create(cluster=cluster, state="waiting", **asked)
+    SyncRun.objects.filter(pk=run.pk).update(created=read_clock() - LONG_AGO)
+    return run
+
+
+def told() -> list[str]:
+    """The clusters of whose runs a worker is told now, and what these are for."""
+    runs = [SyncRun.objects.get(pk=run) for run in scheduling.due_runs()]
+    return [f"{run.cluster.name} {run.mode}" for run in runs]
+
+
+def begin_all() -> None:
+    """Have workers begin what they were told of."""
+    SyncRun.objects.exclude(queued=None).filter(state="waiting").update(state="running")
+    until = read_clock() + LONG_AGO
+    busy = SyncRun.objects.filter(state="running").values("cluster")
+    SyncRun.objects.filter(state="running").update(heartbeat=read_clock())
+    SyncState.objects.filter(cluster__in=busy).update(lease_until=until)
+
+
+def watched(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, *, share: float) -> int:
+    """How often a cluster is asked that is watched for a while, of which ``share`` is its own."""
+    monkeypatch.setattr(watching, "SLICE", 0.02)
+    monkeypatch.setattr(watching, "SHARE", share)
+    run = SyncRun.objects.create(cluster=cluster, mode="watch", state="running", trigger="watch")
+    memory = Memory("team")
+    with leases.hold(cluster, 60) as lease:
+        passes.watch_for(cluster, memory, run, lease, 0.3)  # type: ignore[arg-type]
+    return len(memory.calls)
+
+
+def test_watch_has_its_share_and_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = in_sync("one", "other")
+    waits(other)
+    assert watched(one, monkeypatch, share=0) == 0
+    assert watched(one, monkeypatch, share=9) > 2
+
+
+NOT_READY: dict[str, Any] = {
+    "worked on": lambda: SyncState.objects.update(lease_until=read_clock() + LONG_AGO),
+    "not due": lambda: SyncState.objects.update(due=read_clock() + LONG_AGO),
+    "paused": lambda: ClusterConnection.objects.update(is_paused=True),
+    "disconnected": lambda: ClusterConnection.objects.all().delete(),
+    "stopped": lambda: ClusterConnection.objects.update(state="unauthorized"),
+    "just made": lambda: SyncRun.objects.update(created=read_clock()),
+}
+
+
+@pytest.mark.parametrize("why", NOT_READY)
+def test_watch_goes_on_for_what_could_not_begin(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = in_sync("one", "other")
+    waits(other)
+    NOT_READY[why]()
+    SyncState.objects.filter(cluster=one).update(lease_until=None)
+    assert watched(one, monkeypatch, share=0) > 2
+
+
+def test_watches_leave_a_task_to_all_else_and_take_turns(settings: Any) -> None:
+    settings.GATEHOUSE_WORKER_TASKS = 3
+    in_sync("one", "other", "third")
+    assert told() == ["one watch", "other watch"]
+    begin_all()
+    assert told() == []
+    SyncRun.objects.filter(cluster__name="one").delete()
+    SyncState.objects.filter(cluster__name="one").update(lease_until=None)
+    assert told() == ["third watch"]
+    begin_all()
+    assert told() == []
+
+
+def test_pass_finds_a_worker_while_all_that_may_be_are_watched(settings: Any) -> None:
+    settings.GATEHOUSE_WORKER_TASKS = 2
+    _, other = in_sync("one", "other")
+    assert told() == ["one watch"]
+    begin_all()
+    SyncState.objects.filter(cluster=other).update(last_full_pass=None)
+    assert told() == ["other sync"]
+
+
+def test_stopped_cluster_is_asked_by_persons_alone() -> None:
+    (one,) = in_sync("one")
+    ClusterConnection.objects.update(state="forbidden")
+    waits(one, mode="sync", trigger="policy")
+    assert told() == []
+    waits(one, mode="preview", trigger="person")
+    assert told() == ["one preview"]
