@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from policies.models import Cluster, ClusterAlert, ClusterConnection, WebhookHealth
 from policies.sync import alerts, canary, certificates, connecting, installation
 from policies.sync.canary import Outcome
-from policies.sync.errors import APIError
+from policies.sync.errors import APIError, ForbiddenError
 from policies.sync.values import Limits
 from policies.usage import read_clock
 
@@ -24,9 +24,10 @@ CONFIGURATION: Final = "webhook-configuration"
 ENDING: Final = "certificate-ending"
 OK: Final = "ok"
 MISSING: Final = "missing"
+UNREADABLE: Final = "unreadable"
 _LIMITS: Final = Limits(seconds=20.0, read_seconds=10.0)
 DOUBT: Final = dt.timedelta(seconds=100)
-"""So long a canary's fate may be unknown: with the next minute's, less than two minutes."""
+"""So long after a canary was refused the next one's fate may be unknown: one is, two are not."""
 
 
 def check(cluster: Cluster, client: Client) -> WebhookHealth:
@@ -81,12 +82,15 @@ def cannot_ask(cluster: Cluster, message: str) -> WebhookHealth:
 def _configurations(
     cluster: Cluster, client: Client, health: WebhookHealth
 ) -> list[dict[str, Any]]:
-    """Compare both configurations; one that cannot be read keeps the word it had."""
+    """Compare both configurations; one that could not be read just now keeps the word it had."""
     live, words = [], dict(health.configuration)
     for wanted in installation.webhooks(cluster):
         name = f"{wanted['kind']}/{wanted['metadata']['name']}"
         try:
             found = client.get(wanted["kind"], wanted["metadata"]["name"])
+        except ForbiddenError as error:
+            words[name] = f"{UNREADABLE}: {error.message}"
+            continue
         except APIError:
             continue
         words[name] = _word(cluster, found)
@@ -112,7 +116,8 @@ def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> Non
     if flight.outcome is Outcome.REFUSED:
         health.last_refused, health.doubtful_since = now, None
     elif health.doubtful_since is None:
-        health.doubtful_since = now
+        # It may have begun right after the last refusal, nearly a minute ago.
+        health.doubtful_since = health.last_refused or now
 
 
 def _alert_flight(

@@ -18,6 +18,7 @@ from policies.models import (
     SyncedObject,
     SyncRun,
     SyncState,
+    WebhookHealth,
 )
 from policies.usage import read_clock
 
@@ -41,6 +42,7 @@ class ClusterCollector:
         yield _objects()
         yield _runs()
         yield from _ledger(now)
+        yield _canaries(now)
         yield _alerts()
 
 
@@ -116,6 +118,18 @@ def _ledger(now: dt.datetime) -> Iterator[Metric]:
             lag.add_metric(name, (now - row.finished).total_seconds())
         trouble.add_metric(name, float(bool(row.trouble)))
     yield from (lag, trouble)
+
+
+def _canaries(now: dt.datetime) -> Metric:
+    family = GaugeMetricFamily(
+        "gatehouse_canary_lag_seconds",
+        "Seconds since a canary was last refused, as each must be.",
+        labels=["cluster"],
+    )
+    seen = WebhookHealth.objects.filter(last_refused__isnull=False).select_related("cluster")
+    for each in seen:
+        family.add_metric([each.cluster.name], (now - each.last_refused).total_seconds())
+    return family
 
 
 def _alerts() -> Metric:

@@ -24,6 +24,7 @@ from policies.sync.errors import (
     NotFoundError,
     UnreachableError,
 )
+from policies.sync.metrics import registry
 from tests import factories
 from tests.sync.pretended import Manifest, PretendedCluster
 
@@ -125,12 +126,44 @@ def test_doubt_is_an_alarm_before_two_minutes_are_over(
 ) -> None:
     look(there)
     there.on_create = fail(error)
-    assert look(there).canary_refused is None
+    pass_by(there, MINUTE)
+    assert WebhookHealth.objects.get().canary_refused is None
     assert alarms() == []
-    minute = dt.timedelta(seconds=100)
-    WebhookHealth.objects.update(doubtful_since=timezone.now() - minute)
-    look(there)
+    pass_by(there, MINUTE)
     assert alarms() == [("canary-unknown", "critical")]
+
+
+def test_age_of_the_last_refusal_is_measured(there: PretendedCluster) -> None:
+    look(there)
+    WebhookHealth.objects.update(last_refused=timezone.now() - 2 * MINUTE)
+    lag = registry.get_sample_value("gatehouse_canary_lag_seconds", {"cluster": "prod"})
+    assert lag == pytest.approx(120, abs=30)
+
+
+MINUTE = dt.timedelta(seconds=60)
+
+
+def pass_by(there: PretendedCluster, time: dt.timedelta) -> None:
+    """Have so much time gone by since all that was noted, then look again."""
+    noted = WebhookHealth.objects.get()
+    for name in ("last_refused", "doubtful_since"):
+        if (before := getattr(noted, name)) is not None:
+            setattr(noted, name, before - time)
+    noted.save()
+    look(there)
+
+
+def test_configuration_that_may_not_be_read_is_no_longer_well(there: PretendedCluster) -> None:
+    look(there)
+    kind = "ValidatingWebhookConfiguration"
+    there.failing[kind] = ForbiddenError("cannot get resource", code=403)
+    assert look(there).configuration[f"{kind}/gatehouse"].startswith(health.UNREADABLE)
+    assert alarms() == [("webhook-configuration", "warning")]
+    there.failing[kind] = UnreachableError("no route")
+    assert look(there).configuration[f"{kind}/gatehouse"].startswith(health.UNREADABLE)
+    del there.failing[kind]
+    look(there)
+    assert alarms() == []
 
 
 def test_cluster_that_cannot_be_asked_is_in_doubt(
