@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -16,13 +16,13 @@ from django.db.models import JSONField
 from admission import partitions
 from admission.decision_id import encode, moment
 from admission.models import AuditEvent, Verdict
-from admission.redaction import clip, escape, redacted_request, storable
+from admission.redaction import ESCAPE, clip, escape, redacted_request, storable
 from policies.asking import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from policies.engine.decision import Charge, Decision, Outcome, Step, Violation
+    from policies.engine.decision import Charge, Decision
     from policies.engine.policy import PolicyRef
     from policies.engine.request import AdmissionRequest, Phase
 
@@ -37,7 +37,7 @@ _TABLE: Final = AuditEvent._meta.db_table  # noqa: SLF001 - the same
 _NAMES: Final = ", ".join(f'"{name}"' for name in _COLUMNS)
 _INSERT: Final = f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES ({", ".join(["%s"] * len(_COLUMNS))})'  # noqa: S608 - names of our own columns
 _KEPT: Final = 4096
-_LONG: Final = 200  # characters of a detail: longer ones are seldom the same
+_EMPTY: Final = "[]"
 _NOTHING_ASKED: Final[Mapping[str, Any]] = {
     "operation": "",
     "api_group": "",
@@ -48,9 +48,9 @@ _NOTHING_ASKED: Final[Mapping[str, Any]] = {
     "name": "",
     "object_uid": "",
     "user": "",
-    "groups": [],
+    "groups": _EMPTY,
     "dry_run": False,
-    "request": {},
+    "request": "{}",
 }
 
 
@@ -81,7 +81,7 @@ def row(
     asked: Mapping[str, Any],
     circumstances: Circumstances,
 ) -> dict[str, Any]:
-    """Make the row of one decision: a value for each column, JSON where the column is JSON.
+    """Make the row of one decision: a value for each column, JSON as text.
 
     ``asked`` is what ``columns_of`` gives for the request.
     """
@@ -102,6 +102,8 @@ def row(
 def write(rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows inside the caller's transaction, one statement sent once for each.
 
+    JSON is taken as text, or as a value.
+
     Raises:
         DatabaseError: if they cannot be written; then there must be no answers either.
     """
@@ -114,7 +116,8 @@ def _values(entry: Mapping[str, Any], as_time: Callable[[datetime], str]) -> lis
     """The row as the database takes it: JSON and times as text."""
     values = [entry[name] for name in _COLUMNS]
     for place in _JSON_PLACES:
-        values[place] = _json(values[place])
+        if type(values[place]) is not str:
+            values[place] = _json(values[place])
     values[_TIME_PLACE] = as_time(values[_TIME_PLACE])
     return values
 
@@ -163,7 +166,7 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
         "name": clip(request.display_name),
         "object_uid": clip(uid) if isinstance(uid, str) else "",
         "user": clip(request.user),
-        "groups": [clip(group) for group in request.groups],
+        "groups": _json([clip(group) for group in request.groups]),
         "dry_run": request.dry_run,
         "request": redacted_request(request),
     }
@@ -183,12 +186,12 @@ def _answered(decision: Decision) -> dict[str, Any]:
         "reason": clip(decision.reason, 64),
         "message": escape(decision.message),
         "reasons": _words(reasons),
-        "violations": [_violation(v) for v in decision.violations],
-        "observed": [_violation(v) for v in decision.observed],
-        "trace": [_step(step) for step in decision.trace],
-        "patch": storable([operation.to_json() for operation in decision.patch]),
-        "warnings": storable(list(decision.warnings)),
-        "charges": [_charge(charge) for charge in decision.charges],
+        "violations": _texts(decision.violations),
+        "observed": _texts(decision.observed),
+        "trace": _texts(decision.trace),
+        "patch": _patch(decision),
+        "warnings": _json(storable(list(decision.warnings))) if decision.warnings else _EMPTY,
+        "charges": _texts([_charge(charge) for charge in decision.charges]),
     }
 
 
@@ -198,11 +201,23 @@ def _verdict(decision: Decision) -> Verdict:
     return Verdict.MUTATED if decision.patch else Verdict.ALLOWED
 
 
-def _policies(decision: Decision, asked: Iterable[PolicyRef]) -> dict[str, Any]:
-    found: list[Step | Violation] = [*decision.trace, *decision.violations, *decision.observed]
-    refs = dict.fromkeys((*asked, *(entry.policy for entry in found if entry.policy)))
+def _patch(decision: Decision) -> str:
+    operations = [operation.to_json() for operation in decision.patch]
+    return _json(storable(operations)) if operations else _EMPTY
+
+
+def _policies(decision: Decision, asked: tuple[PolicyRef, ...]) -> Mapping[str, str]:
+    found = (*decision.trace, *decision.violations, *decision.observed)
+    # Nearly always there is none: whatever finds anything was asked.
+    others = [each.policy for each in found if each.policy and each.policy not in asked]
+    return _named(tuple(dict.fromkeys((*asked, *others))))
+
+
+@lru_cache(_KEPT)
+def _named(refs: tuple[PolicyRef, ...]) -> Mapping[str, str]:
+    """Name the policies that were asked, the same in all rows of a namespace."""
     return {
-        "policies": [_policy(ref) for ref in refs],
+        "policies": _texts(refs),
         "policy_names": _words(f"{r.kind}/{r.namespace}/{r.name}" for r in refs),
     }
 
@@ -212,54 +227,36 @@ def _words(texts: Iterable[str]) -> str:
     return f" {escape(joined)} " if joined else ""
 
 
-@lru_cache(_KEPT)
-def _policy(ref: PolicyRef) -> Mapping[str, Any]:
-    """Name a policy; the same answer for all rows, which nobody may change."""
+def _charge(charge: Charge) -> Mapping[str, Any]:
     return {
-        "kind": ref.kind,
-        "namespace": escape(ref.namespace),
-        "name": escape(ref.name),
-        "revision": ref.revision,
+        "quota": charge.quota,
+        "delta": {name: str(amount) for name, amount in charge.delta.items()},
+        "amounts": {name: str(amount) for name, amount in charge.amounts.items()},
     }
 
 
-def _violation(violation: Violation) -> dict[str, Any]:
-    return {
-        "reason": violation.reason.value,
-        "field": escape(violation.field),
-        "message": escape(violation.message),
-        "policy": _policy(violation.policy) if violation.policy else None,
-        "rule": violation.rule,
-        "numbers": {escape(name): escape(text) for name, text in violation.numbers.items()},
-    }
+def _texts(found: Sequence[Any]) -> str:
+    """Write findings field by field, every text so that all databases can store it.
+
+    The library writes them as they are, and almost never a text needs another spelling.
+    """
+    if not found:
+        return _EMPTY
+    try:
+        text = orjson.dumps(found).decode()
+    except TypeError:  # a lone surrogate
+        return _json(_escaped(found))
+    is_storable = "\\u0000" not in text and (text.isascii() or ESCAPE not in text)
+    return text if is_storable else _json(_escaped(found))
 
 
-def _step(step: Step) -> Mapping[str, Any]:
-    words = _step_words(step.name, step.outcome, step.policy, step.rule, step.detail[:_LONG])
-    if not step.numbers and len(step.detail) <= _LONG:
-        return words
-    numbers = {escape(name): escape(text) for name, text in step.numbers.items()}
-    return {**words, "detail": escape(step.detail), "numbers": numbers}
-
-
-@lru_cache(_KEPT)
-def _step_words(
-    name: str, outcome: Outcome, policy: PolicyRef | None, rule: int | None, detail: str
-) -> Mapping[str, Any]:
-    """Word a step without numbers: most are the same for every pod, and shared by their rows."""
-    return {
-        "name": escape(name),
-        "outcome": outcome.value,
-        "policy": _policy(policy) if policy else None,
-        "rule": rule,
-        "detail": escape(detail),
-        "numbers": {},
-    }
-
-
-def _charge(charge: Charge) -> dict[str, Any]:
-    return {
-        "quota": _policy(charge.quota),
-        "delta": {escape(name): str(amount) for name, amount in charge.delta.items()},
-        "amounts": {escape(name): str(amount) for name, amount in charge.amounts.items()},
-    }
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, list | tuple):
+        return [_escaped(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, dict):
+        return {escape(name): _escaped(item) for name, item in value.items()}
+    return value

@@ -11,10 +11,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
+from admission import excerpts
+from admission.shapes import ANNOTATIONS, LAST_APPLIED, MAX_ANNOTATION, OTHER_SHAPE, SHAPES, WHOLE
 from policies.engine.wire import RawNumber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from policies.engine.request import AdmissionRequest
 
@@ -24,121 +28,8 @@ _UNKNOWN_TO_DATABASES: Final = re.compile("[\x00\ud800-\udfff]")
 _ESCAPED: Final = re.compile("␛([0-9a-f]{4})")
 _PLAIN_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 MAX_DEPTH: Final = 48
-MAX_ANNOTATION: Final = 512  # characters; what a selector compares is far shorter
 MAX_TEXT: Final = 16_384
 MAX_ENTRIES: Final = 20_000
-
-Shape = dict[str, Any]
-WHOLE: Final = "whole"
-ANNOTATIONS: Final = "annotations"
-_AFFINITY = {
-    "requiredDuringSchedulingIgnoredDuringExecution": WHOLE,
-    "preferredDuringSchedulingIgnoredDuringExecution": WHOLE,
-}
-_CONTAINERS = [
-    dict.fromkeys(("name", "image", "resources", "restartPolicy", "resizePolicy"), WHOLE)
-]
-_CONTAINER_STATUSES = [dict.fromkeys(("name", "resources", "allocatedResources"), WHOLE)]
-_METADATA: Shape = {
-    **dict.fromkeys(
-        (
-            "name",
-            "generateName",
-            "namespace",
-            "uid",
-            "labels",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "finalizers",
-            "ownerReferences",
-            "generation",
-            "resourceVersion",
-        ),
-        WHOLE,
-    ),
-    "annotations": ANNOTATIONS,
-}
-_POD_SPEC: Shape = {
-    **dict.fromkeys(
-        (
-            "resources",
-            "overhead",
-            "priorityClassName",
-            "priority",
-            "preemptionPolicy",
-            "activeDeadlineSeconds",
-            "schedulerName",
-            "restartPolicy",
-            "nodeName",
-            "runtimeClassName",
-            "os",
-            "resourceClaims",
-        ),
-        WHOLE,
-    ),
-    "containers": _CONTAINERS,
-    "initContainers": _CONTAINERS,
-    "ephemeralContainers": _CONTAINERS,
-    "affinity": {"podAffinity": _AFFINITY, "podAntiAffinity": _AFFINITY},
-}
-_POD_STATUS: Shape = {
-    **dict.fromkeys(("phase", "qosClass", "resize", "resources", "allocatedResources"), WHOLE),
-    "conditions": [dict.fromkeys(("type", "status", "reason"), WHOLE)],
-    "containerStatuses": _CONTAINER_STATUSES,
-    "initContainerStatuses": _CONTAINER_STATUSES,
-    "ephemeralContainerStatuses": _CONTAINER_STATUSES,
-}
-_TEMPLATE: Shape = {"metadata": _METADATA, "spec": _POD_SPEC}
-_WORKLOAD: Shape = {
-    **dict.fromkeys(("replicas", "parallelism", "completions", "selector"), WHOLE),
-    "template": _TEMPLATE,
-}
-_WORKLOADS: Final = (
-    "Deployment",
-    "ReplicaSet",
-    "StatefulSet",
-    "DaemonSet",
-    "ReplicationController",
-    "Job",
-)
-_SPECS: Final[dict[str, Shape]] = {
-    "Pod": {"spec": _POD_SPEC, "status": _POD_STATUS},
-    "PodTemplate": {"template": _TEMPLATE},
-    "Service": {
-        "spec": {
-            **dict.fromkeys(("type", "allocateLoadBalancerNodePorts", "loadBalancerClass"), WHOLE),
-            "ports": [dict.fromkeys(("name", "port", "nodePort", "protocol"), WHOLE)],
-        }
-    },
-    "PersistentVolumeClaim": {
-        "spec": dict.fromkeys(
-            ("resources", "storageClassName", "volumeAttributesClassName", "accessModes"), WHOLE
-        ),
-        "status": dict.fromkeys(
-            (
-                "phase",
-                "capacity",
-                "allocatedResources",
-                "currentVolumeAttributesClassName",
-                "modifyVolumeStatus",
-            ),
-            WHOLE,
-        ),
-    },
-    "ResourceClaim": {"spec": {"devices": {"requests": WHOLE}}},
-    "CronJob": {"spec": {"schedule": WHOLE, "jobTemplate": {"spec": _WORKLOAD}}},
-    "LimitRange": {"spec": WHOLE},
-    "ResourceQuota": {"spec": WHOLE, "status": WHOLE},
-    "MetadataPolicy": {"spec": WHOLE},
-    "PriorityClass": dict.fromkeys(
-        ("value", "globalDefault", "preemptionPolicy", "description"), WHOLE
-    ),
-    **{kind: {"spec": _WORKLOAD} for kind in _WORKLOADS},
-}
-_OTHER_SHAPE: Final[Shape] = {"apiVersion": WHOLE, "kind": WHOLE, "metadata": _METADATA}
-_SHAPES: Final[dict[str, Shape]] = {kind: {**_OTHER_SHAPE, **spec} for kind, spec in _SPECS.items()}
-_CONTAINER_TYPES: Final = (dict, list)
 
 
 def escape(text: str) -> str:
@@ -212,77 +103,46 @@ def _restore_map(value: dict[str, Any]) -> Any:
     return {unescape(key): restore(item) for key, item in value.items()}
 
 
-def redacted_request(request: AdmissionRequest) -> dict[str, Any]:
-    """The AdmissionRequest for the record, in the words of the wire, without what nobody judges.
-
-    Parts of a plain request are taken as they are, not copied: the record is only to be written.
-    """
-    keep = _plain if request.is_plain else storable
+def redacted_request(request: AdmissionRequest) -> str:
+    """The AdmissionRequest for the record as JSON, in its own words, without what nobody judges."""
     kind, resource = request.kind, request.resource
-    recorded: dict[str, Any] = keep(
-        {
-            "uid": request.uid,
-            "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-            "resource": {
-                "group": resource.group,
-                "version": resource.version,
-                "resource": resource.resource,
-            },
-            "subResource": request.sub_resource,
-            "name": request.name,
-            "namespace": request.namespace,
-            "operation": request.operation.value,
-            "userInfo": {"username": request.user, "groups": list(request.groups)},
-            "dryRun": request.dry_run,
-        }
-    )
-    recorded["object"] = redacted_object(request.object, kind=kind.kind, keep=keep)
-    recorded["oldObject"] = redacted_object(request.old_object, kind=kind.kind, keep=keep)
-    return recorded
+    recorded = {
+        "uid": request.uid,
+        "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "resource": {
+            "group": resource.group,
+            "version": resource.version,
+            "resource": resource.resource,
+        },
+        "subResource": request.sub_resource,
+        "name": request.name,
+        "namespace": request.namespace,
+        "operation": request.operation.value,
+        "userInfo": {"username": request.user, "groups": list(request.groups)},
+        "dryRun": request.dry_run,
+    }
+    if not request.is_plain:
+        recorded = storable(recorded)
+    for name, value in (("object", request.object), ("oldObject", request.old_object)):
+        quick = excerpts.of(value, kind=kind.kind) if request.is_plain else None
+        recorded[name] = quick or redacted_object(value, kind=kind.kind)
+    return orjson.dumps(recorded).decode()
 
 
-def _plain(value: Any) -> Any:
-    """A part of a plain request: as it is, unless it is too deep."""
-    if type(value) not in _CONTAINER_TYPES:
-        return value
-    return value if _is_shallow(value, MAX_DEPTH) else storable(value)
+def redacted_object(value: Mapping[str, Any] | None, *, kind: str) -> Any:
+    """The parts of an object that rules read: metadata, resources, priority, scopes' fields."""
+    return None if value is None else _cut(value, SHAPES.get(kind, OTHER_SHAPE))
 
 
-def _is_shallow(value: Any, depth: int) -> bool:
-    """Whether no list or map stands below ``depth`` others; atoms may."""
-    if type(value) is dict:
-        value = value.values()
-    elif type(value) is not list:
-        return True
-    for item in value:
-        if type(item) in _CONTAINER_TYPES and not (depth > 1 and _is_shallow(item, depth - 1)):
-            return False
-    return True
-
-
-def redacted_object(
-    value: Mapping[str, Any] | None, *, kind: str, keep: Callable[[Any], Any] = storable
-) -> Any:
-    """The parts of an object that rules read: metadata, resources, priority, scopes' fields.
-
-    ``keep`` makes a part that is kept whole fit for the record.
-    """
-    return None if value is None else _cut(value, _SHAPES.get(kind, _OTHER_SHAPE), keep)
-
-
-def _cut(value: Any, shape: Any, keep: Callable[[Any], Any]) -> Any:
+def _cut(value: Any, shape: Any) -> Any:
     if shape is WHOLE:
-        return keep(value)
+        return storable(value)
     if shape is ANNOTATIONS:
         return _annotations(value)
     if isinstance(shape, list) and isinstance(value, list):
-        return [_cut(item, shape[0], keep) for item in value[:MAX_ENTRIES]]
+        return [_cut(item, shape[0]) for item in value[:MAX_ENTRIES]]
     if isinstance(shape, dict) and isinstance(value, dict):
-        return {
-            key: keep(value[key]) if part is WHOLE else _cut(value[key], part, keep)
-            for key, part in shape.items()
-            if key in value
-        }
+        return {key: _cut(value[key], part) for key, part in shape.items() if key in value}
     return _type_only(value)
 
 
@@ -306,7 +166,7 @@ def _annotations(value: Any) -> Any:
 def _annotation(key: str, text: Any) -> Any:
     if not isinstance(text, str) or isinstance(text, RawNumber):
         return _type_only(text)
-    if len(text) > MAX_ANNOTATION or key == "kubectl.kubernetes.io/last-applied-configuration":
+    if len(text) > MAX_ANNOTATION or key == LAST_APPLIED:
         return {"$bytes": _size(text)}
     return escape(text)
 

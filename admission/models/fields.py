@@ -27,6 +27,7 @@ class KeptJSONField(models.JSONField):
         connection: BaseDatabaseWrapper,
         prepared: bool = False,  # noqa: FBT001, FBT002 - Django's
     ) -> Any:
-        """Written as the writer writes it: compact."""
+        """Written as the writer writes it: compact. A text is JSON already, as in its rows."""
         del connection, prepared
-        return None if value is None else json.dumps(value, separators=(",", ":"))
+        is_written = value is None or isinstance(value, str)
+        return value if is_written else json.dumps(value, separators=(",", ":"))

@@ -6,11 +6,14 @@ import dataclasses
 import json
 from typing import Any
 
+import orjson
 import pytest
 
+from admission import excerpts
 from admission.document import PLAIN_LENGTH
-from admission.redaction import redacted_request
+from admission.redaction import redacted_object, redacted_request
 from admission.review import ReviewError, parse_request
+from admission.shapes import LAST_APPLIED, SHAPES
 from policies.engine.wire import RawNumber, dumps, loads
 
 
@@ -97,11 +100,37 @@ def test_record_is_the_same_whichever_way_it_was_read(obj: str) -> None:
     assert redacted_request(dataclasses.replace(quick, is_plain=False)) == redacted_request(quick)
 
 
-def test_ordinary_parts_are_taken_as_they_are() -> None:
-    asked = parse_request(body('{"metadata":{"labels":{"a":"$(B)"}}}'))
+POD = (
+    '{"kind":"Pod","metadata":{"name":"é","labels":{"a":"$(B)"},"annotations":{"x":"y"},'
+    '"managedFields":[{}]},"spec":{"overhead":{"cpu":"1"},"containers":[{"name":"c","image":"i",'
+    '"env":[{"name":"SECRET"}],"resources":{"limits":{"cpu":1,"memory":null}}}],'
+    '"initContainers":null,"affinity":{"podAffinity":{}}},"status":{"conditions":[{"x":1}]}}'
+)
+
+
+def test_ordinary_objects_go_the_quick_way_to_the_same_text() -> None:
+    asked = parse_request(body(POD))
     assert asked.is_plain
-    assert asked.object is not None
-    assert (
-        redacted_request(asked)["object"]["metadata"]["labels"]
-        is asked.object["metadata"]["labels"]
-    )
+    quick = excerpts.of(asked.object, kind="Pod")
+    assert quick is not None
+    assert orjson.dumps(quick) == orjson.dumps(redacted_object(asked.object, kind="Pod"))
+    assert b"SECRET" not in orjson.dumps(quick)
+
+
+@pytest.mark.parametrize("kind", [*SHAPES, "Other"])
+def test_each_kind_has_a_quick_way(kind: str) -> None:
+    assert excerpts.of(parse_request(body(POD)).object, kind=kind) is not None
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"annotations": {"a": "x" * 513}}, id="long-annotation"),
+        pytest.param({"annotations": {LAST_APPLIED: "{}"}}, id="last-applied"),
+        pytest.param({"annotations": {"a": 1}}, id="other-type"),
+        pytest.param({"labels": {"a": [[[[[[[[[]]]]]]]]]}}, id="deep"),
+        pytest.param("secret", id="no-object"),
+    ],
+)
+def test_what_is_not_ordinary_does_not_go_the_quick_way(metadata: Any) -> None:
+    assert excerpts.of({"metadata": metadata}, kind="Pod") is None
