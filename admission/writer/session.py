@@ -26,6 +26,8 @@ _SESSION: Final = {
     "synchronous_commit": "on",
     # Plans are kept: one that scans a table because it is still empty must not be among them.
     "enable_seqscan": "off",
+    # And all are kept: planned anew for its parameters, each batch is a third more work.
+    "plan_cache_mode": "force_generic_plan",
 }
 _PATIENCE: Final = {
     "connect_timeout": CONNECT_TIMEOUT,
