@@ -126,9 +126,9 @@ def _canaries(now: dt.datetime) -> Metric:
         "Seconds since a canary was last refused, as each must be.",
         labels=["cluster"],
     )
-    seen = WebhookHealth.objects.filter(last_refused__isnull=False).select_related("cluster")
-    for each in seen:
-        family.add_metric([each.cluster.name], (now - each.last_refused).total_seconds())
+    for each in WebhookHealth.objects.select_related("cluster"):
+        if each.last_refused is not None:
+            family.add_metric([each.cluster.name], (now - each.last_refused).total_seconds())
     return family
 
 
