@@ -15,9 +15,11 @@ _PATHS: Final = {
     "Namespace": ("/api/v1", "namespaces", False),
     "PriorityClass": ("/apis/scheduling.k8s.io/v1", "priorityclasses", False),
     "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),
+    "RuntimeClass": ("/apis/node.k8s.io/v1", "runtimeclasses", False),
     "Pod": ("/api/v1", "pods", True),
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
     "Service": ("/api/v1", "services", True),
+    "Secret": ("/api/v1", "secrets", True),
     "ConfigMap": ("/api/v1", "configmaps", True),
     "LimitRange": ("/api/v1", "limitranges", True),
     "ResourceQuota": ("/api/v1", "resourcequotas", True),
@@ -65,7 +67,7 @@ class Asking:
         """Send one request; a connection that the server closed meanwhile is made anew once."""
         try:
             return self._ask(method, path, body)
-        except (http.client.HTTPException, ConnectionError):
+        except (http.client.HTTPException, OSError):
             self._own.line.close()
             self._own.line = None
             return self._ask(method, path, body)

@@ -14,21 +14,18 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from tests.cluster.aiming import Aim, Setting
 from tests.cluster.asking import Asking
 from tests.cluster.binaries import Binaries, find
 from tests.cluster.build import UNAVAILABLE, say
-from tests.cluster.cases import (
-    PRIORITIES,
-    draw_before,
-    draw_limited,
-    draw_policies,
-    draw_question,
-)
+from tests.cluster.cases import draw_before
 from tests.cluster.golden import keep
 from tests.cluster.questioning import Found, ask
+from tests.cluster.rules import PRIORITIES, draw_limited, draw_policies
 from tests.cluster.servers import Options, cluster
 from tests.cluster.shrinking import shrink
 from tests.cluster.worlds import Barrier, World, prepare_cluster
@@ -45,6 +42,7 @@ _BATCH: Final = 25
 _PER_SERVER: Final = 2500
 _THREADS: Final = 6
 _MAX_SHRUNK: Final = 10
+_KINDS: Final = {"Pod": "pod", "PersistentVolumeClaim": "claim", "Service": "service"}
 
 
 @dataclass
@@ -54,27 +52,47 @@ class Tally:
     seed: int
     cases: int = 0
     seconds: float = 0.0
-    kinds: collections.Counter[str] = field(default_factory=collections.Counter)
+    verdicts: dict[str, collections.Counter[str]] = field(default_factory=dict)
+    reasons: collections.Counter[str] = field(default_factory=collections.Counter)
     apart: collections.Counter[str] = field(default_factory=collections.Counter)
+    by_order: int = 0
     differences: list[Found] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
 
     def add(self, case: Case, observed: Observed, verdict: Verdict) -> None:
         """Count one case."""
         self.cases += 1
-        verb = "allowed" if observed.is_allowed else f"refused {observed.code}"
-        self.kinds[f"{case.get('subResource') or _kind(case)} {case['operation']} {verb}"] += 1
-        if verdict.by_order:
-            self.kinds["agreed in another order of policies"] += 1
+        self.by_order += verdict.by_order
         if verdict.apart:
             self.apart[verdict.apart] += 1
-        elif verdict.differences:
+            return
+        counted = self.verdicts.setdefault(_kind(case), collections.Counter())
+        counted["allowed" if observed.is_allowed else "refused"] += 1
+        counted[case.get("near", "")] += 1
+        self.reasons[f"{_kind(case)}: {verdict.reason or 'allowed'}"] += 1
+        if verdict.differences:
             self.differences.append(Found(case, observed, verdict))
+
+    def shares(self) -> dict[str, tuple[float, float]]:
+        """How many of each kind were allowed, and how many refused, of those that count."""
+        return {
+            kind: (
+                counted["allowed"] / (total := counted["allowed"] + counted["refused"]),
+                counted["refused"] / total,
+            )
+            for kind, counted in self.verdicts.items()
+        }
 
     def lines(self) -> Iterator[str]:
         """The run in words."""
         yield f"seed {self.seed}: {self.cases} cases in {self.seconds:.0f} s"
-        yield from (f"  {count:6} {name}" for name, count in sorted(self.kinds.items()))
+        yield "  allowed refused | at a bound, one beyond"
+        for kind, counted in sorted(self.verdicts.items()):
+            shown = [counted[key] for key in ("allowed", "refused", "at", "over")]
+            share = self.shares()[kind][0]
+            yield "  {:7} {:7} | {:6} {:6}  {} ({:.0%} allowed)".format(*shown, kind, share)
+        yield from (f"  {count:6} {name}" for name, count in sorted(self.reasons.items()))
+        yield f"  {self.by_order:6} agreed in another order of policies"
         yield from (f"  {count:6} apart: {name}" for name, count in sorted(self.apart.items()))
         yield f"  {len(self.differences):6} differences"
         for found in self.differences[:_MAX_SHRUNK]:
@@ -85,22 +103,16 @@ class Tally:
 
 def _kind(case: Case) -> str:
     subject: dict[str, Any] = case.get("posted") or case["before"]
-    return str(subject["kind"]).lower()
+    what = case.get("subResource") or _KINDS.get(subject["kind"], "counted object")
+    return f"{case['operation']} {what}"
 
 
-class _Server(NamedTuple):
-    """How one of a run's API servers is set up."""
-
-    limited: list[dict[str, Any]]
-    default_priority: str
-
-
-def _draw_server(random: Random, number: int) -> _Server:
+def _draw_setting(random: Random, number: int) -> Setting:
     """The first has nothing but policies; others need covering quotas, or default a priority."""
     if number == 0:
-        return _Server([], "")
+        return Setting([], "")
     default = random.choice(["", "", *PRIORITIES])
-    return _Server(draw_limited(random) if random.random() < 0.8 else [], default)
+    return Setting(draw_limited(random) if random.random() < 0.8 else [], default)
 
 
 def run(
@@ -111,26 +123,28 @@ def run(
     share = min(_PER_SERVER, max(1, cases // 4))
     for number in range(-(-cases // share)):
         random = Random(f"{seed}/{number}")  # noqa: S311 - repeatable on purpose
-        server = _draw_server(random, number)
-        with _started(binaries, server) as asking:
+        setting = _draw_setting(random, number)
+        with _started(binaries, setting) as asking:
             wanted = min(share, cases - tally.cases)
-            _run_server(asking, random, server, wanted, tally)
-            _shrink(asking, server, tally)
+            _run_server(asking, random, setting, wanted, tally)
+            _shrink(asking, setting, tally)
         told(f"{tally.cases} of {cases} cases, {len(tally.differences)} differences")
     tally.seconds = time.monotonic() - began
     return tally
 
 
 @contextlib.contextmanager
-def _started(binaries: Binaries, server: _Server) -> Iterator[Asking]:
+def _started(binaries: Binaries, setting: Setting) -> Iterator[Asking]:
     more = ("--enable-priority-and-fairness=false", "--max-requests-inflight=0")
-    options = Options(limited_resources=server.limited, more=more)
+    options = Options(limited_resources=setting.limited, more=more)
     with cluster(binaries, options) as made, contextlib.closing(Asking(made)) as asking:
-        prepare_cluster(asking, default_priority=server.default_priority)
+        prepare_cluster(asking, default_priority=setting.default_priority)
         yield asking
 
 
-def _run_server(asking: Asking, random: Random, server: _Server, wanted: int, tally: Tally) -> None:
+def _run_server(
+    asking: Asking, random: Random, setting: Setting, wanted: int, tally: Tally
+) -> None:
     """Ask one API server, a batch of namespaces at a time."""
     done, batch = 0, 0
     barrier = Barrier(asking)
@@ -138,50 +152,52 @@ def _run_server(asking: Asking, random: Random, server: _Server, wanted: int, ta
         while done < wanted:
             batch += 1
             seeds = [(batch, index, random.random()) for index in range(_BATCH)]
-            worlds = list(threads.map(lambda drawn: _make(asking, *drawn), seeds))
+            aims = list(threads.map(lambda drawn: _make(asking, setting, *drawn), seeds))
             barrier.wait()
-            for answers in threads.map(lambda pair: _question(server, *pair), worlds):
+            for answers in threads.map(partial(_question, setting), aims):
                 # Cut where enough is asked, so that the count is the one asked for.
                 for answer in answers[: wanted - done]:
                     tally.add(*answer)
                 done += min(len(answers), wanted - done)
 
 
-def _make(asking: Asking, batch: int, index: int, drawn: float) -> tuple[World, Random]:
+def _make(asking: Asking, setting: Setting, batch: int, index: int, drawn: float) -> Aim:
     random = Random(drawn)  # noqa: S311 - repeatable on purpose
     world = World(asking, f"w-{batch}-{index}")
     before = draw_before(random)
     world.drawn = before
-    world.make(draw_policies(random), list(before.values()))
-    return world, random
+    world.make(draw_policies(random, setting.limited), list(before.values()))
+    return Aim(world, random, setting)
 
 
-def _question(
-    server: _Server, world: World, random: Random
-) -> list[tuple[Case, Observed, Verdict]]:
-    found = []
-    for number in range(_QUESTIONS):
-        case = draw_question(random, world.drawn)
-        case["name"], case["limitedResources"] = f"{world.name}-{number}", server.limited
-        if case["operation"] == "CREATE" and not case["dryRun"]:
-            case["posted"]["metadata"]["name"] += f"-{number}"
-        answer = ask(world, case, server.default_priority)
-        if answer:
-            found.append(answer)
+def _question(setting: Setting, aim: Aim) -> list[tuple[Case, Observed, Verdict]]:
+    """Ask a namespace's questions: as many as there are, where they run out."""
+    found: list[tuple[Case, Observed, Verdict]] = []
+    while len(found) < _QUESTIONS:
+        case = aim.question()
+        if case is None:
+            break
+        case["limitedResources"] = setting.limited
+        metadata = case.get("posted", {}).get("metadata", {})
+        if "name" in metadata and not case["dryRun"]:
+            metadata["name"] += f"-{len(found)}"
+        answer = ask(aim.world, case, setting.default_priority)
+        assert answer is not None
+        found.append(answer)
     return found
 
 
-def _shrink(asking: Asking, server: _Server, tally: Tally) -> None:
+def _shrink(asking: Asking, setting: Setting, tally: Tally) -> None:
     """Keep the smallest form of this server's differences, one for each mark and kind."""
     seen = set()
     for found in tally.differences:
-        if found.case["limitedResources"] is not server.limited or len(seen) >= _MAX_SHRUNK:
+        if found.case["limitedResources"] is not setting.limited or len(seen) >= _MAX_SHRUNK:
             continue
         key = (_kind(found.case), tuple(each.mark for each in found.verdict.differences))
         if key in seen:
             continue
         seen.add(key)
-        small = shrink(asking, found.case, server.default_priority)
+        small = shrink(asking, found.case, setting.default_priority)
         tally.kept.append(str(keep(*(small or found))))
 
 

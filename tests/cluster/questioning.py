@@ -32,9 +32,14 @@ def ask(
 
 
 def judge(asked: Case, observed: Observed) -> Verdict:
-    """Compare; the priority plugin has come before any webhook, so its default is filled in."""
+    """Compare the engine's answer to the case with the one observed."""
+    return compare(as_seen(asked), observed)
+
+
+def as_seen(asked: Case) -> Case:
+    """The case as a webhook sees it: the priority plugin has filled in its default before."""
     obj, default = asked["request"]["object"], asked.get("defaultPriority")
-    if default and obj["kind"] == "Pod" and not obj["spec"].get("priorityClassName"):
-        filled = {**obj, "spec": {**obj["spec"], "priorityClassName": default}}
-        asked = {**asked, "request": {**asked["request"], "object": filled}}
-    return compare(asked, observed)
+    if not default or obj["kind"] != "Pod" or obj["spec"].get("priorityClassName"):
+        return asked
+    filled = {**obj, "spec": {**obj["spec"], "priorityClassName": default}}
+    return {**asked, "request": {**asked["request"], "object": filled}}

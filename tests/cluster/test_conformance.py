@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cluster.cases import SHARES
 from tests.cluster.conformance import run
 from tests.cluster.golden import read_all
 from tests.cluster.questioning import judge
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tests.cluster.worlds import Observed
 
 CASES = int(os.environ.get("CONFORMANCE_CASES", "2000"))
+LEAST_SHARE = 0.25
+"""Of each kind of request, so many are allowed, and so many refused."""
 
 
 @pytest.mark.cluster
@@ -34,6 +37,9 @@ def test_engine_answers_as_the_plugins_do(
     assert tally.differences == []
     # Cases that do not count are few, or nothing would be compared.
     assert sum(tally.apart.values()) < CASES / 10
+    # Both verdicts come in turn, so neither can be rare for any kind.
+    assert len(tally.verdicts) == len(SHARES)
+    assert min(share for both in tally.shares().values() for share in both) >= LEAST_SHARE
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tests.cluster.cases import CLASSES, PRIORITIES
+from tests.cluster.cases import OVERHEAD, RUNTIME
+from tests.cluster.rules import CLASSES, PRIORITIES
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Observed(NamedTuple):
 
 
 def prepare_cluster(asking: Asking, *, default_priority: str = "") -> None:
-    """Make what all cases share: priority classes, storage classes, the barrier's namespace."""
+    """Make what all cases share: classes of all sorts, and the barrier's namespace."""
     for name, number in PRIORITIES.items():
         made = _named("scheduling.k8s.io/v1", "PriorityClass", name)
         asking.create({**made, "value": number, "globalDefault": name == default_priority})
@@ -45,6 +46,8 @@ def prepare_cluster(asking: Asking, *, default_priority: str = "") -> None:
         made = _named("storage.k8s.io/v1", "StorageClass", name)
         made = {**made, "provisioner": "example.com/none"}
         asking.create({**made, "allowVolumeExpansion": name == "expand"})
+    runtime = {**_named("node.k8s.io/v1", "RuntimeClass", RUNTIME), "handler": RUNTIME}
+    asking.create({**runtime, "overhead": {"podFixed": OVERHEAD}})
     wait_for(lambda: asking.create(_named("v1", "Namespace", _NAMESPACE)).code == 409)
     probe = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": ""}
     for name in PRIORITIES:
@@ -127,10 +130,11 @@ class World:
             return
         stored = answer.body
         if stored["kind"] == "PersistentVolumeClaim":
-            # Only a bound claim may grow.
-            storage = stored["spec"]["resources"]["requests"]
-            stored["status"] = {"phase": "Bound", "capacity": dict(storage)}
-            stored = self.asking.replace(stored, self.name, sub="status").body
+            stored["status"] = manifest["status"]
+            answer = self.asking.replace(stored, self.name, sub="status")
+            if not answer.is_allowed:
+                return
+            stored = answer.body
         self.before[stored["kind"]] = stored
 
     def _make_policy(self, policy: dict[str, Any]) -> None:
@@ -146,27 +150,33 @@ class World:
                 made["status"] = {"hard": {}, "used": {}}
         self.policies.append(made)
 
-    def ask(self, case: Case) -> tuple[Case, Observed] | None:
-        """Ask about one case; returns it as the engine reads it, and the API server's answer.
-
-        None where it is about an object that could not be made.
-        """
-        sub = case.get("subResource", "")
+    def placed(self, case: Case) -> Case | None:
+        """A case as the engine reads it here; None where its object could not be made."""
         if case["operation"] == "CREATE":
             old, new = None, case["posted"]
-            answer = self.asking.create(new, self.name, dry=case["dryRun"])
         else:
             old = self.before.get(case["before"]["kind"])
             if old is None:
                 return None
             new = changed(old, case["changes"])
+        request = _request(self.name, case, new, old)
+        return {**case, "policies": self.policies, "phase": "both", "request": request}
+
+    def ask(self, case: Case) -> tuple[Case, Observed] | None:
+        """Ask about one case; returns it as the engine reads it, and the API server's answer.
+
+        None where it is about an object that could not be made.
+        """
+        asked = self.placed(case)
+        if asked is None:
+            return None
+        asked["policies"] = copy.deepcopy(self.policies)
+        new, sub = asked["request"]["object"], case.get("subResource", "")
+        if case["operation"] == "CREATE":
+            answer = self.asking.create(new, self.name, dry=case["dryRun"])
+            _note_name(new["metadata"], answer)
+        else:
             answer = self.asking.replace(new, self.name, sub=sub, dry=True)
-        asked = {
-            **case,
-            "policies": copy.deepcopy(self.policies),
-            "phase": "both",
-            "request": _request(self.name, case, new, old),
-        }
         used = None if case["dryRun"] else self._read_used()
         stored = answer.body if answer.is_allowed else {}
         return asked, Observed(answer.code, answer.message, stored, used)
@@ -181,6 +191,14 @@ class World:
                 # Empty maps are not written: here they tell a status from none at all.
                 policy["status"] = {"hard": {}, "used": {}, **stored}
         return {name: status.get("used", {}) for name, status in by_name.items()}
+
+
+def _note_name(metadata: dict[str, Any], answer: Answer) -> None:
+    """Note the name that was made for an object: the plugins come after that."""
+    parts = (answer.body.get("metadata"), answer.body.get("details"))
+    made = next((part["name"] for part in parts if part and part.get("name")), "")
+    if "generateName" in metadata and made:
+        metadata["name"] = made
 
 
 def changed(stored: dict[str, Any], changes: list[list[Any]]) -> dict[str, Any]:

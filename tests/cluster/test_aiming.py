@@ -1,0 +1,88 @@
+"""What is asked: both verdicts in turn, bounds met and passed by one unit, the same for a seed."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cluster.aiming import Aim, Setting
+from tests.cluster.amounts import UNIT, spell, value
+from tests.cluster.cases import draw_before
+from tests.cluster.questioning import as_seen
+from tests.cluster.rules import draw_limited, draw_policies
+from tests.cluster.worlds import World
+
+if TYPE_CHECKING:
+    from tests.cluster.cases import Case
+
+MANY = 20
+
+
+def aim(seed: str, limited: list[dict[str, Any]] | None = None) -> Aim:
+    """One namespace's, as if an API server had taken all that was drawn."""
+    random, asking = Random(seed), None  # noqa: S311 - repeatable on purpose
+    world = World(asking, "n", drawn=draw_before(random))  # type: ignore[arg-type]
+    for manifest in world.drawn.values():
+        metadata = {**manifest["metadata"], "resourceVersion": "1"}
+        world.before[manifest["kind"]] = {**manifest, "metadata": metadata}
+    world.policies = draw_policies(random, limited or [])
+    return Aim(world, random, Setting(limited or [], ""))
+
+
+def questions(made: Aim) -> list[Case]:
+    return list(itertools.takewhile(bool, (made.question() for _ in range(MANY))))
+
+
+def allows(made: Aim, case: Case) -> bool:
+    decision = made.predict(case)
+    assert decision is not None
+    return decision.allowed
+
+
+def kind_of(case: Case) -> tuple[str, ...]:
+    kind = (case.get("posted") or case["before"])["kind"]
+    counted = {"Deployment", "ConfigMap", "Secret"}
+    return case["operation"], case.get("subResource", ""), "" if kind in counted else kind
+
+
+@pytest.mark.parametrize("seed", ["a", "b", "c"])
+def test_verdicts_of_a_kind_come_in_turn(seed: str) -> None:
+    made = aim(seed)
+    told: dict[tuple[str, ...], bool] = {}
+    for case in questions(made):
+        is_allowed = allows(made, case)
+        assert told.get(kind_of(case)) is not is_allowed
+        told[kind_of(case)] = is_allowed
+    assert told
+
+
+def test_a_case_at_a_bound_is_allowed_and_one_beyond_refused() -> None:
+    seen = {"at": 0, "over": 0}
+    for seed in "abcdefgh":
+        made = aim(seed)
+        for case in questions(made):
+            if near := case.get("near"):
+                assert allows(made, case) is (near == "at")
+                seen[near] += 1
+    assert min(seen.values()) > 5
+
+
+def test_the_seed_alone_decides() -> None:
+    limited = draw_limited(Random("a"))  # noqa: S311 - repeatable on purpose
+    assert questions(aim("a", limited)) == questions(aim("a", limited))
+
+
+def test_an_amount_is_spelled_exactly() -> None:
+    random = Random(0)  # noqa: S311 - repeatable on purpose
+    for nano in (0, 1, UNIT, 1500 * 10**6, 1024 * UNIT, -UNIT):
+        assert all(value(spell(random, nano)) == nano for _ in range(20))
+
+
+def test_the_default_priority_is_there_before_any_webhook() -> None:
+    pod = {"kind": "Pod", "spec": {}}
+    seen = as_seen({"request": {"object": pod}, "defaultPriority": "low"})
+    assert seen["request"]["object"]["spec"] == {"priorityClassName": "low"}
+    assert pod["spec"] == {}
