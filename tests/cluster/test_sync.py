@@ -66,6 +66,13 @@ def sync(client: Client, *, mode: str = "sync", watch: float = 0) -> SyncRun:
     return run
 
 
+def decide(place: str, choices: Any) -> None:
+    ours = services.find_object(
+        factories.cluster(), kind="ResourceQuota", name="rq", namespace=place
+    )
+    resolving.resolve(row(place), choices=choices, revision=ours.revision, user="me")
+
+
 def quota(place: str, **hard: str) -> dict[str, Any]:
     return factories.manifest("ResourceQuota", {"hard": hard}, name="rq", namespace=place)
 
@@ -166,7 +173,7 @@ def test_their_edit_is_drift_and_who_made_it_is_named(
     [difference] = row(place).differences
     assert (row(place).state, difference["manager"]) == ("drifted", "helm")
     assert (difference["ours"], difference["theirs"]) == ("5", "9")
-    resolving.resolve(row(place), choices="ours", user="me")
+    decide(place, "ours")
     sync(client)
     assert live(plane, place)["spec"]["hard"] == {"pods": "5"}
 
@@ -183,7 +190,7 @@ def test_edits_on_both_sides_wait_for_a_person(
     assert row(place).state == "conflict"
     assert live(plane, place)["spec"]["hard"] == {"pods": "9", "services": "2"}
     choices = {".spec.hard.pods": "ours", ".spec.hard.services": "theirs"}
-    resolving.resolve(row(place), choices=choices, user="me")
+    decide(place, choices)
     sync(client)
     assert live(plane, place)["spec"]["hard"] == {"pods": "7", "services": "2"}
     assert row(place).state == "in-sync"

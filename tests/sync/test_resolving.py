@@ -28,6 +28,19 @@ def in_conflict() -> Memory:
     return memory
 
 
+def revision_of(name: str = "rq") -> int:
+    """At what our side is now; 0 where there is none."""
+    found = ResourceQuota.objects.filter(name=name).first()
+    return found.revision if found else 0
+
+
+def decide(choices: str | dict[str, str], *, reason: str = "") -> SyncRun:
+    """Decide on both sides as they are."""
+    return resolving.resolve(
+        row(), choices=choices, revision=revision_of(), user="me", reason=reason
+    )
+
+
 @pytest.mark.parametrize(
     ("choices", "hard"),
     [
@@ -42,7 +55,7 @@ def in_conflict() -> Memory:
 )
 def test_conflict_is_resolved(choices: str | dict[str, str], hard: dict[str, str]) -> None:
     memory = in_conflict()
-    run = resolving.resolve(row(), choices=choices, user="me", reason="because")
+    run = decide(choices)
     sync(memory)
     assert run.state == "waiting"
     assert (stored(), memory.spec("ResourceQuota", "rq")) == ({"hard": hard}, {"hard": hard})
@@ -51,7 +64,7 @@ def test_conflict_is_resolved(choices: str | dict[str, str], hard: dict[str, str
 
 def test_taking_theirs_is_on_record_under_the_persons_name() -> None:
     in_conflict()
-    resolving.resolve(row(), choices="theirs", user="me", reason="because")
+    decide("theirs", reason="because")
     newest = PolicyRevision.objects.filter(kind="ResourceQuota", name="rq").first()
     assert newest is not None
     assert (newest.user, newest.reason) == ("me", "because")
@@ -62,13 +75,42 @@ def test_change_since_the_person_looked_is_not_decided_on() -> None:
     memory.put(quota({"pods": "11"}))
     sync(memory)
     with pytest.raises(ValidationError) as refusal:
-        resolving.resolve(shown, choices="ours", user="me")
+        resolving.resolve(shown, choices="ours", revision=revision_of(), user="me")
     assert refusal.value.code == "changed"
+
+
+@pytest.mark.parametrize(
+    "choices",
+    ["ours", "theirs", {".spec.hard.pods": "theirs", ".spec.hard.services": "ours"}],
+    ids=["ours", "theirs", "by field"],
+)
+def test_our_side_that_changed_since_the_person_looked_is_not_decided_on(
+    choices: str | dict[str, str],
+) -> None:
+    in_conflict()
+    seen = revision_of()
+    edit({"pods": "8", "services": "1"})
+    with pytest.raises(ValidationError) as refusal:
+        resolving.resolve(row(), choices=choices, revision=seen, user="me")
+    assert refusal.value.code == "ours_changed"
+    assert stored() == {"hard": {"pods": "8", "services": "1"}}
+
+
+@pytest.mark.parametrize("is_back", [False, True], ids=["deleted", "made anew"])
+def test_our_side_that_was_deleted_since_is_not_decided_on(*, is_back: bool) -> None:
+    in_conflict()
+    seen = revision_of()
+    services.delete_policy(policy=ResourceQuota.objects.get(name="rq"), user="else")
+    if is_back:
+        edit({"pods": "7", "services": "1"})
+    with pytest.raises(ValidationError) as refusal:
+        resolving.resolve(row(), choices="theirs", revision=seen, user="me")
+    assert refusal.value.code == "ours_changed"
 
 
 def test_change_after_the_decision_is_a_conflict_again() -> None:
     memory = in_conflict()
-    resolving.resolve(row(), choices="ours", user="me")
+    decide("ours")
     memory.put(quota({"pods": "11"}))
     sync(memory)
     assert row().state == "conflict"
@@ -78,12 +120,12 @@ def test_change_after_the_decision_is_a_conflict_again() -> None:
 def test_pass_that_read_before_the_decision_yields_to_it() -> None:
     memory = in_conflict()
 
-    def decide() -> None:
-        resolving.resolve(row(), choices="ours", user="me")
+    def meanwhile() -> None:
+        decide("ours")
 
     memory.put(quota({"pods": "1"}, name="stays"))
     run = SyncRun.objects.count()
-    memory.faults[len(memory.calls) + 5] = decide
+    memory.faults[len(memory.calls) + 5] = meanwhile
     sync(memory)
     sync(memory)
     assert SyncRun.objects.count() > run
@@ -95,7 +137,7 @@ def test_deletion_against_edit_is_resolved(choice: str, *, is_there: bool) -> No
     memory = in_conflict()
     memory.remove("ResourceQuota", "rq")
     sync(memory)
-    resolving.resolve(row(), choices=choice, user="me")
+    decide(choice)
     sync(memory)
     both = stored() is not None, any(key.name == "rq" for key in memory.objects)
     assert both == (is_there, is_there)
@@ -109,7 +151,7 @@ def test_drift_is_undone_on_request() -> None:
     sync(memory)
     memory.put(quota({"pods": "9"}))
     sync(memory)
-    resolving.resolve(row(), choices="ours", user="me")
+    decide("ours")
     sync(memory)
     assert memory.spec("ResourceQuota", "rq") == {"hard": {"pods": "5"}}
 
@@ -118,14 +160,14 @@ def test_ours_needs_ownership() -> None:
     in_conflict()
     resolving.release_ownership(connected(), "me")
     with pytest.raises(ValidationError) as refusal:
-        resolving.resolve(row(), choices="ours", user="me")
+        decide("ours")
     assert refusal.value.code == "not_owned"
 
 
 def test_undecided_field_is_refused() -> None:
     in_conflict()
     with pytest.raises(ValidationError) as refusal:
-        resolving.resolve(row(), choices={".spec.hard.pods": "ours"}, user="me")
+        decide({".spec.hard.pods": "ours"})
     assert refusal.value.code == "choices"
 
 
