@@ -33,11 +33,15 @@ class Page(LoginRequiredMixin, TemplateView):
             return self.handle_no_permission()
         if any("\0" in str(value) for value in kwargs.values()):
             raise Http404
-        if request.method == "POST" and not request.user.has_perm(self.permission):
+        if request.method == "POST" and not request.user.has_perm(self.permission_for(request)):
             raise PermissionDenied
         response = super().dispatch(request, *args, **kwargs)
         add_never_cache_headers(response)
         return response
+
+    def permission_for(self, _request: HttpRequest) -> str:
+        """What this form needs; a page with several may say."""
+        return self.permission
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Say whether the page's form may be sent."""

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.paginator import Paginator
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
+from policies import services
 from policies.models import Cluster, SyncedObject
 from policies.views.access import ClusterPage
 from policies.views.addresses import object_address
-from policies.views.sides import WHOLE, noted_differences
+from policies.views.sides import Choice, choice_of, noted_differences
 from policies.views.standing import NEEDS_A_LOOK, counted_states
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from django.http import QueryDict
 
 PAGE_SIZE: Final = 50
+FIELDS: Final = 3
+"""Fields of an object that a list shows; the others are on its own page."""
 STATE_WORDS: Final = {
     SyncedObject.State.CONFLICT: "changed on both sides: somebody must choose",
     SyncedObject.State.HELD: "held until a person confirms it",
@@ -33,13 +36,14 @@ STATE_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One object of a list, with the first of its differences in words."""
+    """One object of a list, with the first of its differences on all sides."""
 
     object: SyncedObject
     address: str
-    field: str
+    differences: Sequence[Choice]
     more: int
     who: str
+    can_be_owned: bool
 
 
 def listed(cluster: Cluster) -> QuerySet[SyncedObject]:
@@ -63,9 +67,10 @@ def _line(cluster: Cluster, each: SyncedObject) -> Line:
     return Line(
         object=each,
         address=object_address(cluster.name, each),
-        field=str(differences[0].get("field") or WHOLE) if differences else "",
-        more=max(len(differences) - 1, 0),
+        differences=[choice_of(n, one) for n, one in enumerate(differences[:FIELDS])],
+        more=max(len(differences) - FIELDS, 0),
         who=", ".join(sorted({str(one["manager"]) for one in differences if one.get("manager")})),
+        can_be_owned=each.kind in services.KINDS,
     )
 
 
@@ -86,7 +91,7 @@ class ObjectListView(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines, the states to choose from and what was searched."""
-        query = self.request.GET
+        query, user = self.request.GET, self.request.user
         states = [state for state in query.get("state", "").split(",") if state in STATE_WORDS]
         search = query.get("q", "").replace("\0", "").strip()
         objects = listed(self.cluster)
@@ -102,6 +107,9 @@ class ObjectListView(ClusterPage):
             search=search,
             state=",".join(states),
             choices=_choices(self.cluster, query, states),
+            may_own=user.has_perm("policies.add_syncownership"),
+            may_release=user.has_perm("policies.delete_syncownership"),
+            back=query.urlencode(),
             newer_query=_turned(query, page.previous_page_number() if page.has_previous() else 0),
             older_query=_turned(query, page.next_page_number() if page.has_next() else 0),
         )

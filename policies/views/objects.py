@@ -10,10 +10,11 @@ from django.shortcuts import get_object_or_404, redirect
 
 from policies import services
 from policies.models import SyncedObject
-from policies.sync import plan, resolving
+from policies.sync import plan, resolving, undoing
 from policies.sync.values import READ_KINDS
 from policies.views.access import ClusterPage
 from policies.views.addresses import NO_NAMESPACE, object_address
+from policies.views.history import decisions_of, revisions_of
 from policies.views.listing import STATE_WORDS
 from policies.views.sides import choices_of, normal_form, sides_of
 
@@ -51,6 +52,9 @@ class ObjectView(ClusterPage):
             has_both=bool(ours and thing.live),
             may_resolve=allowed and thing.state in SETTLED_HERE and thing.kind not in READ_KINDS,
             may_own=allowed and user.has_perm("policies.add_syncownership"),
+            may_undo=allowed,
+            decisions=decisions_of(thing),
+            revisions=revisions_of(thing),
         )
 
     def find_object(self) -> SyncedObject:
@@ -68,16 +72,17 @@ class ObjectView(ClusterPage):
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Do what was chosen for what was shown; what has changed since is shown again."""
         thing = self.find_object()
-        if request.POST.get("seen") != seen(thing, our_object(thing)):
+        ours = our_object(thing)
+        if request.POST.get("seen") != seen(thing, ours):
             return self._refuse(OVERTAKEN, 409)
         try:
-            return self._settle(thing, request.POST.get("take", ""))
+            return self._settle(thing, request.POST.get("take", ""), revision=_revision(ours))
         except plan.ResolutionError as error:
             return self._refuse(str(error), 422)
         except ValidationError as error:
             return self._refuse(" ".join(error.messages), 422)
 
-    def _settle(self, thing: SyncedObject, take: str) -> HttpResponse:
+    def _settle(self, thing: SyncedObject, take: str, *, revision: int) -> HttpResponse:
         if take == "ownership":
             if not self.request.user.has_perm("policies.add_syncownership"):
                 raise PermissionDenied
@@ -85,10 +90,16 @@ class ObjectView(ClusterPage):
             resolving.take_ownership(self.cluster, self.username, **names)
             messages.success(self.request, "The portal owns this object from now on.")
             return redirect(object_address(self.cluster.name, thing))
-        choices = take if take in SIDES else self._choices(thing)
-        reason = self.request.POST.get("reason", "")[:1000]
-        run = resolving.resolve(thing, choices=choices, user=self.username, reason=reason)
-        messages.success(self.request, f"Settled: {thing.kind} {thing.name}. This run writes it.")
+        author = {"user": self.username, "reason": self.request.POST.get("reason", "")[:1000]}
+        if take == "undo":
+            number = self.request.POST.get("number", "")
+            run = undoing.undo(thing, number=int(number) if number.isdecimal() else 0, **author)
+            messages.success(self.request, f"Undone: {thing.kind} {thing.name}.")
+        else:
+            choices = take if take in SIDES else self._choices(thing)
+            run = resolving.resolve(thing, choices=choices, revision=revision, **author)
+            words = f"Settled: {thing.kind} {thing.name}. This run writes it."
+            messages.success(self.request, words)
         return redirect("cluster-run", self.cluster.name, run.uid)
 
     def _choices(self, thing: SyncedObject) -> dict[str, str]:
@@ -118,4 +129,8 @@ def our_object(thing: SyncedObject) -> Recorded | None:
 
 def seen(thing: SyncedObject, ours: Recorded | None) -> str:
     """Both sides' versions as one word: a choice is for what was shown, not for what came since."""
-    return f"{thing.version}.{thing.resource_version}.{ours.revision if ours else 0}"
+    return f"{thing.version}.{thing.resource_version}.{_revision(ours)}"
+
+
+def _revision(ours: Recorded | None) -> int:
+    return ours.revision if ours else 0

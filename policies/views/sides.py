@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 1000
 """Lines of a manifest that are shown: a cluster may send one of any length."""
-WHOLE: Final = "(the whole object)"
-"""How the field is called that stands for all: one side has no such object."""
 _FIRST: Final = ("apiVersion", "kind", "metadata", "name", "namespace", "spec")
 _ORDER: Final = {name: place for place, name in enumerate(_FIRST)}
 
@@ -52,11 +50,18 @@ def sides_of(
     base: Mapping[str, Any] | None, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
 ) -> list[Side]:
     """Base, ours and theirs; what differs from the base is marked where there is a base."""
-    agreed = _lines(base)
+    agreed = lines_of_manifest(base)
     return [
         Side("base", "Agreed last", [(line, False) for line in agreed], "Nothing was agreed yet."),
-        Side("ours", "Ours", _marked(agreed, _lines(ours)), "The portal has no such object."),
-        Side("theirs", "Theirs", _marked(agreed, _lines(theirs)), "The cluster has none."),
+        Side(
+            "ours",
+            "Ours",
+            _marked(agreed, lines_of_manifest(ours)),
+            "The portal has no such object.",
+        ),
+        Side(
+            "theirs", "Theirs", _marked(agreed, lines_of_manifest(theirs)), "The cluster has none."
+        ),
     ]
 
 
@@ -74,7 +79,7 @@ def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choi
         ]
     elif bool(ours) is not bool(thing.theirs):
         noted = noted or [{"field": ""}]
-    return [_choice(number, one) for number, one in enumerate(noted)]
+    return [choice_of(number, one) for number, one in enumerate(noted)]
 
 
 def noted_differences(thing: SyncedObject) -> list[dict[str, Any]]:
@@ -83,7 +88,8 @@ def noted_differences(thing: SyncedObject) -> list[dict[str, Any]]:
     return [one for one in found if isinstance(one, dict)]
 
 
-def _choice(number: int, one: Mapping[str, Any]) -> Choice:
+def choice_of(number: int, one: Mapping[str, Any]) -> Choice:
+    """One difference, as a pass noted it, with all sides as text."""
     return Choice(
         field=str(one.get("field", "")),
         base=_text(one.get("base")),
@@ -102,7 +108,8 @@ def normal_form(manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return plan.normal(manifest)
 
 
-def _lines(manifest: Mapping[str, Any] | None) -> list[str]:
+def lines_of_manifest(manifest: Mapping[str, Any] | None) -> list[str]:
+    """A manifest as people write it, cut where it is very long; nothing for none."""
     if not manifest:
         return []
     lines = render_documents([_ordered(manifest)]).split("\n")[:-1]

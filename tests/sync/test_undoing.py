@@ -33,7 +33,9 @@ def in_conflict() -> Memory:
 
 
 def decide(choices: Any) -> None:
-    resolving.resolve(row(), choices=choices, user="me", reason="because")
+    ours = undoing.our_side(row())
+    revision = ours.revision if ours else 0
+    resolving.resolve(row(), choices=choices, revision=revision, user="me", reason="because")
 
 
 def undo(number: int = 0, shown: SyncedObject | None = None) -> SyncRun:

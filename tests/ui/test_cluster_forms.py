@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,11 @@ def seen(client: Client, address: str = OBJECT) -> str:
     return str(client.get(address).context["seen"])
 
 
+def main_of(client: Client, address: str) -> str:
+    """The page without what stands around it on every page."""
+    return client.get(address).content.decode().split("<main")[1].split("</main")[0]
+
+
 def messages_of(client: Client, address: str) -> list[str]:
     return [str(message) for message in client.get(address).context["messages"]]
 
@@ -150,7 +156,7 @@ def test_deletions_are_confirmed_by_who_read_them(
     run = held()
     address = f"/clusters/prod/runs/{run.uid}/"
     assert person.post(address, given).status_code == 403
-    assert "<form" not in person.get(address).content.decode().split("<main")[1]
+    assert "<form" not in main_of(person, address)
     allow(person, "change_syncrun")
     page = person.get(address).content.decode()
     assert "3 objects would be deleted" in page
@@ -289,6 +295,115 @@ def test_ownership_is_taken_back(person: Client) -> None:
         assert person.post(address, {"release": number}).status_code == 404
     assert person.post(address, {"release": str(mine.pk)})["Location"] == address
     assert list(SyncOwnership.objects.all()) == [foreign]
+
+
+LIST = "/clusters/prod/objects/"
+
+
+def many_objects(*names: tuple[str, str, str]) -> list[str]:
+    cluster, now = connected(), timezone.now()
+    return [
+        str(
+            SyncedObject.objects.create(
+                cluster=cluster,
+                kind=kind,
+                namespace=namespace,
+                name=name,
+                state="unowned",
+                since=now,
+                seen=now,
+            ).pk
+        )
+        for kind, namespace, name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scope", "owned"),
+    [
+        ("objects", ["prod/a/LimitRange/x", "prod/b/ResourceQuota/y"]),
+        ("namespaces", ["prod/a", "prod/b"]),
+        ("cluster", ["prod"]),
+    ],
+)
+def test_ownership_is_given_and_taken_back_from_the_list(
+    person: Client, scope: str, owned: list[str]
+) -> None:
+    chosen = many_objects(
+        ("LimitRange", "a", "x"), ("ResourceQuota", "b", "y"), ("PriorityClass", "", "z")
+    )
+    given = {"scope": scope, "object": chosen, "back": "state=unowned&page=1"}
+    allow(person, "add_syncownership")
+    after = person.post("/clusters/prod/ownership/", {**given, "do": "take"})["Location"]
+    assert after == f"{LIST}?state=unowned&page=1"
+    assert sorted(map(str, SyncOwnership.objects.all())) == owned
+    assert person.post("/clusters/prod/ownership/", {**given, "do": "release"}).status_code == 403
+    allow(person, "delete_syncownership")
+    person.post("/clusters/prod/ownership/", {**given, "do": "release"})
+    assert not SyncOwnership.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ({"scope": "objects", "do": "take"}, 302),
+        ({"scope": "objects", "do": "take", "object": ["0", "x", "9" * 40]}, 302),
+        ({"scope": "namespaces", "do": "take"}, 302),
+        ({"scope": "world", "do": "take"}, 400),
+        ({"scope": "cluster", "do": "give"}, 400),
+        ({"scope": "cluster"}, 400),
+    ],
+)
+def test_nothing_chosen_gives_nothing(person: Client, given: Any, status: int) -> None:
+    many_objects(("LimitRange", "a", "x"))
+    allow(person, "add_syncownership")
+    assert person.post("/clusters/prod/ownership/", given).status_code == status
+    assert not SyncOwnership.objects.exists()
+
+
+def test_what_is_owned_with_its_namespace_is_not_taken_back_alone(person: Client) -> None:
+    [chosen] = many_objects(("LimitRange", "a", "x"))
+    SyncOwnership.objects.create(cluster=Cluster.objects.get(), namespace="a", user="x")
+    allow(person, "delete_syncownership")
+    given = {"scope": "objects", "do": "release", "object": [chosen]}
+    person.post("/clusters/prod/ownership/", given)
+    assert "not owned by themselves" in messages_of(person, LIST)[0]
+    assert SyncOwnership.objects.count() == 1
+
+
+def test_the_list_offers_what_the_person_may_do(person: Client) -> None:
+    many_objects(("LimitRange", "a", "x"), ("PriorityClass", "", "z"))
+    assert "checkbox" not in person.get(LIST).content.decode()
+    allow(person, "add_syncownership")
+    page = person.get(LIST).content.decode()
+    assert (page.count('type="checkbox"'), "Take back" in page) == (1, False)
+    allow(person, "delete_syncownership")
+    assert "Take back" in person.get(LIST).content.decode()
+
+
+def test_a_decision_is_shown_and_undone(person: Client) -> None:
+    conflict()
+    SyncOwnership.objects.create(cluster=Cluster.objects.get(), user="x")
+    allow(person, "change_syncedobject")
+    person.post(OBJECT, {"take": "theirs", "seen": seen(person), "reason": "they know"})
+    page = person.get(OBJECT).content.decode()
+    assert "took all of theirs" in page
+    assert "they know" in page
+    found = re.search(r'name="number" value="(\d+)"', page)
+    assert found
+    given = {"take": "undo", "number": found.group(1), "seen": seen(person)}
+    assert person.post(OBJECT, {**given, "number": "x"}).status_code == 422
+    assert person.post(OBJECT, given).status_code == 302
+    assert ResourceQuota.objects.get().to_manifest()["spec"]["hard"]["pods"] == "20"
+    assert 'value="undo"' not in person.get(OBJECT).content.decode()
+
+
+def test_revisions_of_our_side_show_what_changed(person: Client) -> None:
+    conflict()
+    factories.resource_quota({"pods": "25"})
+    page = person.get(OBJECT).content.decode()
+    assert ("- " in page, "pods: &quot;20&quot;</del>" in page) == (True, True)
+    assert "pods: &quot;25&quot;</ins>" in page
 
 
 # connecting

@@ -280,6 +280,15 @@ def test_objects_are_found(viewer: Client, query: str, found: str, missing: str)
     assert missing not in page
 
 
+def test_a_list_shows_all_sides_of_the_first_fields(viewer: Client) -> None:
+    fields = [{**DIFFERENCE, "field": f".spec.hard.f{number}"} for number in range(5)]
+    synced(connected(), "conflict", differences=fields)
+    for address in ("/clusters/prod/objects/", "/clusters/prod/"):
+        page = text(viewer, address)
+        assert page.count("agreed 10, ours <strong>20</strong>, theirs <strong>30</strong>") == 3
+        assert "and 2 more" in page
+
+
 def test_many_objects_come_in_pages(viewer: Client) -> None:
     cluster = connected()
     for number in range(60):
