@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from policies import services
+from policies.engine.metadata_policy import API_VERSION
 from policies.models import SyncedObject, SyncOwnership
 from policies.sync.client import APIError, Client
+from policies.sync.custom_resource import metadata_policy_definition
 from policies.sync.plan import normal
 from policies.sync.values import Limits, ObjectKey
 from tests import factories
 from tests.cluster.proxy import Proxy, proxy
 from tests.cluster.test_sync import sync
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,9 +36,13 @@ PLACES: Final = ("faults-a", "faults-b")
 ROUNDS: Final = 4
 TRIES: Final = 40
 LIMITS: Final = Limits(seconds=3, read_seconds=0.5)
-PLURALS: Final = {"ResourceQuota": "resourcequotas", "LimitRange": "limitranges"}
+PATHS: Final = {
+    "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
+    "LimitRange": "/api/v1/namespaces/{}/limitranges",
+    "MetadataPolicy": f"/apis/{API_VERSION}/namespaces/{{}}/metadatapolicies",
+}
 KEYS: Final = tuple(
-    ObjectKey(kind, place, name) for kind in PLURALS for place in PLACES for name in ("one", "two")
+    ObjectKey(kind, place, name) for kind in PATHS for place in PLACES for name in ("one", "two")
 )
 Manifest = dict[str, Any]
 
@@ -54,7 +61,8 @@ class History:
     def edit_ours(self) -> None:
         """Somebody edits in the portal; what came from the cluster is known there."""
         key = self.chance.choice(KEYS)
-        made, before = self.draw(key), stored(key)
+        before = stored(key)
+        made = self.draw(key, before)
         if made is before is None:
             return
         if key in self.theirs and same(before, self.theirs[key]):
@@ -68,15 +76,14 @@ class History:
     def edit_theirs(self) -> None:
         """Somebody edits in the cluster; what came from the portal is known there."""
         key = self.chance.choice(KEYS)
-        made, before = self.draw(key), live(self.plane, key)
+        before = live(self.plane, key)
+        made = self.draw(key, before)
         if made is before is None:
             return
         if key in self.ours and same(before, self.ours[key]):
             del self.ours[key]
         self.note(self.theirs, key, made)
-        path = f"/api/v1/namespaces/{key.namespace}/{PLURALS[key.kind]}"
-        if ask(self.plane, "DELETE" if made is None else "PUT", f"{path}/{key.name}", made) == 404:
-            assert made is None or ask(self.plane, "POST", path, made) == 201
+        put_theirs(self.plane, key, made, before)
 
     def note(self, edits: dict[ObjectKey, Manifest | None], key: ObjectKey, made: Any) -> None:
         """Remember an edit; who deletes what the other side never had only takes it back."""
@@ -84,17 +91,51 @@ class History:
         if made is None and key not in self.agreed:
             del edits[key]
 
-    def draw(self, key: ObjectKey) -> Manifest | None:
-        """Draw a content that nobody had, or a deletion."""
+    def draw(self, key: ObjectKey, before: Manifest | None) -> Manifest | None:
+        """Draw a content that nobody had, or other labels or annotations, or a deletion."""
         if self.chance.random() < 0.2:
             return None
         self.numbers += 1
-        amounts = {self.chance.choice(["pods", "cpu", "services"]): str(self.numbers)}
-        if key.kind == "LimitRange":
-            spec: Manifest = {"limits": [{"type": "Pod", "max": {"cpu": str(self.numbers)}}]}
-        else:
-            spec = {"hard": amounts}
-        return factories.manifest(key.kind, spec, name=key.name, namespace=key.namespace)
+        number = str(self.numbers)
+        if before is None or self.chance.random() < 0.7:
+            return shaped(key, self.spec(key.kind, number))
+        metadata = {name: before["metadata"].get(name) or {} for name in ("labels", "annotations")}
+        changed = self.chance.choice(list(metadata))
+        # One is set anew, beside those that are there or in their place.
+        metadata[changed] = {**self.chance.choice(({}, metadata[changed])), "edit": number}
+        return shaped(key, before["spec"], **metadata)
+
+    def spec(self, kind: str, number: str) -> Manifest:
+        """Give a kind's content by a number."""
+        if kind == "LimitRange":
+            return {"limits": [{"type": "Pod", "max": {"cpu": number}}]}
+        if kind == "MetadataPolicy":
+            action = {"reject": False, "updatedLabels": {"edit": number}}
+            predicate = {"labelSelector": {"matchLabels": {"a": number}}}
+            return {"rules": [{"policyPredicate": predicate, "policyAction": action}]}
+        return {"hard": {self.chance.choice(["pods", "cpu", "services"]): number}}
+
+
+def shaped(key: ObjectKey, spec: Manifest, **metadata: Any) -> Manifest:
+    """Write a manifest in the kind's own API version."""
+    made = factories.manifest(key.kind, spec, name=key.name, namespace=key.namespace, **metadata)
+    return {**made, "apiVersion": API_VERSION} if key.kind == "MetadataPolicy" else made
+
+
+def put_theirs(
+    plane: ControlPlane, key: ObjectKey, made: Manifest | None, before: Manifest | None
+) -> None:
+    """Write or delete an object of the cluster as somebody else; custom ones want a version."""
+    path = PATHS[key.kind].format(key.namespace)
+    if made is None:
+        assert ask(plane, "DELETE", f"{path}/{key.name}") == 200
+        return
+    if before is None:
+        assert ask(plane, "POST", path, made) == 201
+        return
+    version = before["metadata"]["resourceVersion"]
+    bound = {**made, "metadata": {**made["metadata"], "resourceVersion": version}}
+    assert ask(plane, "PUT", f"{path}/{key.name}", bound) == 200
 
 
 def ask(plane: ControlPlane, method: str, path: str, body: Any = None) -> int:
@@ -123,7 +164,7 @@ def stored(key: ObjectKey) -> Manifest | None:
 
 def live(plane: ControlPlane, key: ObjectKey) -> Manifest | None:
     line = plane.connect()
-    path = f"/api/v1/namespaces/{key.namespace}/{PLURALS[key.kind]}/{key.name}"
+    path = f"{PATHS[key.kind].format(key.namespace)}/{key.name}"
     line.request("GET", path, headers={"Authorization": "Bearer admin-token"})
     answer = line.getresponse()
     data = json.loads(answer.read())
@@ -134,26 +175,38 @@ def live(plane: ControlPlane, key: ObjectKey) -> Manifest | None:
 def same(one: Manifest | None, other: Manifest | None) -> bool:
     if one is None or other is None:
         return one is other
-    return normal(one) == normal(other)
+    return normal(one) == normal(other) and marks(one) == marks(other)
+
+
+def marks(manifest: Manifest) -> list[str | None]:
+    """Give what edits of labels and annotations leave, without asking what is under test."""
+    maps = (manifest["metadata"].get(name) or {} for name in ("labels", "annotations"))
+    return [texts.get("edit") for texts in maps]
 
 
 @pytest.fixture
 def plane(plain_cluster: ControlPlane) -> Iterator[ControlPlane]:
     """A control plane with two namespaces of ours, empty again afterwards."""
+    policies = PATHS["MetadataPolicy"].format(PLACES[0])
+    if ask(plain_cluster, "GET", policies) != 200:
+        definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        ask(plain_cluster, "POST", definitions, metadata_policy_definition())
+        wait_for(lambda: ask(plain_cluster, "GET", policies) == 200)
     for place in PLACES:
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}}
         assert ask(plain_cluster, "POST", "/api/v1/namespaces", manifest) in {201, 409}
     yield plain_cluster
     for place in PLACES:
-        for plural in PLURALS.values():
-            ask(plain_cluster, "DELETE", f"/api/v1/namespaces/{place}/{plural}")
+        for path in PATHS.values():
+            ask(plain_cluster, "DELETE", path.format(place))
 
 
 def own(chance: random.Random) -> None:
     """Take ownership of everything, a namespace, an object, or nothing."""
     places: list[dict[str, str]] = [{}, {"namespace": "faults-a"}]
     places.append({"namespace": "faults-b", "kind": "ResourceQuota", "name": "one"})
-    for place in chance.sample(places, chance.choice([0, 1, 2, 3])):
+    places.append({"namespace": "faults-b", "kind": "MetadataPolicy", "name": "two"})
+    for place in chance.sample(places, chance.choice([0, 1, 2, 3, 4])):
         SyncOwnership.objects.create(cluster=factories.cluster(), user="admin", **place)
 
 
@@ -208,7 +261,7 @@ def verdict(key: ObjectKey) -> str:
 def test_no_edit_is_lost_and_every_difference_is_told(plane: ControlPlane, seed: int) -> None:
     history = History(plane, random.Random(seed))  # noqa: S311 - chance that can be repeated
     with proxy(plane, seed) as way:
-        for _ in range(4):
+        for _ in range(6):
             history.edit_theirs()
         live_through(history, way)
     for key in KEYS:
@@ -221,6 +274,6 @@ def test_no_edit_is_lost_and_every_difference_is_told(plane: ControlPlane, seed:
             assert same(ours, history.ours[key]), context
         if key in history.theirs:
             assert same(theirs, history.theirs[key]), context
-    names = {(key.namespace, PLURALS[key.kind], key.name): key for key in KEYS}
+    paths = {f"{PATHS[key.kind].format(key.namespace)}/{key.name}": key for key in KEYS}
     for _, path in way.written:
-        assert owned(names[tuple(path.split("/")[4:7])]), path  # type: ignore[index]
+        assert owned(paths[path]), path
