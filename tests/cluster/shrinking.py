@@ -29,9 +29,9 @@ def shrink(asking: Asking, case: Case, default_priority: str) -> Found | None:
         return None
     attempts = 0
     while attempts < _ATTEMPTS:
-        for smaller in _smaller(smallest.case):
+        for part in smaller(smallest.case):
             attempts += 1
-            found = _try(asking, smaller, default_priority)
+            found = _try(asking, part, default_priority)
             if found is not None:
                 smallest = found
                 break
@@ -48,14 +48,17 @@ def _try(asking: Asking, case: Case, default_priority: str) -> Found | None:
     before = [case["before"]] if "before" in case else []
     world.make(copy.deepcopy(case["policies"]), before)
     Barrier(asking).wait()
-    answer = ask(world, {**case, "policies": []}, default_priority)
+    try:
+        answer = ask(world, {**case, "policies": []}, default_priority)
+    except LookupError:
+        return None  # a change leads to a part that is left out
     if answer is None or answer[2].apart or not answer[2].differences:
         return None
     asked, observed, verdict = answer
     return Found({**asked, "policies": case["policies"]}, observed, verdict)
 
 
-def _smaller(case: Case) -> Iterator[Case]:
+def smaller(case: Case) -> Iterator[Case]:
     """Every case with one part less, the large parts first."""
     for index in range(len(case["policies"])):
         yield {**case, "policies": case["policies"][:index] + case["policies"][index + 1 :]}

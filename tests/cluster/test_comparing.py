@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.comparing import compare
+from tests.cluster.comparing import Verdict, compare
+from tests.cluster.conformance import Tally
 from tests.cluster.worlds import Observed
 
 CONTAINERS = [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "2"}}}]
@@ -90,3 +91,16 @@ def test_what_does_not_count_is_named() -> None:
     assert compare(case(ratio), exact).apart == "ratio met exactly"
     other = refused('pods "p" is forbidden: no PriorityClass with name x was found')
     assert compare(case(ratio), other).apart == "refused by another plugin"
+
+
+def test_the_first_reason_is_told() -> None:
+    assert compare(case(BOTH), refused(REFUSED)).reason == "MinConstraint"
+    assert compare(case(MEMORY), stored("1Mi")).reason == ""
+
+
+def test_shares_are_of_what_was_compared() -> None:
+    tally, asked = Tally(0), {"operation": "CREATE", "posted": {"kind": "Pod"}}
+    for code, apart in ((201, ""), (403, ""), (403, ""), (403, ""), (422, "refused elsewhere")):
+        tally.add(asked, Observed(code, "", {}, None), Verdict(apart=apart))
+    assert tally.shares() == {"CREATE pod": (0.25, 0.75)}
+    assert tally.apart == {"refused elsewhere": 1}

@@ -130,7 +130,7 @@ class World:
             return
         stored = answer.body
         if stored["kind"] == "PersistentVolumeClaim":
-            stored["status"] = manifest["status"]
+            stored["status"] = manifest.get("status", {})
             answer = self.asking.replace(stored, self.name, sub="status")
             if not answer.is_allowed:
                 return
