@@ -107,3 +107,13 @@ def test_a_partition_refuses_every_change(
         decided(day)
         with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
             run(f"SET LOCAL session_replication_role = {role}; {statement}", partitions.name(day))
+
+
+@ON_POSTGRESQL
+def test_every_day_is_compressed_as_the_whole() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT attname, attcompression FROM pg_attribute WHERE attname = 'request'"
+            " AND attrelid IN (SELECT relid FROM pg_partition_tree('admission_auditevent'))"
+        )
+        assert len(cursor.fetchall()) == 1
