@@ -22,7 +22,7 @@ from policies.asking import tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from policies.engine.decision import Charge, Decision
+    from policies.engine.decision import Charge, Decision, Step, Violation
     from policies.engine.policy import PolicyRef
     from policies.engine.request import AdmissionRequest, Phase
 
@@ -207,7 +207,7 @@ def _patch(decision: Decision) -> str:
 
 
 def _policies(decision: Decision, asked: tuple[PolicyRef, ...]) -> Mapping[str, str]:
-    found = (*decision.trace, *decision.violations, *decision.observed)
+    found: list[Step | Violation] = [*decision.trace, *decision.violations, *decision.observed]
     # Nearly always there is none: whatever finds anything was asked.
     others = [each.policy for each in found if each.policy and each.policy not in asked]
     return _named(tuple(dict.fromkeys((*asked, *others))))

@@ -39,9 +39,9 @@ def read_body(request: HttpRequest) -> bytes:
             a cap, so that the answer reaches a caller that is still sending.
         LengthRequired, EncodedBody: for what no API server sends.
     """
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+    if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise EncodedBody
-    if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
+    if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
         raise LengthRequired
     body = request.read(MAX_BODY + 1)
     if len(body) > MAX_BODY:
