@@ -6,7 +6,6 @@ names, cookies, CSRF, security headers, signals around each request) is left out
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,7 @@ from django.urls import Resolver404, get_resolver
 from django.utils.module_loading import import_string
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     from django.http import HttpRequest, HttpResponse
@@ -31,37 +30,6 @@ if TYPE_CHECKING:
 PREFIX: Final = "/admission/"
 URLCONF: Final = "portal.serving.admission_urls"
 _REMEMBERED: Final = 1024  # addresses: two for each credential of each cluster
-
-
-class LazyHeaders(Mapping[str, str]):
-    """The headers of a request, looked up one by one: Django's own reads all of them first."""
-
-    __slots__ = ("_environ",)
-
-    def __init__(self, environ: Environ) -> None:
-        self._environ = environ
-
-    def __getitem__(self, name: str) -> str:
-        value: str = self._environ[_key(name)]
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        for key in self._environ:
-            if key.startswith("HTTP_"):
-                yield key.removeprefix("HTTP_").replace("_", "-").title()
-            elif key in _BARE:
-                yield key.replace("_", "-").title()
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-_BARE: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
-
-
-def _key(name: str) -> str:
-    key = name.upper().replace("-", "_")
-    return key if key in _BARE else f"HTTP_{key}"
 
 
 class LeanRequest(WSGIRequest):
@@ -80,11 +48,6 @@ class LeanRequest(WSGIRequest):
         self._stream: Any = LimitedStream(environ["wsgi.input"], promised)
         self._read_started = False
         self.resolver_match = None
-
-    @property
-    def headers(self) -> LazyHeaders:  # type: ignore[override]  # read like Django's own
-        """The headers, in any case."""
-        return LazyHeaders(self.environ)
 
 
 @lru_cache(_REMEMBERED)

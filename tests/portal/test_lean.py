@@ -10,7 +10,7 @@ from django.core.signals import request_finished, request_started
 from django.test import RequestFactory
 from django.test.client import Client
 
-from portal.serving.lean import LazyHeaders, LeanHandler, LeanRequest
+from portal.serving.lean import LeanHandler, LeanRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,17 +87,6 @@ def test_failure_of_a_view_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("portal.serving.lean._call_view", fail)
     assert call(LeanHandler(no_others), "/admission/demo/validate")[0].startswith("500")
-
-
-def test_headers_are_read_in_any_case() -> None:
-    headers = LazyHeaders({"HTTP_X_REQUEST_ID": "a", "CONTENT_TYPE": "b", "REQUEST_METHOD": "GET"})
-    assert (headers["x-request-id"], headers.get("content-TYPE"), headers.get("Host")) == (
-        "a",
-        "b",
-        None,
-    )
-    assert dict(headers) == {"X-Request-Id": "a", "Content-Type": "b"}
-    assert len(headers) == 2
 
 
 @pytest.mark.parametrize(("length", "expected"), [("3", b"abc"), ("", b""), ("no", b"")])
