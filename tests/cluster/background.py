@@ -1,0 +1,161 @@
+"""The product's workers and beats on a database of their own, as ``make run`` starts them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.faults.portals import surroundings
+from tests.processes import ROOT, running, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tests.cluster.views import Views
+
+_CONNECT: Final = """
+import django, json, sys; django.setup()
+from pathlib import Path
+from django.core.management import call_command
+from policies import services
+from policies.models import Cluster, SyncOwnership
+from policies.sync import connecting, sealing_keys
+from policies.sync.values import Credentials
+from portal.supervisor.children import commands
+call_command("migrate", verbosity=0)
+sealing_keys.ensure_keys()
+asked = json.load(sys.stdin)
+for name, server in asked["servers"].items():
+    cluster = services.save_cluster(cluster=Cluster(name=name), user="root").instance
+    connecting.connect(cluster, Credentials(server, asked["ca"].encode(), "admin-token"), "root")
+    SyncOwnership.objects.create(cluster=cluster, user="root")
+print(json.dumps(commands()))
+"""
+_EDIT: Final = """
+import django, json, sys; django.setup()
+from django.db import transaction
+from policies import services
+from policies.models import Cluster
+with transaction.atomic():
+    for name, documents in json.load(sys.stdin).items():
+        cluster = Cluster.objects.get(name=name)
+        for document in documents:
+            if "spec" in document:
+                services.apply_manifest(cluster=cluster, manifest=document, user="editor")
+            else:
+                found = services.find_object(cluster, kind="ResourceQuota",
+                    name=document["metadata"]["name"], namespace=name)
+                services.delete_policy(policy=found, user="editor")
+"""
+_STORED: Final = """
+import django, json; django.setup()
+from policies.models import ResourceQuota
+found = {}
+for one in ResourceQuota.objects.select_related("namespace__cluster"):
+    spec = one.to_manifest()["spec"]["hard"]
+    found.setdefault(one.namespace.cluster.name, {})[one.name] = spec
+print(json.dumps(found))
+"""
+_REQUEST: Final = """
+import django; django.setup()
+from policies.models import Cluster
+from policies.sync import runs
+for cluster in Cluster.objects.all():
+    runs.request(cluster, mode="sync", trigger="person", user="root")
+"""
+
+
+@dataclass
+class Background:
+    """One database, and whoever works on it."""
+
+    folder: Path
+    around: dict[str, str]
+    commands: dict[str, list[str]] = field(default_factory=dict)
+
+    def connect(self, seen: Views) -> None:
+        """Make the database, with a cluster for each view, all of it owned by the portal."""
+        ca = seen.plane.authority.certificate.read_text()
+        servers = {view.name: view.server for view in seen.all()}
+        self.commands = json.loads(self.run(_CONNECT, {"servers": servers, "ca": ca}))
+
+    def edit(self, documents: Mapping[str, Sequence[Any]]) -> None:
+        """Edit on our side, by cluster and all at once; what has no spec is deleted."""
+        self.run(_EDIT, documents)
+
+    def stored(self) -> dict[str, dict[str, Any]]:
+        """Our quotas: what is hard, by cluster and name."""
+        found: dict[str, dict[str, Any]] = json.loads(self.run(_STORED))
+        return found
+
+    def request(self) -> None:
+        """Ask for a pass over each cluster."""
+        self.run(_REQUEST)
+
+    def run(self, script: str, given: object = None) -> str:
+        """Run a script among the product's code."""
+        done = subprocess.run(  # noqa: S603 - our own words
+            [sys.executable, "-c", script],
+            env=self.around,
+            cwd=ROOT,
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def ask(self, query: str) -> list[Any]:
+        """Ask the database what nobody tells."""
+        with closing(sqlite3.connect(self.folder / "gatehouse.sqlite3", timeout=30)) as database:
+            return database.execute(query).fetchall()
+
+    def count(self, state: str, mode: str = "sync") -> int:
+        """How many runs of that mode are in that state."""
+        counted = "SELECT count(*) FROM policies_syncrun"
+        found: int = self.ask(f"{counted} WHERE state = '{state}' AND mode = '{mode}'")[0][0]
+        return found
+
+    @contextlib.contextmanager
+    def start(self, kind: str, number: int = 1) -> Iterator[subprocess.Popen[bytes]]:
+        """Start a worker or a beat; each in a process group of its own."""
+        words = [word.replace("beat-schedule", f"beat-{number}") for word in self.commands[kind]]
+        if kind == "worker":
+            words += ["--hostname", f"worker-{number}@%h"]
+        with running(words, self.around, self.folder / f"{kind}-{number}.log") as process:
+            yield process
+
+    def log(self) -> str:
+        """What all of them said."""
+        return "\n".join(file.read_text() for file in sorted(self.folder.glob("*.log")))
+
+
+def background(folder: Path, **settings: str) -> Background:
+    """A place for workers, with the file broker unless the settings say otherwise."""
+    around = {
+        **surroundings(folder, f"sqlite:///{folder / 'gatehouse.sqlite3'}"),
+        "DJANGO_SETTINGS_MODULE": "portal.settings",
+        "GATEHOUSE_CLUSTER_ADDRESSES": "127.0.0.0/8",
+        "GATEHOUSE_LOG_LEVEL": "WARNING",
+        **settings,
+    }
+    for name in ("queue", "control"):
+        (folder / "broker" / name).mkdir(parents=True, exist_ok=True)
+    return Background(folder, around)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all it started, at once (kill -9)."""
+    os.killpg(process.pid, signal.SIGKILL)
+    wait_for(lambda: process.poll() is not None)
