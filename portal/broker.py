@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty
 from time import time_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kombu.transport import filesystem
 from kombu.utils.json import dumps, loads
@@ -93,6 +93,7 @@ class Transport(filesystem.Transport):
     """What Celery is told to use."""
 
     Channel = Channel
+    default_connection_params: ClassVar[dict[str, Any]] = {}  # there is no host to complain about
 
 
 def _write(file: Path, value: object) -> None:
