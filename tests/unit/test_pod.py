@@ -231,16 +231,52 @@ POD_LEVEL = [
 
 @pytest.mark.parametrize(("own", "requests"), POD_LEVEL)
 def test_requests_of_the_pod_itself(own: Manifest, requests: Manifest | None) -> None:
-    pages = {"hugepages-2Mi": "4Mi"}
     containers = pod(
         container("a", requests={"cpu": "100m"}), container("b", limits={"cpu": "200m"})
     )
     manifest = with_spec(
-        containers,
-        resources=own,
-        initContainers=[container("i", limits={"vendor/x": "1", **pages})],
+        containers, resources=own, initContainers=[container("i", limits={"vendor/x": "1"})]
     )
     assert default_pod(manifest)["spec"]["resources"].get("requests") == requests
+
+
+PAGES = {"hugepages-2Mi": "6Mi"}
+POD_LEVEL_PAGES = [
+    pytest.param(
+        {"limits": {"cpu": "2"}},
+        {"limits": {"cpu": "2", **PAGES}, "requests": {"cpu": "2", **PAGES}},
+        id="the containers' total",
+    ),
+    pytest.param(
+        {"requests": {"cpu": "1"}},
+        {"requests": {"cpu": "1", **PAGES}, "limits": PAGES},
+        id="beside requests alone",
+    ),
+    pytest.param(
+        {"requests": {"hugepages-2Mi": "8Mi"}},
+        {"requests": {"hugepages-2Mi": "8Mi"}},
+        id="no limit where there is a request",
+    ),
+    pytest.param(
+        {"limits": {"hugepages-2Mi": "8Mi"}},
+        {"limits": {"hugepages-2Mi": "8Mi"}, "requests": {"hugepages-2Mi": "8Mi"}},
+        id="nor where there is a limit",
+    ),
+    pytest.param({"limits": {}}, {"limits": {}}, id="nor where nothing else is named"),
+]
+
+
+@pytest.mark.parametrize(("own", "expected"), POD_LEVEL_PAGES)
+def test_huge_pages_of_the_pod_itself(own: Manifest, expected: Manifest) -> None:
+    containers = pod(
+        container("a", limits={"hugepages-2Mi": "4Mi"}),
+        container("b", limits={"hugepages-2Mi": "2048Ki", "x/y": "1"}),
+    )
+    manifest = with_spec(containers, resources=own)
+    defaulted = default_pod(manifest)["spec"]["resources"]
+    assert defaulted == expected
+    again = default_pod(with_spec(containers, resources=defaulted))
+    assert again["spec"]["resources"] == expected
 
 
 def test_the_total_is_summed_before_it_is_rounded() -> None:
@@ -499,10 +535,16 @@ def test_a_default_limit_below_the_request_is_refused() -> None:
             "must be less than or equal to pod limits of 400m",
             id="limit below a container's",
         ),
+        pytest.param(
+            {"limits": {"hugepages-2Mi": "2Mi"}, "requests": {"hugepages-2Mi": "2Mi"}},
+            'spec.resources.limits[hugepages-2Mi]: Invalid value: "2Mi": '
+            "must be greater than or equal to aggregate container limits of 4Mi",
+            id="huge pages below the total",
+        ),
     ],
 )
 def test_the_pods_own_resources_must_hold_the_containers(own: Manifest, expected: str) -> None:
-    limits = {"cpu": "500m", "memory": "1Gi"}
+    limits = {"cpu": "500m", "memory": "1Gi", "hugepages-2Mi": "4Mi"}
     requests = {"cpu": "1350m" if "limits" not in own else "350m", "x/y": "1"}
     containers = pod(container("c", requests=requests, limits=limits))
     found = refusals(with_spec(containers, resources=own))

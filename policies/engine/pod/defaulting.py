@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from policies.engine.errors import DecodeError
-from policies.engine.names import is_over_commit_allowed
+from policies.engine.names import is_hugepage, is_over_commit_allowed
 from policies.engine.pod.reading import (
     Container,
     PodSpec,
@@ -21,7 +21,7 @@ from policies.engine.pod.reading import (
     read_pod,
     read_requirements,
 )
-from policies.engine.pod.totals import aggregate_requests, is_pod_level
+from policies.engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
 from policies.engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
@@ -134,23 +134,23 @@ def _default_resources(resources: Any, at: Tokens, record: Record) -> Any:
     limits = fresh.get("limits")
     if not limits or "ephemeralContainers" in at:
         return fresh
-    return _add_requests(fresh, limits, at, record)
+    return _add_missing(fresh, "requests", limits, at, record)
 
 
-def _add_requests(
-    resources: dict[str, Any], texts: Mapping[str, str], at: Tokens, record: Record
+def _add_missing(
+    resources: dict[str, Any], side: str, texts: Mapping[str, str], at: Tokens, record: Record
 ) -> dict[str, Any]:
-    """Add requests that are not there yet; the same map if none is missing."""
-    present = resources.get("requests")
+    """Add amounts to a side that are not there yet; the same map if none is missing."""
+    present = resources.get(side)
     if present is None:
-        record((*at, "requests"), dict(texts))
-        return {**resources, "requests": dict(texts)}
+        record((*at, side), dict(texts))
+        return {**resources, side: dict(texts)}
     missing = [name for name in texts if name not in present]
     if not missing:
         return resources
     for name in missing:
-        record((*at, "requests", name), texts[name])
-    return {**resources, "requests": {**present, **{name: texts[name] for name in missing}}}
+        record((*at, side, name), texts[name])
+    return {**resources, side: {**present, **{name: texts[name] for name in missing}}}
 
 
 def _round_sides(resources: Any, at: Tokens, owner: str, record: Record) -> Any:
@@ -192,23 +192,38 @@ def _rounded(raw: Any, at: Tokens, owner: str, record: Record) -> Any:
 
 
 def _default_pod_level(pod: Mapping[str, Any], record: Record) -> Any:
-    """Round the pod's own resources; with limits there, requests are filled in for each.
+    """Round the pod's own resources, and fill in what follows from its containers'.
 
-    cpu and memory take what the containers request together (summed before rounding), the rest
-    copies the limit.
+    Limits of huge pages come first; with any limits there, requests are filled in for each: cpu
+    and memory take what the containers request together (summed before rounding), the rest copies
+    the limit.
     """
     at = ("spec", "resources")
     raw = pod["spec"]["resources"]
     fresh = _round_sides(raw, at, "ResourceRequirements", record)
     spec = read_pod(pod)
-    if not spec.limits:
+    if pages := _pages_of(spec):
+        fresh = _add_missing(fresh, "limits", pages, at, record)
+    if not fresh.get("limits"):
         return fresh
     texts = {
         name: str(quantity.round_up_milli())
         for name, quantity in aggregate_requests(_filled(spec)).items()
         if is_pod_level(name) and is_over_commit_allowed(name)
     }
-    return _add_requests(fresh, {**fresh["limits"], **texts}, at, record)
+    return _add_missing(fresh, "requests", {**fresh["limits"], **texts}, at, record)
+
+
+def _pages_of(spec: PodSpec) -> dict[str, str]:
+    """The huge pages that containers may use together, where the pod names other resources only."""
+    own = {*spec.requests, *spec.limits}
+    if not own:
+        return {}
+    return {
+        name: str(quantity.round_up_milli())
+        for name, quantity in aggregate_limits(spec).items()
+        if is_hugepage(name) and name not in own
+    }
 
 
 def _filled(spec: PodSpec) -> PodSpec:

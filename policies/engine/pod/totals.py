@@ -96,6 +96,11 @@ def aggregate_requests(spec: PodSpec) -> dict[str, Quantity]:
     return _aggregate(spec, "requests")
 
 
+def aggregate_limits(spec: PodSpec) -> dict[str, Quantity]:
+    """Limits of the containers together, whatever the pod itself says."""
+    return _aggregate(spec, "limits")
+
+
 def has_pod_level_resources(spec: PodSpec) -> bool:
     """Whether the pod itself names cpu, memory or huge pages; then containers need not."""
     return spec.has_resources and any(map(is_pod_level, (*spec.requests, *spec.limits)))

@@ -21,7 +21,7 @@ from policies.engine.names import (
     qualified_name_errors,
 )
 from policies.engine.pod.reading import PodSpec, read_pod
-from policies.engine.pod.totals import aggregate_requests, is_pod_level
+from policies.engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
 from policies.engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
@@ -137,6 +137,11 @@ def _pod_level_errors(spec: PodSpec, path: FieldPath) -> list[FieldError]:
             least = together[name]
             detail = f"must be greater than or equal to aggregate container requests of {least}"
             errors.append(_invalid(path.child("requests").key(name), request, detail))
+    for name, least in sorted(aggregate_limits(spec).items()):
+        own = spec.limits.get(name)
+        if own is not None and is_hugepage(name) and least > own:
+            detail = f"must be greater than or equal to aggregate container limits of {least}"
+            errors.append(_invalid(path.child("limits").key(name), own, detail))
     for position, container in enumerate(spec.containers):
         for name, limit in sorted(container.limits.items()):
             most = spec.limits.get(name)
