@@ -199,6 +199,8 @@ def start_controllers(made: Cluster, controllers: Sequence[str]) -> None:
     words = [str(made.binaries.controller_manager), f"--kubeconfig={made.kubeconfig}"]
     words += ["--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={free_port()}"]
     words += [f"--cert-dir={made.folder / 'run'}", f"--controllers={','.join(controllers)}"]
+    # All that no event tells it is counted anew as often; five minutes as it comes.
+    words += ["--resource-quota-sync-period=3s"]
     made.start("kube-controller-manager", words)
 
 
