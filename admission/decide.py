@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from admission import audit, writer
@@ -18,6 +17,7 @@ from admission.writer import OverBudgetError, UnavailableError
 from policies import snapshot, usage
 from policies.engine import chain
 from policies.engine.decision import Decision, Reason, Violation
+from policies.engine.facts import once
 from policies.engine.policy import Authority, PolicySet
 from policies.engine.request import Phase
 from policies.policy_set import Authentication
@@ -118,6 +118,7 @@ class _Asked(writer.Item):
         self.call = call
         self.columns = audit.columns_of(request, request_uid=uid)
         self.refusal = refusal
+        self._object = usage.object_key(request) if request else ("", "")
         self.cluster: ClusterPolicies | None = None
         self.policies = PolicySet()
         self.prepared: Prepared | None = None
@@ -133,7 +134,9 @@ class _Asked(writer.Item):
             raise UnknownCallerError
         if self.refusal is None and request is not None:
             self.policies = self.cluster.policy_set(request.namespace)
-            self.prepared = chain.prepare(request, self.policies, phase=call.phase, now=_now())
+            self.prepared = chain.prepare(
+                request, self.policies, phase=call.phase, now=int(time.time())
+            )
             self.quotas = self.cluster.quota_keys(request.namespace)
 
     @property
@@ -151,8 +154,7 @@ class _Asked(writer.Item):
     @property
     def object_key(self) -> tuple[int, str, str]:
         """The object as the ledger knows it."""
-        cluster_id = self.cluster.id if self.cluster else 0
-        return (cluster_id, *usage.object_key(self.request)) if self.request else (0, "", "")
+        return (self.cluster.id if self.cluster else 0, *self._object)
 
     def decide(self, book: Book) -> tuple[Recorded, Mapping[str, Any]]:
         """Judge on what is used without this very object: a retry is judged like the first."""
@@ -248,13 +250,10 @@ def _unfit_name(field: str) -> Decision:
     )
 
 
+@once
 def _refs(policies: PolicySet) -> tuple[PolicyRef, ...]:
     return (
         *(policy.ref for policy in policies.limit_ranges),
         *(policy.ref for policy in policies.metadata_policies),
         *(policy.ref for policy in policies.resource_quotas),
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -51,6 +51,8 @@ def unescape(text: str) -> str:
 
 def clip(text: str, length: int = 253) -> str:
     """An escaped text that fits a column; what is cut off is marked by ``…``."""
+    if len(text) <= length and text.isascii() and "\x00" not in text:
+        return text  # as in ``escape``
     stored = escape(text)
     return stored if len(stored) <= length else stored[: length - 1] + "…"
 

@@ -101,7 +101,7 @@ class Pipeline:
             self._known.add(statement)
             self._pgconn.send_prepare(name, text)
             self._coming.append(_Sent(prepares=statement))
-        self._pgconn.send_query_prepared(name, [_encoded(each) for each in parameters])
+        self._pgconn.send_query_prepared(name, _encoded(parameters))
         sent = _Sent()
         self._coming.append(sent)
         return sent
@@ -160,17 +160,22 @@ def _numbered(statement: str) -> tuple[bytes, bytes]:
     return f"gatehouse_{next(_numbers)}".encode(), text.replace("%%", "%").encode()
 
 
-def _encoded(value: Any) -> bytes | None:
-    """Write a parameter as text, which cannot hold NUL: such a one would end there unnoticed."""
-    if value is None:
-        return None
+def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
+    """Write parameters as text, which cannot hold NUL: such a one would end there unnoticed."""
     try:
-        text = (_listed(value) if isinstance(value, list) else str(value)).encode()
+        # Most are texts, and there are dozens for each row: no function is called for those.
+        texts = [each.encode() if type(each) is str else _as_text(each) for each in parameters]
     except UnicodeEncodeError as error:
         raise DataError(str(error)) from None
-    if b"\0" in text:
+    if b"\0" in b"".join([text for text in texts if text]):
         raise DataError("a text with NUL (0x00) cannot be sent")
-    return text
+    return texts
+
+
+def _as_text(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    return (_listed(value) if isinstance(value, list) else str(value)).encode()
 
 
 def _listed(values: Sequence[Any]) -> str:

@@ -127,4 +127,4 @@ def test_a_lost_session_is_an_error_and_the_next_one_works() -> None:
 
 
 def test_nothing_is_sent_as_null() -> None:
-    assert _encoded(None) is None
+    assert _encoded([None]) == [None]
