@@ -11,7 +11,7 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
 from policies.sync import alerts, connecting, leases, passes, reality, turns
@@ -27,6 +27,8 @@ from policies.sync.leases import LeaseHeldError, LostLeaseError
 from policies.usage import read_clock
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from policies.models import Cluster
     from policies.sync.leases import Lease
 
@@ -243,7 +245,6 @@ def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
 def give_back(run: SyncRun, *, error: str) -> None:
     """Make a begun run wait again; after three attempts park it, and say so."""
     mine = SyncRun.objects.filter(pk=run.pk, state=State.RUNNING, epoch=run.epoch)
-    same = SyncRun.objects.filter(cluster=run.cluster_id, mode=run.mode, state=State.WAITING)
     if run.attempt >= ATTEMPTS:
         message = f"parked after {run.attempt} attempts; the last one: {error}"
         if mine.update(state=State.PARKED, error=message, finished=read_clock()):
@@ -253,10 +254,18 @@ def give_back(run: SyncRun, *, error: str) -> None:
                 severity=ClusterAlert.Severity.CRITICAL,
                 message=message,
             )
-    elif same.exists():
+    elif not _waits_again(mine, error):
         mine.update(state=State.FAILED, error=f"{error}; another such run waits")
-    else:
-        mine.update(state=State.WAITING, error=error, queued=None)
+
+
+def _waits_again(mine: QuerySet[SyncRun], error: str) -> bool:
+    """Have it wait, unless another such run waits already, or does so at this moment."""
+    try:
+        with transaction.atomic():
+            mine.update(state=State.WAITING, error=error, queued=None)
+    except IntegrityError:
+        return False
+    return True
 
 
 def take_up_lost() -> int:

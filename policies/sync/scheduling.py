@@ -9,6 +9,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
 
 from policies.models import ClusterConnection, SyncedObject, SyncRun, SyncState
@@ -18,6 +19,8 @@ from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from django.db.models import QuerySet
 
     from policies.models import Cluster
 
@@ -41,13 +44,25 @@ def _make_due(now: dt.datetime) -> None:
 
     A watch that waits for its turn keeps no pass from being made.
     """
-    states = {state.cluster_id: state for state in SyncState.objects.all()}
-    busy = {key for key, state in states.items() if state.lease_until and state.lease_until > now}
-    have = set(ready(now).exclude(mode=Mode.WATCH).values_list("cluster_id", flat=True))
-    connections = ClusterConnection.objects.filter(is_paused=False).select_related("cluster")
-    for connection in connections.exclude(cluster__in=busy | have).order_by("cluster_id"):
-        cluster = connection.cluster
-        _schedule(connection, states.get(cluster.pk) or SyncState(cluster=cluster), now)
+    have = ready(now).exclude(mode=Mode.WATCH).values("cluster")
+    for connection in _connections().exclude(cluster__in=have).order_by("cluster_id"):
+        if _due(connection, now):
+            _make(connection.cluster, now)
+
+
+def _make(cluster: Cluster, now: dt.datetime) -> None:
+    """Make the run, if it is still due: another beat may have had it made, and even done."""
+    SyncState.objects.get_or_create(cluster=cluster)
+    with transaction.atomic():
+        SyncState.objects.select_for_update().get(cluster=cluster)
+        connection = _connections().filter(cluster=cluster).first()
+        if connection and (due := _due(connection, now)):
+            request(cluster, mode=due[0], trigger=due[1])
+
+
+def _connections() -> QuerySet[ClusterConnection]:
+    found = ClusterConnection.objects.filter(is_paused=False)
+    return found.select_related("cluster__sync_state")
 
 
 def _in_turn(now: dt.datetime) -> list[SyncRun]:
@@ -67,21 +82,24 @@ def _first_of_each(runs: Iterable[SyncRun]) -> list[SyncRun]:
     return list(by_cluster.values())
 
 
-def _schedule(connection: ClusterConnection, state: SyncState, now: dt.datetime) -> None:
-    """Make the run that is due, if any; a cluster that stopped, or a parked run, waits."""
-    is_due = state.due is None or state.due <= now
-    if not is_due or connection.state in STOPPED or _waits_for_person(connection.cluster):
-        return
+def _due(connection: ClusterConnection, now: dt.datetime) -> tuple[str, str] | None:
+    """Which run is due and why, if any; a cluster that stopped, or a parked run, waits."""
     cluster = connection.cluster
+    state = getattr(cluster, "sync_state", None) or SyncState(cluster=cluster)
+    is_free = state.lease_until is None or state.lease_until <= now
+    is_due = is_free and (state.due is None or state.due <= now)
+    if not is_due or connection.state in STOPPED or _waits_for_person(cluster):
+        return None
     if state.last_full_pass is None or state.failures:
         mode = Mode.SYNC if state.last_full_pass or state.last_success else Mode.IMPORT
-        request(cluster, mode=mode, trigger="schedule")
-    elif cluster.policy_revision != state.policy_revision:
-        request(cluster, mode=Mode.SYNC, trigger="policy")
-    elif state.last_full_pass + _interval(cluster) <= now:
-        request(cluster, mode=Mode.SYNC, trigger="schedule")
-    elif settings.GATEHOUSE_SYNC_WATCH_SECONDS:
-        request(cluster, mode=Mode.WATCH, trigger="watch")
+        return mode, "schedule"
+    if cluster.policy_revision != state.policy_revision:
+        return Mode.SYNC, "policy"
+    if state.last_full_pass + _interval(cluster) <= now:
+        return Mode.SYNC, "schedule"
+    watches = SyncRun.objects.filter(cluster=cluster, mode=Mode.WATCH, state=State.WAITING)
+    is_watched = settings.GATEHOUSE_SYNC_WATCH_SECONDS and not watches.exists()
+    return (Mode.WATCH, "watch") if is_watched else None
 
 
 def _interval(cluster: Cluster) -> dt.timedelta:

@@ -97,6 +97,15 @@ def test_lost_run_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SyncRun.objects.get().attempt == 2
 
 
+def test_lost_run_ends_where_another_such_run_waits() -> None:
+    cluster = connected()
+    run = lost_run(cluster)
+    ask(cluster)
+    assert runs.take_up_lost() == 1
+    run.refresh_from_db()
+    assert run.state == "failed"
+
+
 def test_living_run_is_left_alone() -> None:
     cluster = connected()
     run = lost_run(cluster)

@@ -119,3 +119,19 @@ def test_stopped_cluster_is_asked_by_persons_alone() -> None:
     assert told() == []
     waits(one, mode="preview", trigger="person")
     assert told() == ["one preview"]
+
+
+def test_run_that_another_beat_has_made_and_done_is_not_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (one,) = in_sync("one")
+    SyncState.objects.update(last_full_pass=None)
+    make = scheduling._make
+
+    def others_were_faster(cluster: Cluster, now: dt.datetime) -> None:
+        SyncState.objects.update(last_full_pass=now, due=now + dt.timedelta(seconds=1))
+        make(cluster, now)
+
+    monkeypatch.setattr(scheduling, "_make", others_were_faster)
+    assert scheduling.due_runs() == []
+    assert not SyncRun.objects.filter(cluster=one).exists()
