@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,8 +14,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 from tests.faults.portals import surroundings
-from tests.processes import ROOT, running, wait_for
+from tests.processes import ROOT, free_port, running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -128,11 +131,14 @@ class Background:
         return found
 
     @contextlib.contextmanager
-    def start(self, kind: str, number: int = 1) -> Iterator[subprocess.Popen[bytes]]:
-        """Start a worker or a beat; each in a process group of its own."""
-        words = [word.replace("beat-schedule", f"beat-{number}") for word in self.commands[kind]]
+    def start(
+        self, kind: str, number: int = 1, words: Sequence[str] = ()
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start a worker or a beat, by other words if given; each leads its own process group."""
+        words = list(words or self.commands[kind])
         if kind == "worker":
             words += ["--hostname", f"worker-{number}@%h"]
+        words = [word.replace("beat-schedule", f"beat-{number}") for word in words]
         with running(words, self.around, self.folder / f"{kind}-{number}.log") as process:
             yield process
 
@@ -153,6 +159,19 @@ def background(folder: Path, **settings: str) -> Background:
     for name in ("queue", "control"):
         (folder / "broker" / name).mkdir(parents=True, exist_ok=True)
     return Background(folder, around)
+
+
+@contextlib.contextmanager
+def redis(folder: Path) -> Iterator[str]:
+    """The address of a Redis that keeps nothing."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("NO REDIS SERVER HERE; on Debian: apt-get install redis-server")
+    port, log = free_port(), folder / "redis.log"
+    words = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
+    with running([*words, "--save", ""], {}, log):
+        wait_for(lambda: "Ready to accept" in log.read_text())
+        yield f"redis://127.0.0.1:{port}/0"
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

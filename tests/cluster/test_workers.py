@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from redis import Redis
 
 from tests import factories
-from tests.cluster.background import Background, background, kill
+from tests.cluster.background import Background, background, kill, redis
 from tests.cluster.views import View, Views, views
 from tests.processes import wait_for
 
@@ -165,3 +167,64 @@ def test_worker_killed_at_each_call_is_followed_by_one_that_ends_it(
         wait_for(lambda: work.count("done") == number)
         require_same(work, seen)
         require_steady(work, seen)
+
+
+@pytest.fixture(params=["files", "redis"])
+def work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Background]:
+    """A place for workers, by either broker."""
+    if request.param == "files":
+        yield background(tmp_path)
+        return
+    with redis(tmp_path) as address:
+        yield background(tmp_path, GATEHOUSE_BROKER_URL=address)
+
+
+def flush(work: Background) -> None:
+    """Have the broker forget all messages, and who waits for which."""
+    if address := work.around.get("GATEHOUSE_BROKER_URL"):
+        Redis.from_url(address).flushall()
+        return
+    for file in (work.folder / "broker" / "queue").iterdir():
+        file.unlink(missing_ok=True)
+
+
+def are_all_wanted(work: Background, seen: Views) -> bool:
+    """Whether their side is as wanted everywhere, and ours has what is new there."""
+    taken = work.ask("SELECT count(*) FROM policies_resourcequota WHERE name = 'theirs'")
+    lives = [hard(seen.plane, view) for view in seen.all()]
+    return taken == [(len(lives),)] and all(one == {**WANTED, **THEIRS} for one in lives)
+
+
+@pytest.mark.parametrize("seen", [3], indirect=True)
+def test_two_workers_two_beats_and_a_flushed_broker_end_like_one_of_each(
+    seen: Views, work: Background
+) -> None:
+    work.connect(seen)
+    with ExitStack() as all_of_them:
+        for kind, number in itertools.product(("worker", "beat"), (1, 2)):
+            all_of_them.enter_context(work.start(kind, number))
+        wait_for(lambda: work.count("done", "import") == len(seen.all()))
+        flush(work)
+        edit_both(work, seen)
+        flush(work)
+        wait_for(lambda: are_all_wanted(work, seen))
+    require_same(work, seen)
+    assert [view.most_asking for view in seen.all()] == [1] * len(seen.all())
+    counted = "SELECT count(*), max(attempt) FROM policies_syncrun WHERE mode = 'import'"
+    assert work.ask(counted) == [(len(seen.all()), 1)]
+
+
+@pytest.mark.parametrize("seen", [2], indirect=True)
+def test_worker_watches_two_clusters_at_once_and_ends_when_told_to(
+    seen: Views, tmp_path: Path
+) -> None:
+    work = background(tmp_path, GATEHOUSE_SYNC_WATCH_SECONDS="300")
+    work.connect(seen)
+    with work.start("beat"), work.start("worker") as worker:
+        wait_for(lambda: work.count("running", "watch") == 2)
+        edit_both(work, seen)
+        wait_for(lambda: are_all_wanted(work, seen))
+        wait_for(lambda: work.count("running", "watch") == 2)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    assert work.count("running", "watch") == 0
