@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _TRIES: Final = 10
 _NARROW: Final = 0.6
 """Of the cases that have amounts, so many are moved to a bound."""
+_PAIRS: Final = 2
 _FORBIDDEN: Final = 403
 _PORTS: Final = 6
 Path = tuple[Any, ...]
@@ -88,14 +89,15 @@ class Aim:
     def _refused(self, operation: str, kind: str) -> Case | None:
         """A case that is refused: by one unit, or for the reason least seen here."""
         found: list[tuple[int, Case, str]] = []
-        is_narrow = self._random.random() < _NARROW
-        for case, decision in self._drawn(operation, kind, narrow=0.7 if is_narrow else 0.3):
+        narrowed = 2 if self._random.random() < _NARROW else 0
+        for case, decision in self._drawn(operation, kind, narrow=0.7 if narrowed else 0.3):
             if not decision.allowed:
                 reason = decision.violations[0].reason
                 found.append((self._reasons[reason], case, reason))
-                if not is_narrow and (len(found) > 2 or not self._reasons[reason]):
+                if not narrowed and (len(found) > 1 or not self._reasons[reason]):
                     break
-            elif is_narrow:
+            elif narrowed:
+                narrowed -= 1
                 over = next((over for _, over in self._bounds_of(case, decision)), None)
                 if over is not None:
                     return over
@@ -130,7 +132,7 @@ class Aim:
         """An allowed case moved to a bound, and one unit beyond, where it is refused for that."""
         pairs = [*self._moved(case, decision)]
         self._random.shuffle(pairs)
-        for at, over in pairs[:4]:
+        for at, over in pairs[:_PAIRS]:
             allowed, refused = self.predict(at), self.predict(over)
             if allowed and refused and allowed.allowed and _is_by_policy(refused):
                 yield {**at, "near": "at"}, {**over, "near": "over"}

@@ -50,6 +50,7 @@ _INVALID: Final = 422
 _INVALID_PARTS: Final = re.compile(r", (?=spec[.:\[])")
 _ABOUT_AMOUNTS: Final = re.compile(r"spec\.\S*resources\S*: (?!Forbidden)")
 _RATIO: Final = re.compile(r"ratio per \S+ is (\S+), but provided ratio is ([0-9.]+)$")
+_SPELLING: Final = "spelling of a pod-level sum"
 _AMOUNT: Final = re.compile(r"(?<==)[0-9.]+(?:[EPTGMK]i|[numkMGTPE])?\b")
 _ORDERS: Final = 144
 _LIMIT: Final = 9_223_372_036_854_775 * 10**9
@@ -195,11 +196,17 @@ def _apart(case: Case, decision: Decision, observed: Observed) -> str:
     """Why a difference does not count; empty where it does."""
     if is_beyond(case):
         return "numbers beyond 9.2e15"
+    if decision.allowed and observed.is_allowed:
+        return _apart_in_store(case, decision, observed)
     if not observed.is_allowed and _is_exact_ratio(decision, observed):
         return "ratio met exactly"
+    if _has_own(case) and _valued(observed.message) == _valued(decision.message):
+        return _SPELLING
+    return _apart_by_others(decision, observed)
+
+
+def _apart_by_others(decision: Decision, observed: Observed) -> str:
     invalid = decision.code in {400, _INVALID}
-    if _same_amounts(case, decision, observed):
-        return "spelling of a pod-level sum"
     if observed.code in {400, _INVALID} and not invalid:
         return "refused by API validation"
     if not observed.is_allowed and not invalid and not _OURS.search(observed.message):
@@ -207,19 +214,47 @@ def _apart(case: Case, decision: Decision, observed: Observed) -> str:
     return ""
 
 
-def _same_amounts(case: Case, decision: Decision, observed: Observed) -> bool:
-    """Whether the texts differ in nothing but how a total for the whole pod is written.
+def _apart_in_store(case: Case, decision: Decision, observed: Observed) -> str:
+    """Why a difference in what was stored, or in what is used then, does not count.
 
     An API server sums up in memory; whoever reads the object has the text of the sum alone, which
-    does not tell whether it was one of binary amounts.
+    does not tell whether it was one of binary amounts. And it fills in a pod's own huge pages on
+    reading, and again after each webhook: those that a LimitRange has added count then, and not
+    where LimitRanger itself has added them.
     """
-    spec = case["request"]["object"].get("spec") or {}
-    texts = (observed.message, f"{decision.message}")
-    return "resources" in spec and len({_AMOUNT.sub(_canonical, text) for text in texts}) == 1
+    theirs, ours = resources(observed.object), resources(decision.object)
+    if not _has_own(case) or _note(observed.object) != _note(decision.object):
+        return ""
+    used = {q: {n: str(a) for n, a in amounts.items()} for q, amounts in decision.used.items()}
+    if observed.used is not None and _by_value(observed.used) != _by_value(used):
+        return ""
+    if _by_value(theirs) == _by_value(ours):
+        return _SPELLING
+    is_same = _by_value(_without_own_pages(theirs)) == _by_value(_without_own_pages(ours))
+    return "huge pages of the pod after webhooks" if is_same else ""
 
 
-def _canonical(found: re.Match[str]) -> str:
-    return str(value(found[0]))
+def _has_own(case: Case) -> bool:
+    """Whether the object, a pod, has resources as a whole."""
+    return "resources" in (case["request"]["object"].get("spec") or {})
+
+
+def _by_value(found: dict[str, dict[str, str]]) -> dict[str, dict[str, int]]:
+    return {path: {n: value(a) for n, a in amounts.items()} for path, amounts in found.items()}
+
+
+def _without_own_pages(found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    own = {"requests", "limits"}
+    kept = {
+        path: {n: a for n, a in amounts.items() if path not in own or not n.startswith("hugepages")}
+        for path, amounts in found.items()
+    }
+    return {path: amounts for path, amounts in kept.items() if amounts}
+
+
+def _valued(text: str) -> str:
+    """A text whose amounts are written by value alone."""
+    return _AMOUNT.sub(lambda found: str(value(found[0])), text)
 
 
 def is_beyond(value_in: object) -> bool:

@@ -93,6 +93,28 @@ def test_what_does_not_count_is_named() -> None:
     assert compare(case(ratio), other).apart == "refused by another plugin"
 
 
+def test_huge_pages_that_only_webhooks_bring_up_to_the_pod_do_not_count() -> None:
+    asked = case(limit_range("a", default={"hugepages-2Mi": "2Mi"}))
+    asked["request"]["object"]["spec"] = {
+        "containers": CONTAINERS,
+        "resources": {"limits": {"cpu": "4"}},
+    }
+    both = {"cpu": "2", "hugepages-2Mi": "2Mi"}
+    containers = [{"name": "c", "resources": {"limits": both, "requests": both}}]
+    spec = {
+        "containers": containers,
+        "resources": {"limits": {"cpu": "4"}, "requests": {"cpu": "2"}},
+    }
+    sides = ("hugepages-2Mi request for container c", "hugepages-2Mi limit for container c")
+    note = f"LimitRanger plugin set: {'; '.join(sides)}"
+    metadata = {"annotations": {"kubernetes.io/limit-ranger": note}}
+    verdict = compare(asked, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
+    assert verdict.apart == "huge pages of the pod after webhooks"
+    containers[0]["resources"]["limits"] = {"cpu": "3"}
+    verdict = compare(asked, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
+    assert verdict.apart == ""
+
+
 def test_the_first_reason_is_told() -> None:
     assert compare(case(BOTH), refused(REFUSED)).reason == "MinConstraint"
     assert compare(case(MEMORY), stored("1Mi")).reason == ""
