@@ -97,6 +97,9 @@ def test_account_may_all_that_is_needed(account: Credentials) -> None:
 
 FORBIDDEN = [
     ("get", "", "secrets", ""),
+    ("list", "", "secrets", ""),
+    ("get", "", "pods", ""),
+    ("list", "", "configmaps", ""),
     ("create", "", "pods", "default"),
     ("update", "", "namespaces", ""),
     ("delete", "", "pods", CANARY_NAMESPACE),
@@ -306,11 +309,14 @@ def test_stored_policy_says_reject_and_shows_its_columns(installed: Installed) -
     assert line.split()[:2] == ["stored", "warn"]
 
 
+DESERTED = Known(name="demo", covers_kube_system=True, portal_namespace="elsewhere")
+
+
 @pytest.fixture(scope="module")
 def deserted(binaries: Binaries) -> Iterator[Cluster]:
     """A cluster that asks, about kube-system, too, and whose portal does not answer."""
     away = Asking(portal_url="https://127.0.0.1:9", key="key")
-    objects = manifests(Known(name="demo", covers_kube_system=True), away)
+    objects = manifests(DESERTED, away)
     with cluster(binaries) as made:
         whole = {"apiVersion": "v1", "kind": "List", "items": objects}
         assert made.kubectl("apply", "--filename", "-", stdin=whole).returncode == 0
@@ -328,10 +334,21 @@ def test_portal_that_is_away_is_no_way_around_it(deserted: Cluster) -> None:
     assert "mutate.gatehouse.dev" not in refused
 
 
-@pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "gatehouse"])
+@pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "elsewhere"])
 def test_portal_that_is_away_stops_no_system(namespace: str, deserted: Cluster) -> None:
     done = dry_run(deserted, pod(namespace))
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+def test_portal_of_another_namespace_finds_its_webhooks_unchanged(
+    kind: str, deserted: Cluster
+) -> None:
+    with Client(parse(deserted.kubeconfig.read_text())) as client:
+        live = client.get(f"{kind}WebhookConfiguration", CONFIGURATION)
+    assert live
+    assert differences(DESERTED, live) == []
+    assert differences(Known(name="demo", covers_kube_system=True), live) != []
 
 
 def test_kubeconfig_of_the_account_is_made_as_the_guide_says(installed: Installed) -> None:

@@ -245,6 +245,7 @@ def test_difference_is_explained_by_the_objects_behind_it(counting: Place, tmp_p
 def test_right_that_is_taken_away_is_told_and_lowers_nothing(place: Place) -> None:
     words = ("role", "gatehouse-counts", "-n", COUNTED)
     kept = json.loads(place.cluster.kubectl("get", *words, "-o", "json").stdout)
+    assert kept["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}]
     apply(place, {**things()[1], "metadata": {"name": "hidden"}})
     assert place.look().used[COUNTED]["secrets"] == "1"
     place.cluster.kubectl("delete", *words)
