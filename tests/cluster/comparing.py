@@ -87,7 +87,8 @@ def compare(case: Case, observed: Observed) -> Verdict:
         reason = decision.violations[0].reason if decision.violations else ""
         if not found:
             return Verdict(by_order=bool(verdicts), reason=reason)
-        verdicts.append(Verdict(found, _apart(case, decision, observed), reason=reason))
+        apart = _apart(case, request, decision, observed)
+        verdicts.append(Verdict(found, apart, reason=reason))
         if verdicts[-1].apart:
             return verdicts[-1]
     return verdicts[0]
@@ -192,7 +193,7 @@ def _note(obj: Mapping[str, Any] | None) -> str | None:
     return note
 
 
-def _apart(case: Case, decision: Decision, observed: Observed) -> str:
+def _apart(case: Case, request: AdmissionRequest, decision: Decision, observed: Observed) -> str:
     """Why a difference does not count; empty where it does."""
     if is_beyond(case):
         return "numbers beyond 9.2e15"
@@ -200,7 +201,7 @@ def _apart(case: Case, decision: Decision, observed: Observed) -> str:
         return _apart_in_store(case, decision, observed)
     if not observed.is_allowed and _is_exact_ratio(decision, observed):
         return "ratio met exactly"
-    if _has_own(case) and _valued(observed.message) == _valued(decision.message):
+    if _has_own(case) and _is_spelled(request, decision, observed.message):
         return _SPELLING
     return _apart_by_others(decision, observed)
 
@@ -237,6 +238,14 @@ def _apart_in_store(case: Case, decision: Decision, observed: Observed) -> str:
 def _has_own(case: Case) -> bool:
     """Whether the object, a pod, has resources as a whole."""
     return "resources" in (case["request"]["object"].get("spec") or {})
+
+
+def _is_spelled(request: AdmissionRequest, decision: Decision, message: str) -> bool:
+    """Whether a refusal has the expected words, and the amounts in them but for their spelling."""
+    texts = [decision.message]
+    if decision.code != _INVALID and not decision.allowed:
+        texts += expected(request, decision)
+    return _valued(message) in map(_valued, texts)
 
 
 def _by_value(found: dict[str, dict[str, str]]) -> dict[str, dict[str, int]]:

@@ -93,6 +93,27 @@ def test_what_does_not_count_is_named() -> None:
     assert compare(case(ratio), other).apart == "refused by another plugin"
 
 
+def quota(name: str, hard: str) -> dict[str, Any]:
+    amounts = {"hard": {"requests.memory": hard}, "used": {"requests.memory": "0"}}
+    return {"kind": "ResourceQuota", "metadata": {"name": name}, "status": amounts}
+
+
+def test_how_a_sum_of_the_pod_is_spelled_does_not_count() -> None:
+    containers = [
+        {"name": name, "image": "i", "resources": {"requests": {"memory": memory}}}
+        for name, memory in (("a", "256000Ki"), ("b", "1e8"))
+    ]
+    asked = case(quota("q", "1"), quota("r", "2"))
+    own = {"limits": {"cpu": "4"}}
+    asked["request"]["object"]["spec"] = {"containers": containers, "resources": own}
+    amounts = "requested: requests.memory={}, used: requests.memory=0, limited: requests.memory=1"
+    text = 'pods "p" is forbidden: exceeded quota: q, ' + amounts
+    assert compare(asked, refused(text.format("362144k"))).differences == ()
+    verdict = compare(asked, refused(text.format("362144000")))
+    assert verdict.apart == "spelling of a pod-level sum"
+    assert compare(asked, refused(text.format("362144001"))).apart == ""
+
+
 def test_huge_pages_that_only_webhooks_bring_up_to_the_pod_do_not_count() -> None:
     asked = case(limit_range("a", default={"hugepages-2Mi": "2Mi"}))
     asked["request"]["object"]["spec"] = {
