@@ -27,7 +27,7 @@ CONNECTION_HINTS: Final = {
     _CONNECTION.UNTRUSTED: "The API server could not prove that it is this cluster: its "
     "certificate is not signed by the authority known here, or another cluster answers. Nothing "
     "is tried again by itself: find out why, then connect the cluster anew with its present "
-    "kubeconfig.",
+    "kubeconfig (page, or manage.py connect_cluster).",
 }
 """What the state of a connection means, and what cures it."""
 PATIENCE: Final = dt.timedelta(seconds=20)
@@ -88,10 +88,10 @@ def _ended(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
     connection = connection_of(run.cluster)
     if connection is None:
         return "The cluster is not connected any more."
-    if connection.is_paused:
-        return f"The sync is {told(connection)}."
     if connection.state in STOPPED:
         return connection_hint(connection)
+    if connection.is_paused:
+        return f"The sync is {told(connection)}."
     again = _at(state.due, now) if state and state.due else ""
     return f"It is tried again by itself {again}." if again else ""
 

@@ -1,0 +1,87 @@
+"""What to do about a run is said in words that fit its state, its cluster and its worker."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from policies.models import ClusterConnection, SyncRun, SyncState
+from policies.sync import pausing
+from policies.sync.advising import CONNECTION_HINTS, advice
+from policies.usage import read_clock
+from tests.sync.working import connected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from policies.models import Cluster
+
+pytestmark = pytest.mark.django_db
+
+
+def ago(seconds: float) -> dt.datetime:
+    return read_clock() - dt.timedelta(seconds=seconds)
+
+
+def run_of(cluster: Cluster, state: str, **fields: Any) -> SyncRun:
+    run = SyncRun.objects.create(cluster=cluster, mode="sync", trigger="person", state=state)
+    SyncRun.objects.filter(pk=run.pk).update(**fields)
+    run.refresh_from_db()
+    return run
+
+
+def timetable(cluster: Cluster, **fields: Any) -> None:
+    SyncState.objects.update_or_create(cluster=cluster, defaults=fields)
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "times", "told"),
+    [
+        ("waiting", dict, dict, ""),
+        ("waiting", lambda: {"created": ago(60)}, dict, "No worker has taken it"),
+        ("waiting", dict, lambda: {"lease_until": ago(-9)}, "Another run over this cluster"),
+        ("waiting", lambda: {"attempt": 1}, lambda: {"due": ago(-99)}, "again by itself at "),
+        ("running", lambda: {"heartbeat": ago(1)}, dict, ""),
+        ("running", lambda: {"heartbeat": ago(30)}, dict, "No sign of life since"),
+        ("held", dict, dict, "confirm it"),
+        ("parked", dict, dict, "worker's log"),
+        ("done", dict, dict, ""),
+        ("done", lambda: {"counts": {"failed": 1}}, dict, "tried again in a minute"),
+        ("done", lambda: {"counts": {"conflict": 1}}, dict, "has to choose"),
+        ("failed", lambda: {"finished": ago(9)}, lambda: {"due": ago(-99)}, "by itself at "),
+        ("failed", lambda: {"finished": ago(9)}, lambda: {"due": ago(9)}, "by itself now"),
+        ("failed", lambda: {"finished": ago(9)}, lambda: {"last_success": ago(1)}, "since: there"),
+        ("failed", dict, dict, ""),
+    ],
+)
+def test_advice_fits(
+    state: str,
+    fields: Callable[[], dict[str, Any]],
+    times: Callable[[], dict[str, Any]],
+    told: str,
+) -> None:
+    cluster = connected()
+    timetable(cluster, **times())
+    said = advice(run_of(cluster, state, **fields()))
+    assert (told in said) if told else said == ""
+
+
+@pytest.mark.parametrize("state", ["unauthorized", "forbidden", "untrusted"])
+def test_a_cluster_that_stopped_needs_a_person(state: str) -> None:
+    cluster = connected()
+    ClusterConnection.objects.update(state=state)
+    run = run_of(cluster, "failed", finished=ago(9))
+    assert advice(run) == CONNECTION_HINTS[ClusterConnection.State(state)]
+    assert "Nothing is tried again by itself" in advice(run).replace("\n", " ")
+
+
+@pytest.mark.parametrize("state", ["waiting", "failed"])
+def test_a_pause_and_a_lost_connection_are_told(state: str) -> None:
+    cluster = connected()
+    run = run_of(cluster, state, finished=ago(9))
+    pausing.pause(cluster, user="ada", reason="an upgrade")
+    assert "by ada: an upgrade" in advice(run)
+    ClusterConnection.objects.all().delete()
+    assert "not connected any more" in advice(run)
