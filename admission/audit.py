@@ -10,14 +10,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from django.db import connection
 from django.db.models import JSONField
 
 from admission import partitions
 from admission.decision_id import encode, moment
 from admission.models import AuditEvent, Verdict
 from admission.redaction import ESCAPE, clip, escape, redacted_request, storable
-from policies.asking import tell
+from policies.asking import is_postgresql, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,7 +107,7 @@ def write(rows: Sequence[Mapping[str, Any]]) -> None:
         DatabaseError: if they cannot be written; then there must be no answers either.
     """
     if rows:
-        as_time = str if connection.vendor == "postgresql" else _naive
+        as_time = str if is_postgresql() else _naive
         tell(_INSERT, [_values(entry, as_time) for entry in rows])
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,12 @@ class _Thread(threading.local):
 _thread = _Thread()
 # By connection of the driver: a pool gives it out again.
 _prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+
+
+@cache
+def is_postgresql() -> bool:
+    """Whether that is the database, which stays as it is; Django would look for it each time."""
+    return connection.vendor == "postgresql"
 
 
 def ask(statement: str, parameters: Sequence[Any]) -> Callable[[], list[tuple[Any, ...]]]:
@@ -73,20 +80,20 @@ def transaction_of_few_packets() -> Iterator[None]:
     A pipeline is two round trips: one until its reads are answered, one until it is committed.
     Inside it only ``ask`` and ``tell`` may be used. Each round trip costs a thread its turn.
     """
-    if connection.vendor != "postgresql" or connection.in_atomic_block:
+    own = connections[DEFAULT_DB_ALIAS]  # once: Django's ``connection`` finds it for each word
+    if not is_postgresql() or own.in_atomic_block:
         with transaction.atomic():
             yield
         return
-    connection.ensure_connection()
-    with connection.wrap_database_errors, _pipeline():
+    own.ensure_connection()
+    with own.wrap_database_errors, _pipeline(own.connection):
         yield
 
 
 @contextmanager
-def _pipeline() -> Iterator[None]:
+def _pipeline(session: Any) -> Iterator[None]:
     from policies.pipeline import Pipeline  # noqa: PLC0415 - SQLite needs no driver for PostgreSQL
 
-    session = connection.connection
     pipeline = Pipeline(session.pgconn, _prepared.setdefault(session, set()))
     _thread.pipeline = pipeline
     try:

@@ -57,6 +57,7 @@ class Pipeline:
         self._prepared = prepared
         self._coming: deque[_Sent] = deque()
         self._is_ended = False
+        self._is_awaited = False  # an answer, which the database keeps until it is asked for it
         self._known = set(prepared)  # and what is on its way
         self._poll = select.poll()
         self._poll.register(pgconn.socket, select.POLLIN)
@@ -67,10 +68,9 @@ class Pipeline:
         self._send("BEGIN", ())
 
     def ask(self, statement: str, parameters: Sequence[Any]) -> Callable[[], list[Row]]:
-        """Send a statement; returns what waits for its rows, to be called once."""
+        """Have a statement sent; returns what waits for its rows, to be called once."""
         sent = self._send(statement, parameters)
-        self._pgconn.send_flush_request()
-        self._pgconn.flush()
+        self._is_awaited = True
         return lambda: self._rows(sent)
 
     def tell(self, statement: str, parameters: Sequence[Any]) -> None:
@@ -107,6 +107,10 @@ class Pipeline:
         return sent
 
     def _rows(self, sent: _Sent) -> list[Row]:
+        if self._is_awaited:
+            # Here and not with each question: one packet each way wakes both sides once.
+            self._pgconn.send_flush_request()
+            self._is_awaited = False
         while sent.result is None:
             self._read()
         return _rows_of(sent.result)

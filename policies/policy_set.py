@@ -8,10 +8,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from uuid import UUID
 
-from django.db import connection
 from django.utils import timezone
 
-from policies.asking import ask
+from policies.asking import ask, is_postgresql
 from policies.engine.limit_range import decode_limit_range
 from policies.engine.metadata_policy import decode_metadata_policy
 from policies.engine.policy import (
@@ -106,7 +105,7 @@ def ask_revisions(cluster_ids: Collection[int]) -> Callable[[], Revisions]:
         return dict
     sql: str = _SHARE
     parameters: tuple[Any, ...] = (REVISION_GATE, list(cluster_ids))
-    if connection.vendor != "postgresql":
+    if not is_postgresql():
         clusters = Cluster.objects.filter(pk__in=cluster_ids).values_list("pk", "uid", COUNT)
         sql, parameters = clusters.order_by("pk").query.sql_with_params()
     rows = ask(sql, parameters)

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
 import orjson
-from django.db import connection, transaction
+from django.db import transaction
 
-from policies.asking import is_in_transaction
+from policies.asking import is_in_transaction, is_postgresql
 from policies.engine.quantity import ZERO
 from policies.engine.resource_list import mask, parse, subtract, to_json
 from policies.usage import postgresql, sqlite
@@ -33,7 +33,7 @@ LONGEST_NAME: Final = 253
 
 def statements() -> Statements:
     """Choose the statements of this thread's database."""
-    found = postgresql if connection.vendor == "postgresql" else sqlite
+    found = postgresql if is_postgresql() else sqlite
     return cast("Statements", found)
 
 
