@@ -45,6 +45,7 @@ _BINARY_PLACES: Final = 80
 _KIBI: Final = 1024
 _WHOLE_DIGITS: Final = 61  # a value with more digits than this before its point is infinite
 _INFINITE: Final = 10**_WHOLE_DIGITS * _NANO
+_MODEST: Final = _INFINITE // 2  # a term and a sum below it tell that the other term is finite
 _CACHED_LENGTH: Final = 64
 # What Go's strings.TrimSpace takes off; a JSON string cannot hold its control characters bare.
 _JSON_SPACE: Final = (
@@ -147,10 +148,13 @@ class Quantity:
         return _canonical(self.nano, self.format)
 
     def __str__(self) -> str:
-        return self.canonical() if self.text is None else self.text
+        return _canonical(self.nano, self.format) if self.text is None else self.text
 
     def __add__(self, other: Quantity) -> Quantity:
-        return _made(_sum(self.nano, other.nano), self.format if self.nano else other.format)
+        nano = self.nano + other.nano
+        if not (-_MODEST < nano < _MODEST and -_MODEST < self.nano < _MODEST):
+            nano = _sum(self.nano, other.nano)
+        return _made(nano, self.format if self.nano else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
         return _made(_sum(self.nano, -other.nano), self.format if self.nano else other.format)
