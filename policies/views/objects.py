@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SETTLED_HERE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
 """States that end when a person has chosen."""
+DECIDED: Final = "decided: the next pass carries it out"
 SIDES: Final = ("ours", "theirs")
 OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
 
@@ -45,7 +46,7 @@ class ObjectView(ClusterPage):
             **kwargs,
             thing=thing,
             seen=seen(thing, ours),
-            state_words=STATE_WORDS[SyncedObject.State(thing.state)],
+            state_words=_state_words(thing),
             sides=sides_of(thing.base, manifest, thing.theirs),
             differences=choices_of(thing, manifest),
             read_only=thing.kind in READ_KINDS,
@@ -115,6 +116,13 @@ class ObjectView(ClusterPage):
     def _refuse(self, message: str, status: int) -> HttpResponse:
         context = self.get_context_data(**self.kwargs, form_error=message)
         return self.render_to_response(context, status=status)
+
+
+def _state_words(thing: SyncedObject) -> str:
+    """What the state says; one that a person has ended stands there until the next pass."""
+    if thing.state in SETTLED_HERE and thing.base == thing.theirs:
+        return DECIDED
+    return STATE_WORDS[SyncedObject.State(thing.state)]
 
 
 def our_object(thing: SyncedObject) -> Recorded | None:
