@@ -26,6 +26,7 @@ OK: Final = "ok"
 MISSING: Final = "missing"
 UNREADABLE: Final = "unreadable"
 _LIMITS: Final = Limits(seconds=20.0, read_seconds=10.0)
+_SHUT: Final = (ClusterConnection.State.UNAUTHORIZED, ClusterConnection.State.UNTRUSTED)
 DOUBT: Final = dt.timedelta(seconds=100)
 """So long after a canary was refused the next one's fate may be unknown: one is, two are not."""
 
@@ -58,10 +59,16 @@ def clusters_to_check() -> list[int]:
 
 
 def look_at(cluster_id: int) -> WebhookHealth | None:
-    """Connect to a cluster and check it; one that cannot be reached is noted as unknown."""
-    cluster = Cluster.objects.filter(pk=cluster_id).first()
-    if cluster is None:
+    """Connect to a cluster and check it; one that cannot be reached is noted as unknown.
+
+    One that refuses our credential, or is not trusted, is not even asked until a person tests it.
+    """
+    found = Cluster.objects.select_related("connection").filter(pk=cluster_id).first()
+    if found is None:
         return None
+    cluster, connection = found, getattr(found, "connection", None)
+    if connection is not None and connection.state in _SHUT:
+        return cannot_ask(cluster, f"nothing is asked of it: {connection.message}")
     try:
         with connecting.open_client(cluster, limits=_LIMITS) as client:
             return check(cluster, client)

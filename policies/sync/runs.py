@@ -11,7 +11,7 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
 from policies.sync import alerts, connecting, leases, passes, reality, turns
@@ -234,11 +234,17 @@ def wait_after(failures: int, retry_after: float | None = None) -> float:
 
 
 def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
-    """Have a run that failed by a defect begun again, or set it aside for a person."""
+    """Have a run that failed by a defect begun again, or set it aside for a person.
+
+    A database that could not be used for a while is no defect: it does not count as an attempt.
+    """
     with lease.guard() as state:
         failures = state.failures + 1
         due = read_clock() + dt.timedelta(seconds=wait_after(failures))
         SyncState.objects.filter(pk=state.pk).update(failures=failures, due=due)
+        if isinstance(error, OperationalError):
+            run.attempt -= 1
+            SyncRun.objects.filter(pk=run.pk).update(attempt=run.attempt)
         give_back(run, error=f"{type(error).__name__}: {error}")
 
 

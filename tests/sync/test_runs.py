@@ -6,9 +6,10 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import OperationalError
 
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
-from policies.sync import leases, passes, runs, scheduling
+from policies.sync import health, leases, passes, runs, scheduling
 from policies.sync.errors import (
     APIError,
     BusyError,
@@ -133,6 +134,20 @@ def test_poison_is_parked_after_three_attempts(monkeypatch: pytest.MonkeyPatch) 
     assert ClusterAlert.objects.get().kind == "run-parked"
 
 
+def test_database_that_was_away_parks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+
+    def be_away(_kind: str) -> None:
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as away:
+        away.setattr(memory, "list", be_away)
+        run = ask(cluster)
+        assert [runs.carry_out(run.pk) for _ in range(4)] == ["waiting"] * 4
+    assert runs.carry_out(run.pk) == "done"
+
+
 def test_stale_epoch_commits_nothing() -> None:
     cluster, memory = connected(), Memory("team")
     memory.put(quota({"pods": "5"}))
@@ -166,6 +181,21 @@ STOPPING = [
     (ForbiddenError("no", code=403), "forbidden"),
     (UntrustedError("x509"), "untrusted"),
 ]
+
+
+@pytest.mark.parametrize("error", [error for error, _ in STOPPING[::2]], ids=["401", "x509"])
+def test_canary_does_not_fly_where_nothing_may_be_asked(
+    error: APIError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, memory = connected(), Memory("team")
+    serve(monkeypatch, memory)
+    memory.faults[1] = error
+    runs.carry_out(ask(cluster).pk)
+    asked = len(memory.calls)
+    found = health.look_at(cluster.pk)
+    assert len(memory.calls) == asked
+    assert found is not None
+    assert found.canary_refused is None
 
 
 @pytest.mark.parametrize(("error", "state"), STOPPING, ids=[state for _, state in STOPPING])
