@@ -13,17 +13,19 @@ from policies.usage import OPENING_RESOURCE
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from uuid import UUID
 
     from policies.engine.quantity import Quantity
     from policies.engine.resource_list import ResourceList
     from policies.models import Cluster
-    from policies.usage.reality import CompleteList
+    from policies.usage.reality import CompleteList, Live
 
 OPEN: Final = (Charge.State.RESERVED, Charge.State.CONFIRMED)
 SHOWN: Final = 50
 """So many objects explain a difference; more would help nobody."""
+CHUNK: Final = 500
+"""Rows of one statement."""
 NOT_SEEN: Final = "admitted, and not seen in the cluster yet"
 GONE: Final = "was seen in the cluster, and is not on the last list"
 CHANGING: Final = "was admitted to use more than it is seen to use"
@@ -53,30 +55,109 @@ def compare(
     ``seen`` are the complete lists by resource. A quota that the cluster does not have is left
     out, and so is what was kept of it.
     """
-    ledger = _ledger(cluster)
-    differing = [each for each in figures if any(_differing(each, ledger))]
-    charges = _charges(cluster, {each.quota_uid for each in differing})
+    both = _Both.read(cluster, figures, seen)
     known = {(row.namespace, row.quota): row for row in _rows(cluster)}
     same: list[int] = []
+    news: list[UsageComparison] = []
     for each in figures:
         row = known.pop((each.namespace, each.quota), None)
-        fields = _fields(each, ledger, charges, seen)
+        fields = both.fields(each)
         if row is not None and all(getattr(row, name) == value for name, value in fields.items()):
             same.append(row.pk)
             continue
         since = row.since if row is not None and row.since else now
-        UsageComparison.objects.update_or_create(
-            cluster=cluster,
-            namespace=each.namespace,
-            quota=each.quota,
-            defaults={
+        news.append(
+            UsageComparison(
+                cluster=cluster,
+                namespace=each.namespace,
+                quota=each.quota,
+                compared=now,
+                since=since if fields["differences"] else None,
                 **fields,
-                "compared": now,
-                "since": since if fields["differences"] else None,
-            },
+            )
         )
-    _rows(cluster).filter(pk__in=same).update(compared=now)
-    _rows(cluster).filter(pk__in=[row.pk for row in known.values()]).delete()
+    UsageComparison.objects.bulk_create(
+        news,
+        batch_size=CHUNK,
+        update_conflicts=True,
+        unique_fields=["cluster", "namespace", "quota"],
+        update_fields=["observed", "ledger", "differences", "compared", "since"],
+    )
+    for start in range(0, len(same), CHUNK):
+        _rows(cluster).filter(pk__in=same[start : start + CHUNK]).update(compared=now)
+    gone = [row.pk for row in known.values()]
+    for start in range(0, len(gone), CHUNK):
+        _rows(cluster).filter(pk__in=gone[start : start + CHUNK]).delete()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Both:
+    """What was read of both sides; the parts are by quota, for those that differ."""
+
+    ledger: Mapping[UUID, ResourceList]
+    charges: Mapping[UUID, list[Charge]]
+    live: Mapping[UUID, list[tuple[str, str, Live]]]
+    seen: Mapping[str, CompleteList]
+
+    @classmethod
+    def read(
+        cls, cluster: Cluster, figures: Sequence[Figures], seen: Mapping[str, CompleteList]
+    ) -> _Both:
+        """Read the ledger, and of both sides' objects what explains a difference."""
+        ledger = _ledger(cluster)
+        differing = {each.quota_uid for each in figures if any(_differing(each, ledger))}
+        return cls(
+            ledger=ledger,
+            charges=_charges(cluster, differing),
+            live=_by_quota(seen, differing),
+            seen=seen,
+        )
+
+    def fields(self, figures: Figures) -> dict[str, Any]:
+        """Give the figures of both sides, and each difference with its objects."""
+        return {
+            "observed": to_json(figures.used),
+            "ledger": to_json(self.ledger.get(figures.quota_uid, {})),
+            "differences": [
+                self._difference(name, figures) for name in _differing(figures, self.ledger)
+            ],
+        }
+
+    def _difference(self, name: str, figures: Figures) -> dict[str, Any]:
+        """Explain one name: what either side counts beyond the other, and what is left."""
+        uid = figures.quota_uid
+        theirs, ours = figures.used[name], self.ledger[uid][name]
+        charges = self.charges.get(uid, [])
+        live = [
+            each for each in self.live.get(uid, []) if name in self.seen[each[0]].names.get(uid, ())
+        ]
+        objects = [
+            *_of_ledger(name, charges, self.seen),
+            *_of_cluster(name, uid, charges, live),
+        ]
+        left = theirs - ours
+        for one in objects:
+            left = left + one["amount"] if one["side"] == "ledger" else left - one["amount"]
+        return {
+            "resource": name,
+            "cluster": str(theirs),
+            "ledger": str(ours),
+            "objects": [{**one, "amount": str(one["amount"])} for one in objects[:SHOWN]],
+            "more": max(0, len(objects) - SHOWN),
+            "unexplained": str(left) if left.sign else "",
+        }
+
+
+def _by_quota(
+    seen: Mapping[str, CompleteList], quotas: Collection[UUID]
+) -> dict[UUID, list[tuple[str, str, Live]]]:
+    """Sort what is there by the quotas that count it: resource, uid, and what is counted."""
+    found: dict[UUID, list[tuple[str, str, Live]]] = defaultdict(list)
+    for resource, listing in seen.items():
+        for uid, live in listing.objects.items():
+            for quota in (live.counted or {}).keys() & quotas:
+                found[quota].append((resource, uid, live))
+    return found
 
 
 def _rows(cluster: Cluster) -> Any:
@@ -96,53 +177,12 @@ def _differing(figures: Figures, ledger: Mapping[UUID, ResourceList]) -> Iterato
             yield name
 
 
-def _charges(cluster: Cluster, quotas: set[UUID]) -> dict[UUID, list[Charge]]:
+def _charges(cluster: Cluster, quotas: Collection[UUID]) -> dict[UUID, list[Charge]]:
     found: dict[UUID, list[Charge]] = defaultdict(list)
     rows = Charge.objects.filter(cluster=cluster, quota_uid__in=quotas, state__in=OPEN)
     for row in rows.order_by("id"):
         found[row.quota_uid].append(row)
     return found
-
-
-def _fields(
-    figures: Figures,
-    ledger: Mapping[UUID, ResourceList],
-    charges: Mapping[UUID, list[Charge]],
-    seen: Mapping[str, CompleteList],
-) -> dict[str, Any]:
-    ours = ledger.get(figures.quota_uid, {})
-    own = charges.get(figures.quota_uid, [])
-    return {
-        "observed": to_json(figures.used),
-        "ledger": to_json(ours),
-        "differences": [
-            _difference(name, (figures.used[name], ours[name]), figures.quota_uid, own, seen)
-            for name in _differing(figures, ledger)
-        ],
-    }
-
-
-def _difference(
-    name: str,
-    amounts: tuple[Quantity, Quantity],
-    quota_uid: UUID,
-    charges: Iterable[Charge],
-    seen: Mapping[str, CompleteList],
-) -> dict[str, Any]:
-    """Explain one name: what the ledger counts beyond, what the cluster does, and what is left."""
-    theirs, ours = amounts
-    objects = [*_of_ledger(name, charges, seen), *_of_cluster(name, quota_uid, charges, seen)]
-    left = theirs - ours
-    for one in objects:
-        left = left + one["amount"] if one["side"] == "ledger" else left - one["amount"]
-    return {
-        "resource": name,
-        "cluster": str(theirs),
-        "ledger": str(ours),
-        "objects": [{**one, "amount": str(one["amount"])} for one in objects[:SHOWN]],
-        "more": max(0, len(objects) - SHOWN),
-        "unexplained": str(left) if left.sign else "",
-    }
 
 
 def _of_ledger(
@@ -179,21 +219,18 @@ def _beyond(
 
 
 def _of_cluster(
-    name: str, quota_uid: UUID, charges: Iterable[Charge], seen: Mapping[str, CompleteList]
+    name: str, quota: UUID, charges: Iterable[Charge], live: Iterable[tuple[str, str, Live]]
 ) -> Iterator[dict[str, Any]]:
     """What is there and should be counted, without a charge."""
     charged = {(charge.resource, charge.object_uid) for charge in charges}
-    for resource, listing in seen.items():
-        if name not in listing.names.get(quota_uid, ()):
-            continue
-        for uid, live in listing.objects.items():
-            amount = (live.counted or {}).get(quota_uid, {}).get(name, ZERO)
-            if amount.sign and (resource, uid) not in charged:
-                yield {
-                    "kind": resource,
-                    "name": live.name,
-                    "uid": uid,
-                    "amount": amount,
-                    "side": "cluster",
-                    "why": UNCHARGED,
-                }
+    for resource, uid, one in live:
+        amount = (one.counted or {}).get(quota, {}).get(name, ZERO)
+        if amount.sign and (resource, uid) not in charged:
+            yield {
+                "kind": resource,
+                "name": one.name,
+                "uid": uid,
+                "amount": amount,
+                "side": "cluster",
+                "why": UNCHARGED,
+            }
