@@ -23,6 +23,7 @@ from policies.sync.errors import (
 )
 from policies.sync.journal import Outcome
 from policies.sync.judging import judge_one
+from policies.sync.reading import is_leaving, read_ownership
 from policies.sync.values import NEW
 
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ class Writer:
         outcome, words = CONFLICT, f"others wrote it first, {TRIES} times"
         after = _in_conflict(item)
         for _ in range(TRIES):
+            if problem := self._problem(item):
+                outcome, words, after = FAILED, problem, _as_it_stays(item)
+                break
             if item.verdict.action not in WRITES:
                 outcome, words, after = _overtaken(item)
                 break
@@ -116,13 +120,18 @@ class Writer:
             break
         self._settle(result, after, outcome, words)
 
+    def _problem(self, item: Item) -> str:
+        """Why nothing may be written to the object any more; empty otherwise."""
+        if not read_ownership(self._cluster).covers(item.key):
+            return "the portal does not own it any more"
+        if item.live is not None and is_leaving(item.live):
+            return "the cluster's object is being deleted, and waits for its finalizers"
+        return ""
+
     def _read_again(self, item: Item) -> Item:
         """Take their side as it is now, and judge the three anew."""
         key = item.key
-        live = self._client.get(key.kind, key.name, key.namespace)
-        return judge_one(
-            key, ours=item.ours, live=live, row=item.row, base=item.base, owned=item.owned
-        )
+        return _with_live(item, self._client.get(key.kind, key.name, key.namespace))
 
     def _settle(self, result: SyncResult, item: Item, outcome: str, words: str) -> None:
         with self._journal.lease.guard():
@@ -221,6 +230,18 @@ def _written(item: Item, live: Manifest | None) -> Item:
     """
     base = item.ours_normal if live is not None else None
     return judge_one(item.key, ours=item.ours, live=live, row=item.row, base=base, owned=item.owned)
+
+
+def _with_live(item: Item, live: Manifest | None) -> Item:
+    return judge_one(
+        item.key, ours=item.ours, live=live, row=item.row, base=item.base, owned=item.owned
+    )
+
+
+def _as_it_stays(item: Item) -> Item:
+    """Take an object that is being deleted for gone, as every pass does."""
+    is_gone = item.live is not None and is_leaving(item.live)
+    return _with_live(item, None) if is_gone else item
 
 
 def _in_conflict(item: Item) -> Item:

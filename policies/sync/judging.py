@@ -91,7 +91,9 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
     verdict = (
         _judge_followed(base, ours_normal, theirs)
         if is_read
-        else _judge_shared(base, ours_normal, theirs, owned=owned)
+        else _judge_shared(
+            base, ours_normal, theirs, owned=owned, is_another=_is_another(row, live)
+        )
     )
     return Item(
         key=key,
@@ -106,14 +108,31 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
     )
 
 
+def _is_another(row: SyncedObject | None, live: Manifest | None) -> bool:
+    """Whether the cluster's object is not the one that was agreed on, but one of the same name."""
+    if row is None or not row.object_uid or live is None:
+        return False
+    return bool(live["metadata"].get("uid") != row.object_uid)
+
+
 def _judge_shared(
-    base: Manifest | None, ours: Manifest | None, theirs: Manifest | None, *, owned: bool
+    base: Manifest | None,
+    ours: Manifest | None,
+    theirs: Manifest | None,
+    *,
+    owned: bool,
+    is_another: bool,
 ) -> plan.Verdict:
     """Judge what both sides may write; drift is only shown, until somebody decides on it.
 
-    What is new in the cluster was never ours, and is taken in.
+    What is new in the cluster was never ours, and is taken in. Whoever made an object anew, however
+    equal, did not know of our deletion: that is a conflict, too.
     """
-    verdict = plan.judge(base, ours, theirs, owned=owned)
+    # A base may have been written by another version, whose normal form was not ours.
+    agreed = None if base is None else plan.normal(base)
+    verdict = plan.judge_normal(agreed, ours, theirs, owned=owned)
+    if is_another and verdict.action == "delete":
+        return replace(verdict, state="conflict", action="conflict")
     is_drift = verdict.state == "drifted" and base is not None
     return replace(verdict, action="none") if is_drift else verdict
 

@@ -84,7 +84,7 @@ def columns_of(item: Item, now: dt.datetime, state: str = "") -> dict[str, Any]:
     is_gone = item.ours is None and item.live is None
     stays = row is not None and row.state == state and row.gone is None
     return {
-        "object_uid": metadata.get("uid") or (row.object_uid if row else ""),
+        "object_uid": _agreed_uid(row, metadata.get("uid") or "", state),
         "resource_version": metadata.get("resourceVersion") or "",
         "base": next_base(item),
         "theirs": item.theirs,
@@ -95,6 +95,12 @@ def columns_of(item: Item, now: dt.datetime, state: str = "") -> dict[str, Any]:
         "seen": now,
         "gone": (row.gone if row and row.gone else now) if is_gone else None,
     }
+
+
+def _agreed_uid(row: SyncedObject | None, uid: str, state: str) -> str:
+    """Which of the cluster's objects of that name is meant: not another one while in conflict."""
+    known = row.object_uid if row else ""
+    return known if known and (state == State.CONFLICT or not uid) else uid
 
 
 def remember(cluster: Cluster, items: Iterable[Item], *, now: dt.datetime, state: str = "") -> int:

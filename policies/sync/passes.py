@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
+
+from django.db.models import Count
 
 from policies.models import Cluster, SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from policies.sync import keeping, plan
@@ -111,11 +114,12 @@ def _is_empty(reading: Reading, kind: str) -> bool:
 
 def _braked(items: Sequence[Item], journal: Journal) -> list[Item]:
     """Give the deletions for which a person has to be asked first, if they are too many."""
-    confirmed: set[ObjectKey] = set()
+    confirmed: set[tuple[ObjectKey, str]] = set()
     if journal.run.confirmed_by:
         held = SyncResult.objects.filter(run=journal.run, outcome=Outcome.HELD)
-        confirmed = {ObjectKey(*names) for names in held.values_list("kind", "namespace", "name")}
-    asked = [item for item in deletions(items) if item.key not in confirmed]
+        names = held.values_list("kind", "namespace", "name", "action")
+        confirmed = {(ObjectKey(*key), action) for *key, action in names}
+    asked = [item for item in deletions(items) if (item.key, item.verdict.action) not in confirmed]
     known = sum(item.base is not None for item in items)
     return asked if plan.brake(len(asked), known) else []
 
@@ -225,10 +229,20 @@ def _move_cursors(
 def _finish(items: Sequence[Item], doubted: Collection[str], journal: Journal) -> None:
     run = journal.run
     states = keeping.count_states(run.cluster) if not journal.is_preview else {}
-    run.counts = {**states, **journal.counts}
+    done = _counted(run)
+    run.counts = {**states, **journal.counts, **done}
     if doubted:
         kinds = ", ".join(kind for kind in ALL_KINDS if kind in doubted)
         run.error = f"suddenly there are no objects of {kinds}; believed when seen once more"
         run.counts["doubted"] = len(doubted)
-    elif failed := journal.counts[Outcome.FAILED]:
+    elif failed := done[Outcome.FAILED]:
         run.error = f"{failed} of {len(items)} objects could not be written; see the results"
+
+
+def _counted(run: SyncRun) -> Counter[str]:
+    """Count all that the run did, whichever worker did it, by what was done or came of it."""
+    found = run.results.order_by().values_list("action", "outcome").annotate(Count("id"))
+    counts: Counter[str] = Counter()
+    for action, outcome, number in found:
+        counts[action if outcome == Outcome.DONE else outcome] += number
+    return counts

@@ -59,7 +59,8 @@ def resolve(
         elif choices != OURS:
             _mix(row, choices, user=user, reason=reason)
         changed = SyncedObject.objects.filter(pk=row.pk)
-        changed.update(base=row.theirs, version=F("version") + 1)
+        uid = (row.live or {}).get("metadata", {}).get("uid") or row.object_uid
+        changed.update(base=row.theirs, object_uid=uid, version=F("version") + 1)
         undoing.put_on_record(row, before, choices=choices, author=(user, reason))
     return runs.request(cluster, mode=SyncRun.Mode.SYNC, trigger=runs.PERSON, user=user)
 

@@ -46,6 +46,13 @@ def judge(
     ``owned``: the portal may write it. What it may not is followed as far as ours has no edit.
     """
     was, our, their = (None if one is None else normal(one) for one in (base, ours, theirs))
+    return judge_normal(was, our, their, owned=owned)
+
+
+def judge_normal(
+    was: Manifest | None, our: Manifest | None, their: Manifest | None, *, owned: bool
+) -> Verdict:
+    """Judge one object by its normal forms."""
     if is_same(our, their):
         return Verdict("in-sync" if owned else "unowned", "none", ())
     state, action = (_owned if owned else _followed)(was, our, their)
