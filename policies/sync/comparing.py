@@ -35,12 +35,13 @@ UNCHARGED: Final = "is there, and no quota of the portal is charged for it"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What a cluster says one quota uses."""
+    """What a cluster says one quota uses; ``is_native``: that counts, in the ledger, too."""
 
     quota_uid: UUID
     namespace: str
     quota: str
     used: ResourceList
+    is_native: bool = False
 
 
 def compare(
@@ -128,6 +129,9 @@ class _Both:
         uid = figures.quota_uid
         theirs, ours = figures.used[name], self.ledger[uid][name]
         charges = self.charges.get(uid, [])
+        if figures.is_native:
+            # The opening balance is what the cluster counts beyond charges: both sides have it.
+            charges = [charge for charge in charges if charge.resource != OPENING_RESOURCE]
         live = [
             each for each in self.live.get(uid, []) if name in self.seen[each[0]].names.get(uid, ())
         ]

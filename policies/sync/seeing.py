@@ -75,7 +75,11 @@ def figures_of(client: Client, places: Mapping[str, Place]) -> Iterator[comparin
         except QuantityError:
             continue
         yield comparing.Figures(
-            quota_uid=uid, namespace=metadata["namespace"], quota=metadata["name"], used=used
+            quota_uid=uid,
+            namespace=metadata["namespace"],
+            quota=metadata["name"],
+            used=used,
+            is_native=place.is_native,
         )
 
 

@@ -295,6 +295,8 @@ def test_native_figure_counts_where_the_cluster_enforces(there: PretendedCluster
     let_in(live_pod("new"))
     look(there)
     assert used() == "4"
+    assert [one["name"] for one in difference()["objects"]] == ["new"]
+    assert difference()["unexplained"] == ""
     quota = there.put(native_quota({"pods": "9"}, {"pods": "1"}), "ResourceQuota")
     there.objects["ResourceQuota"] = {"only": quota}
     look(there)
