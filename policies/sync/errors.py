@@ -114,3 +114,7 @@ class GarbageError(APIError):
     """An answer that cannot be believed: no JSON, another kind, too much, a redirect."""
 
     is_transient = True
+
+
+class TooLargeError(GarbageError):
+    """An answer of more bytes than one may have."""

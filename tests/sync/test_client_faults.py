@@ -80,9 +80,10 @@ def client(api: FakeAPI) -> Iterator[Client]:
 def test_an_answer_that_cannot_be_believed_is_garbage(
     api: FakeAPI, client: Client, fault: str
 ) -> None:
-    api.inject(fault)
+    api.inject(fault, times=2)  # what is too large is asked for again, in smaller pages
     with pytest.raises(GarbageError):
         client.list("Namespace")
+    api.faults.clear()
     assert client.list("Namespace").items == ()
 
 
@@ -103,6 +104,18 @@ def test_a_list_without_an_end_is_given_up(api: FakeAPI, client: Client) -> None
     with pytest.raises(GarbageError):
         client.list("Namespace")
     assert len(api.asked) == LIMITS.pages
+
+
+def test_objects_too_large_for_one_answer_are_listed_few_at_a_time(
+    api: FakeAPI, client: Client
+) -> None:
+    for number in range(30):
+        annotations = {"example.com/long": "x" * 9_000}
+        metadata = {"name": f"n{number}", "annotations": annotations}
+        api.store.put({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    found = client.list("Namespace").items
+    api.store.objects.clear()
+    assert (len(found), len(api.asked)) == (30, 3)
 
 
 def test_a_list_of_too_many_objects_is_given_up(api: FakeAPI, client: Client) -> None:

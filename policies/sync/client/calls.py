@@ -10,7 +10,13 @@ from django.conf import settings
 from policies.sync.client import answers, discovery
 from policies.sync.client.kinds import kind_at, kind_of
 from policies.sync.client.session import Question, Session, check_server
-from policies.sync.errors import ExpiredError, GarbageError, InvalidError, NotFoundError
+from policies.sync.errors import (
+    ExpiredError,
+    GarbageError,
+    InvalidError,
+    NotFoundError,
+    TooLargeError,
+)
 from policies.sync.values import Event, Limits, Listing, ObjectKey
 
 if TYPE_CHECKING:
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
     from policies.sync.values import Credentials
 
 _PAGE: Final = 500
+_SMALL_PAGE: Final = 20
+"""Objects of a page where more are too large: API servers take none of more than 1.5 MB."""
 _GRACE: Final = 10.0
 """Seconds that a watch may outlive what it asked for, before the server counts as gone."""
 
@@ -92,12 +100,15 @@ class Client:
     def list(self, kind: str, namespace: str = "", *, page: int = _PAGE) -> Listing:
         """All objects of a kind (of one namespace, if named); a list that expires is begun anew.
 
+        One whose pages are too large is begun anew with few objects to a page.
         Raises GarbageError for more pages or objects than the limits, and for one that comes twice.
         """
         try:
             return self._list(kind_of(kind), namespace, page)
         except ExpiredError:
             return self._list(kind_of(kind), namespace, page)
+        except TooLargeError:
+            return self._list(kind_of(kind), namespace, min(page, _SMALL_PAGE))
 
     def list_resource(
         self, group: str, resource: str, namespace: str = "", *, contents: bool = False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import httpcore2
 
 from policies.sync.client.addresses import resolve
-from policies.sync.errors import GarbageError, UnreachableError, UntrustedError
+from policies.sync.errors import TooLargeError, UnreachableError, UntrustedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -51,10 +51,10 @@ class Meter:
         return min(left, self.read_seconds)
 
     def take(self, count: int) -> None:
-        """Count bytes that came; raises GarbageError beyond the limit."""
+        """Count bytes that came; raises TooLargeError beyond the limit."""
         self.bytes_left -= count
         if self.bytes_left < 0:
-            raise GarbageError(f"an answer of more than {self.limits.bytes} bytes")
+            raise TooLargeError(f"an answer of more than {self.limits.bytes} bytes")
 
 
 class Stream(httpcore2.NetworkStream):
