@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from admission.models import AppendOnlyError, AuditEvent, Verdict
 from admission.review import build_request
 from policies import policy_set
 from policies.engine import chain
+from policies.engine.decision import Decision, Outcome, Step
+from policies.engine.policy import PolicyRef
 from policies.engine.request import Phase
 from policies.engine.wire import RawNumber, loads
 from tests.builders import container
@@ -243,3 +246,45 @@ def test_the_admin_reads_only(admin_client: Client, event: AuditEvent) -> None:
     assert admin_client.get(f"{address}{event.pk}/change/").status_code == 200
     assert admin_client.get(f"{address}add/").status_code == 403
     assert admin_client.post(f"{address}{event.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def row_of(decision: Decision) -> dict[str, Any]:
+    """The record's row of a decision about nothing."""
+    circumstances = audit.Circumstances(
+        cluster="demo", phase=Phase.VALIDATE, client="", started=time.monotonic_ns()
+    )
+    return audit.row(
+        decision,
+        decision_id=audit.new_decision_id(),
+        asked=audit.columns_of(None),
+        circumstances=circumstances,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("é", "é"), ("a\x00", "a␛0000"), ("\ud800", "␛d800"), ("␛", "␛241b")],
+    ids=["plain", "nul", "surrogate", "escape-sign"],
+)
+def test_findings_are_kept_field_by_field_in_texts_that_can_be(text: str, kept: str) -> None:
+    policy = PolicyRef(kind="LimitRange", namespace="ns", name=text, revision=2)
+    step = Step(
+        name="Check", outcome=Outcome.PASSED, policy=policy, detail=text, numbers={text: text}
+    )
+    wanted = {"kind": "LimitRange", "namespace": "ns", "name": kept, "revision": 2}
+    row = row_of(Decision(allowed=True, trace=(step,)))
+    (found,) = json.loads(row["trace"])
+    assert list(found) == ["name", "outcome", "policy", "rule", "detail", "numbers"]
+    assert (found["outcome"], found["rule"], found["policy"]) == ("passed", None, wanted)
+    assert (found["detail"], found["numbers"]) == (kept, {kept: kept})
+    assert json.loads(row["policies"]) == [wanted]
+    assert row["policy_names"] == f" LimitRange/ns/{kept} "
+
+
+def test_a_row_is_read_back_the_same_whoever_saved_it() -> None:
+    step = Step(name="Check", outcome=Outcome.PASSED)
+    written, saved = (row_of(Decision(allowed=True, trace=(step,))) for _ in range(2))
+    audit.write([written])
+    AuditEvent(**saved).save()
+    one, other = AuditEvent.objects.values_list("trace", "groups", "request")
+    assert one == other == ([json.loads(written["trace"])[0]], [], {})
