@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from policies import services
 from policies.models import Charge, ClusterAlert, LedgerPass, SyncedObject
-from policies.sync import counting
+from policies.sync import counting, probing
 from policies.sync.errors import BusyError, ForbiddenError, NotFoundError
 from policies.sync.permissions import GRANTS
 from tests import factories
@@ -24,6 +24,7 @@ from tests.sync.test_reality import age, look, used
 
 pytestmark = pytest.mark.django_db
 DEPLOYMENTS = "count/deployments.apps"
+SECRETS = ("secrets", "team")
 FORBIDDEN = ForbiddenError("secrets is forbidden", code=403)
 
 
@@ -223,6 +224,28 @@ def test_right_to_secrets_is_of_their_namespaces_and_said_plainly() -> None:
     ]
     assert binding["metadata"]["namespace"] == "team"
     assert text.startswith("# A quota counts the Secrets of team.")
+
+
+class Stingy(PretendedCluster):
+    """A cluster in which some of what is counted may not be listed."""
+
+    def version(self) -> dict[str, str]:
+        return {"gitVersion": "v1.36.3"}
+
+    def server_time(self) -> None:
+        return None
+
+    def can(self, verb: str, _group: str, resource: str, namespace: str, *, name: str) -> bool:
+        del name
+        return verb != "list" or (resource, namespace) not in {("deployments", ""), SECRETS}
+
+
+def test_test_of_a_connection_names_the_rights_that_are_missing() -> None:
+    factories.resource_quota({DEPLOYMENTS: "9", "configmaps": "9", "secrets": "9"})
+    grants = counting.grants_of(factories.cluster())
+    found = probing.probe(Stingy(), grants=grants)  # type: ignore[arg-type]
+    missing = ("list deployments.apps", "list secrets in namespace team")
+    assert (found.state, found.missing) == ("ok", missing)
 
 
 def test_another_clusters_quotas_and_namespaces_that_are_not_there_give_no_right() -> None:
