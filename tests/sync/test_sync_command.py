@@ -10,9 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from prometheus_client import generate_latest
 
+from policies.management.commands import sync
 from policies.models import SyncRun
 from policies.sync import metrics
-from policies.sync.errors import UnreachableError
+from policies.sync.errors import UnreachableError, UntrustedError
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve
@@ -96,6 +97,38 @@ def test_cluster_without_connection_is_wrong_usage() -> None:
     with pytest.raises(CommandError) as end:
         call()
     assert end.value.returncode == 2
+
+
+def ending(*words: str) -> tuple[int, str]:
+    with pytest.raises(CommandError) as end:
+        call(*words)
+    return end.value.returncode, str(end.value)
+
+
+def test_pausing_wants_a_reason_and_resuming_goes_on(memory: Memory) -> None:
+    assert ending("--pause")[0] == 2
+    assert "by ada: an upgrade" in call("--pause", "--reason", "an upgrade", "--user", "ada")
+    assert ending("--pause", "--reason", "again")[0] == 1
+    code, words = ending("--now")
+    assert (code, "by ada: an upgrade" in words, memory.calls) == (1, True, [])
+    assert "resumed" in call("--resume")
+    assert ending("--resume")[0] == 1
+    assert "done" in call("--now")
+
+
+def test_what_fails_says_what_to_do(memory: Memory) -> None:
+    memory.faults[1] = UntrustedError("x509: unknown authority")
+    code, words = ending("--now")
+    assert (code, "connect the cluster anew" in words) == (1, True)
+
+
+def test_a_run_that_made_way_ends_the_following(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert memory.calls == []
+    monkeypatch.setattr(sync.time, "sleep", lambda _: SyncRun.objects.all().delete())
+    code, words = ending("--follow")
+    assert (code, "made way" in words) == (1, True)
 
 
 def test_gauges_tell_lag_states_and_trouble(memory: Memory) -> None:
