@@ -25,16 +25,20 @@ if TYPE_CHECKING:
 
     from tests.cluster.views import Views
 
+_DATABASE: Final = "gatehouse.sqlite3"
+_MIGRATE: Final = """
+import django; django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+"""
 _CONNECT: Final = """
 import django, json, sys; django.setup()
 from pathlib import Path
-from django.core.management import call_command
 from policies import services
 from policies.models import Cluster, SyncOwnership
 from policies.sync import connecting, sealing_keys
 from policies.sync.values import Credentials
 from portal.supervisor.children import commands
-call_command("migrate", verbosity=0)
 sealing_keys.ensure_keys()
 asked = json.load(sys.stdin)
 for name, server in asked["servers"].items():
@@ -86,7 +90,7 @@ class Background:
     commands: dict[str, list[str]] = field(default_factory=dict)
 
     def connect(self, seen: Views) -> None:
-        """Make the database, with a cluster for each view, all of it owned by the portal."""
+        """Make a cluster for each view, all of it owned by the portal."""
         ca = seen.plane.authority.certificate.read_text()
         servers = {view.name: view.server for view in seen.all()}
         self.commands = json.loads(self.run(_CONNECT, {"servers": servers, "ca": ca}))
@@ -121,7 +125,7 @@ class Background:
 
     def ask(self, query: str) -> list[Any]:
         """Ask the database what nobody tells."""
-        with closing(sqlite3.connect(self.folder / "gatehouse.sqlite3", timeout=30)) as database:
+        with closing(sqlite3.connect(self.folder / _DATABASE, timeout=30)) as database:
             return database.execute(query).fetchall()
 
     def count(self, state: str, mode: str = "sync") -> int:
@@ -147,10 +151,18 @@ class Background:
         return "\n".join(file.read_text() for file in sorted(self.folder.glob("*.log")))
 
 
-def background(folder: Path, **settings: str) -> Background:
+def empty_database(folder: Path) -> Path:
+    """A database with all tables, to be copied: making them takes its time."""
+    background(folder).run(_MIGRATE)
+    return folder / _DATABASE
+
+
+def background(folder: Path, database: Path | None = None, **settings: str) -> Background:
     """A place for workers, with the file broker unless the settings say otherwise."""
+    if database is not None:
+        shutil.copy(database, folder / _DATABASE)
     around = {
-        **surroundings(folder, f"sqlite:///{folder / 'gatehouse.sqlite3'}"),
+        **surroundings(folder, f"sqlite:///{folder / _DATABASE}"),
         "DJANGO_SETTINGS_MODULE": "portal.settings",
         "GATEHOUSE_CLUSTER_ADDRESSES": "127.0.0.0/8",
         "GATEHOUSE_LOG_LEVEL": "WARNING",

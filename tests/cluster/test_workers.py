@@ -13,7 +13,7 @@ import pytest
 from redis import Redis
 
 from tests import factories
-from tests.cluster.background import Background, background, kill, redis
+from tests.cluster.background import Background, background, empty_database, kill, redis
 from tests.cluster.views import View, Views, views
 from tests.processes import wait_for
 
@@ -64,6 +64,11 @@ def live(plane: ControlPlane, view: View) -> dict[str, tuple[Any, str]]:
 
 def hard(plane: ControlPlane, view: View) -> dict[str, Any]:
     return {name: amounts for name, (amounts, _) in live(plane, view).items()}
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return empty_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.fixture
@@ -146,11 +151,11 @@ def is_write(call: str) -> bool:
 
 @pytest.mark.parametrize("seen", [1 + CALLS + len(WRITES)], indirect=True)
 def test_worker_killed_at_each_call_is_followed_by_one_that_ends_it(
-    seen: Views, tmp_path: Path
+    seen: Views, database: Path, tmp_path: Path
 ) -> None:
     number = len(seen.all())
     quiet = {"GATEHOUSE_SYNC_WATCH_SECONDS": "0", "GATEHOUSE_WORKER_TASKS": str(number)}
-    work = background(tmp_path, **quiet)
+    work = background(tmp_path, database, **quiet)
     work.connect(seen)
     with work.start("beat"), work.start("worker") as worker, ExitStack() as later:
         wait_for(lambda: work.count("done", "import") == number)
@@ -170,13 +175,13 @@ def test_worker_killed_at_each_call_is_followed_by_one_that_ends_it(
 
 
 @pytest.fixture(params=["files", "redis"])
-def work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Background]:
+def work(database: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Background]:
     """A place for workers, by either broker."""
     if request.param == "files":
-        yield background(tmp_path)
+        yield background(tmp_path, database)
         return
     with redis(tmp_path) as address:
-        yield background(tmp_path, GATEHOUSE_BROKER_URL=address)
+        yield background(tmp_path, database, GATEHOUSE_BROKER_URL=address)
 
 
 def flush(work: Background) -> None:
@@ -216,9 +221,9 @@ def test_two_workers_two_beats_and_a_flushed_broker_end_like_one_of_each(
 
 @pytest.mark.parametrize("seen", [2], indirect=True)
 def test_worker_watches_two_clusters_at_once_and_ends_when_told_to(
-    seen: Views, tmp_path: Path
+    seen: Views, database: Path, tmp_path: Path
 ) -> None:
-    work = background(tmp_path, GATEHOUSE_SYNC_WATCH_SECONDS="300")
+    work = background(tmp_path, database, GATEHOUSE_SYNC_WATCH_SECONDS="300")
     work.connect(seen)
     with work.start("beat"), work.start("worker") as worker:
         wait_for(lambda: work.count("running", "watch") == 2)
