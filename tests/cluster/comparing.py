@@ -99,9 +99,11 @@ def _orders(policies: PolicySet) -> Iterator[PolicySet]:
 
     Those of the ranges come first: which quota comes first changes no more than a text.
     """
-    pairs = itertools.product(
-        itertools.permutations(policies.resource_quotas),
-        itertools.permutations(policies.limit_ranges),
+    # Not product(), which would make all orders of a dozen quotas before the first is asked for.
+    pairs = (
+        (quotas, ranges)
+        for quotas in itertools.permutations(policies.resource_quotas)
+        for ranges in itertools.permutations(policies.limit_ranges)
     )
     for quotas, ranges in itertools.islice(pairs, _ORDERS):
         yield dataclasses.replace(policies, limit_ranges=ranges, resource_quotas=quotas)
