@@ -17,7 +17,7 @@ from admission.shapes import ANNOTATIONS, LAST_APPLIED, MAX_ANNOTATION, OTHER_SH
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LEVELS: Final = 8  # of lists and maps in what is kept whole: far less than a record may have
+_LEVELS: Final = 3  # of lists and maps in what is kept whole; each doubles what is read at import
 _ATOM: Final = Union[None, bool, int, str]  # noqa: UP007 - made of values, while running
 _LAST_APPLIED: Final = LAST_APPLIED.encode()
 
@@ -25,15 +25,10 @@ _LAST_APPLIED: Final = LAST_APPLIED.encode()
 def of(value: Mapping[str, Any] | None, *, kind: str) -> orjson.Fragment | None:
     """What is kept of an object, as JSON ready to be put into more; None where it is not usual."""
     try:
-        text = msgspec.json.encode(msgspec.convert(value, _type_of(kind if kind in SHAPES else "")))
+        text = msgspec.json.encode(msgspec.convert(value, _TYPES.get(kind, _OTHER)))
     except msgspec.ValidationError:
         return None
     return None if _LAST_APPLIED in text else orjson.Fragment(text)
-
-
-@cache
-def _type_of(kind: str) -> Any:
-    return _made(SHAPES.get(kind, OTHER_SHAPE), kind)
 
 
 def _made(shape: Any, name: str) -> Any:
@@ -49,7 +44,7 @@ def _made(shape: Any, name: str) -> Any:
         (part, Union[_made(below, part), msgspec.UnsetType], msgspec.UNSET)  # noqa: UP007
         for part, below in shape.items()
     ]
-    return msgspec.defstruct(name or "Other", fields) | None
+    return msgspec.defstruct(name, fields) | None
 
 
 @cache
@@ -59,3 +54,18 @@ def _whole() -> Any:
     for _ in range(_LEVELS):
         found = Union[_ATOM, list[found], dict[str, found]]  # noqa: UP007
     return found
+
+
+def _ready(shape: Any, name: str) -> Any:
+    """Make a type and have the library read it through.
+
+    It would do so as the type is first used, and a second thread that came meanwhile would find it
+    half read: that ends the process. While a module is imported nobody else comes.
+    """
+    made = _made(shape, name)
+    msgspec.convert(None, made)
+    return made
+
+
+_OTHER: Final = _ready(OTHER_SHAPE, "Other")
+_TYPES: Final = {kind: _ready(shape, kind) for kind, shape in SHAPES.items()}
