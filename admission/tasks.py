@@ -11,9 +11,11 @@ from celery import shared_task
 from django.conf import settings
 
 from admission import exports, partitions, retention
+from admission.models import Tally
 
 log = logging.getLogger(__name__)
 LONGEST: Final = 300.0  # seconds of one run; the next goes on
+TALLYING: Final = 30.0
 SOFT_LIMIT: Final = 540
 HARD_LIMIT: Final = 570
 
@@ -44,3 +46,9 @@ def apply_retention() -> None:
             log.warning("%s stays on record: %s", done.day, done.problem)
         else:
             log.info("%s: %s %s rows removed", done.day, done.going, done.verdicts)
+
+
+@shared_task
+def tally_answers() -> None:
+    """Count the answers of the last minutes; after a long rest, as many as there is time for."""
+    Tally.objects.bring_up_to_date(now=datetime.now(UTC), until=time.monotonic() + TALLYING)

@@ -260,6 +260,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "policies.tasks.report_differences",
         "schedule": 6 * 3600.0,
     },
+    "count the answers of the last minutes": {
+        "task": "admission.tasks.tally_answers",
+        "schedule": 60.0,
+        "options": {"expires": 50.0},
+    },
     # Each looks hourly, so that a machine that sleeps at midnight catches up; with nothing to do
     # it is one question.
     "make the partitions of the coming days": {

@@ -6,12 +6,14 @@ from django.contrib import admin
 from django.urls import include, path
 
 from portal.finding import FindView
+from portal.home import HomeView
 from portal.views import SwitchingView
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("policies.api.urls")),
     path("", include("admission.api.urls")),
+    path("", HomeView.as_view(), name="home"),
     path("find/", FindView.as_view(), name="find"),
     path("clusters/<str:cluster>/authority/", SwitchingView.as_view(), name="cluster-authority"),
     path("clusters/", include("policies.urls")),

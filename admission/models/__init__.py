@@ -10,6 +10,7 @@ from admission.models.audit_event import (
     Verdict,
 )
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
+from admission.models.tally import Tally
 
 __all__ = [
     "AppendOnlyError",
@@ -21,5 +22,6 @@ __all__ = [
     "Figures",
     "Page",
     "RetentionRun",
+    "Tally",
     "Verdict",
 ]

@@ -35,8 +35,8 @@ async function sprite() {
 await rm(OUT, { recursive: true, force: true });
 await build({
   absWorkingDir: ROOT,
-  entryPoints: ["css/portal.css", "css/fonts.css", "js/theme.js", "js/portal.js"].map((name) =>
-    join(HERE, name),
+  entryPoints: ["css/portal.css", "css/fonts.css", "js/theme.js", "js/portal.js", "js/plots.js"].map(
+    (name) => join(HERE, name),
   ),
   outbase: HERE,
   outdir: OUT,

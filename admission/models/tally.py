@@ -1,0 +1,111 @@
+"""How many answers there were in each ten minutes: what plots and totals read, not the record."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.db import models
+
+from admission.models.audit_event import AuditEvent, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+STEP: Final = timedelta(minutes=10)
+LATEST: Final = timedelta(minutes=30)
+"""A row may be committed so long after its time; the stretch before now is counted again."""
+_COUNTED: Final = ("allowed", "mutated", "denied", "dry_run")
+
+
+def stretch_of(moment: datetime) -> datetime:
+    """The beginning of the ten minutes that a moment lies in."""
+    seconds = moment.timestamp()
+    return datetime.fromtimestamp(seconds - seconds % STEP.total_seconds(), UTC)
+
+
+class TallyQuerySet(models.QuerySet["Tally"]):
+    """Brings the tallies up to date, and adds them up."""
+
+    def bring_up_to_date(self, *, now: datetime, until: float) -> int:
+        """Count what was recorded since the last time, until ``time.monotonic()`` is ``until``.
+
+        Returns how many stretches were counted. Safe to repeat, to kill, and to run twice at once.
+        """
+        newest = self.aggregate(newest=models.Max("start"))["newest"]
+        begin = newest - LATEST if newest else None
+        number = 0
+        while time.monotonic() < until:
+            start = _next_with_answers(begin)
+            if start is None or start > now:
+                break
+            self._count(start)
+            begin, number = start + STEP, number + 1
+        return number
+
+    def _count(self, start: datetime) -> None:
+        rows = counted(AuditEvent.objects.filter(created__gte=start, created__lt=start + STEP))
+        self.bulk_create(
+            [Tally(cluster=cluster, start=start, **found) for cluster, found in rows.items()],
+            update_conflicts=True,
+            unique_fields=["cluster", "start"],
+            update_fields=list(_COUNTED),
+        )
+
+    def edge(self) -> datetime | None:
+        """When the newest tally begins; None before the first."""
+        newest: datetime | None = self.aggregate(newest=models.Max("start"))["newest"]
+        return newest
+
+
+class Tally(models.Model):
+    """The answers to one cluster in ten minutes that begin at ``start``, by verdict.
+
+    ``dry_run`` counts those that charged nothing; they are in one of the others, too.
+    """
+
+    cluster = models.CharField(max_length=253)
+    start = models.DateTimeField()
+    allowed = models.PositiveIntegerField(default=0)
+    mutated = models.PositiveIntegerField(default=0)
+    denied = models.PositiveIntegerField(default=0)
+    dry_run = models.PositiveIntegerField(default=0)
+
+    objects = TallyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "tallies"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["start", "cluster"], name="tally_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.start:%Y-%m-%d %H:%M}"
+
+
+def counted(events: models.QuerySet[AuditEvent]) -> dict[str, dict[str, int]]:
+    """Count events by cluster: of each verdict, and the dry runs."""
+    rows = events.order_by().values_list("cluster", "verdict", "dry_run")
+    found: dict[str, dict[str, int]] = {}
+    for cluster, verdict, dry_run, number in rows.annotate(models.Count("id")):
+        counts = found.setdefault(cluster, dict.fromkeys(_COUNTED, 0))
+        counts[Verdict(verdict).value] += number
+        counts["dry_run"] += number if dry_run else 0
+    return found
+
+
+def added(counts: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Add up counts of several clusters."""
+    total = dict.fromkeys(_COUNTED, 0)
+    for each in counts:
+        for name in _COUNTED:
+            total[name] += each[name] or 0
+    return total
+
+
+def _next_with_answers(begin: datetime | None) -> datetime | None:
+    """The first stretch, not before ``begin``, in which there is an answer."""
+    rows = AuditEvent.objects.filter(created__gte=begin) if begin else AuditEvent.objects.all()
+    first = rows.order_by("created", "id").values_list("created", flat=True).first()
+    return stretch_of(first) if first else None

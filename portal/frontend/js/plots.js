@@ -1,0 +1,100 @@
+// Decisions over time as stacked bars, with the changes of policies marked; colours are tokens.
+
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+const VERDICTS = [
+  { label: "allowed", token: "--bar-allowed" },
+  { label: "mutated", token: "--bar-mutated" },
+  { label: "denied", token: "--bar-denied" },
+];
+const HEIGHT = 260;
+const drawn = new Map();
+
+const token = (name) => {
+  // A canvas knows no light-dark(): an element resolves it.
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+};
+
+const DAY = 86400;
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
+const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const labels = (step) => (_, times) =>
+  times.map((seconds) => {
+    const moment = new Date(seconds * 1000);
+    return step < DAY && seconds % DAY ? clock.format(moment) : date.format(moment);
+  });
+
+const stacked = ([times, ...columns]) => {
+  const sums = times.map(() => 0);
+  return [times, ...columns.map((column) => column.map((value, i) => (sums[i] += value)))];
+};
+
+const markers = (marks, colour) => (plot) => {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = colour;
+  ctx.setLineDash([4, 4]);
+  for (const { at } of marks) {
+    const x = Math.round(plot.valToPos(at, "x", true));
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+};
+
+function draw(place) {
+  const { columns, marks } = JSON.parse(place.dataset.plot);
+  const [muted, line] = [token("--muted"), token("--line")];
+  const step = columns[0].length > 1 ? columns[0][1] - columns[0][0] : 3600;
+  // What is drawn last lies on top: the sum of all comes first.
+  const series = VERDICTS.map(({ label, token: name }, i) => ({
+    label,
+    fill: token(name),
+    width: 0,
+    points: { show: false },
+    paths: uPlot.paths.bars({ size: [0.7, 40], align: 1 }),
+    value: (_, __, ___, index) => (index === null ? "–" : columns[i + 1][index].toLocaleString()),
+  })).reverse();
+  const [times, ...sums] = stacked(columns);
+  const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false } };
+  const options = {
+    width: place.clientWidth,
+    height: HEIGHT,
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
+    scales: {
+      x: { range: () => [times[0], times.at(-1) + step] },
+      y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.08] },
+    },
+    axes: [
+      { ...axis, grid: { show: false }, values: labels(step) },
+      { ...axis, size: 56, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
+    ],
+    series: [{ label: "from", value: "{DD} {MMM} {HH}:{mm} UTC" }, ...series],
+    cursor: { drag: { x: false, y: false }, points: { show: false } },
+    hooks: { draw: [markers(marks, muted)] },
+  };
+  place.replaceChildren();
+  drawn.set(place, new uPlot(options, [times, ...sums.reverse()], place));
+}
+
+function drawAll() {
+  for (const place of drawn.keys()) if (!place.isConnected) drawn.delete(place);
+  for (const place of document.querySelectorAll("[data-plot]")) draw(place);
+}
+
+addEventListener("resize", () => {
+  for (const [place, plot] of drawn) plot.setSize({ width: place.clientWidth, height: HEIGHT });
+});
+document.addEventListener("theme", drawAll);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+document.addEventListener("htmx:afterSettle", drawAll);
+drawAll();

@@ -1,0 +1,77 @@
+"""Home: how all clusters are, at a glance, and what needs a person."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from django.utils import timezone
+
+from admission.models import AuditEvent
+from admission.narrative import summary
+from policies.views.access import Page
+from policies.views.standing import open_alerts, standings
+from portal import fleet
+
+NEWEST: Final = 8
+ALERTS: Final = 6
+CHANGES: Final = 5
+
+
+class HomeView(Page):
+    """In words first, then over time, then what needs a person; it loads itself anew."""
+
+    template_name = "portal/home.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Everything the page shows; a fixed number of questions for any number of clusters."""
+        now = timezone.now()
+        window = fleet.WINDOWS.get(self.request.GET.get("window", ""), fleet.WINDOWS["day"])
+        since, rows = now - window.length, standings()
+        bars, changes, alerts = fleet.bars(window, now), fleet.changes(since), open_alerts()
+        total, denied = sum(bar.total for bar in bars), sum(bar.denied for bar in bars)
+        return super().get_context_data(
+            **kwargs,
+            window=window,
+            windows=fleet.WINDOWS.values(),
+            words=fleet.in_words(rows, total, denied, f"the last {window.words}"),
+            bars=bars,
+            total=total,
+            plot=_plot(bars, changes),
+            changes=changes[:CHANGES],
+            refusals=fleet.refusals(since),
+            clusters=_lines(rows),
+            alerts=alerts[:ALERTS],
+            alert_number=alerts.count(),
+            newest=[
+                {"event": event, "summary": summary(event)}
+                for event in AuditEvent.objects.denied().listed().newest(NEWEST)
+            ],
+        )
+
+
+def _lines(rows: Any) -> list[dict[str, Any]]:
+    latencies = fleet.latencies()
+    return [
+        {
+            "row": row,
+            "latency": latencies.get(row.cluster.name),
+            "days": fleet.certificate_days(row),
+        }
+        for row in rows
+    ]
+
+
+def _plot(bars: list[fleet.Bar], changes: list[Any]) -> str:
+    """The numbers as the plot reads them; times in seconds since 1970."""
+    columns = [
+        [int(bar.start.timestamp()) for bar in bars],
+        [bar.allowed for bar in bars],
+        [bar.mutated for bar in bars],
+        [bar.denied for bar in bars],
+    ]
+    marks = [
+        {"at": int(each.created.timestamp()), "text": f"{each.action} {each.kind} {each.name}"}
+        for each in changes
+    ]
+    return json.dumps({"columns": columns, "marks": marks})

@@ -1,0 +1,1 @@
+"""What templates of pages that span the apps may call."""
