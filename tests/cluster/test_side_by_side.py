@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from tests.cluster.asking import Asking
-from tests.cluster.cases import draw_before, draw_policies, draw_question
+from tests.cluster.cases import SHARES, draw_before, draw_case
 from tests.cluster.comparing import resources
 from tests.cluster.portal import portal
+from tests.cluster.rules import draw_policies, room_of
 from tests.cluster.servers import Cluster, cluster
 from tests.cluster.worlds import Barrier, World, prepare_cluster
 from tests.processes import wait_for
@@ -75,9 +76,12 @@ def one_range(policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def make_worlds(asking: Asking, random: Random) -> list[tuple[World, list[Case]]]:
     made = []
     for number in range(WORLDS):
-        world, before = World(asking, f"side-{number}"), draw_before(random)
-        world.make(one_range(draw_policies(random)), list(before.values()))
-        cases = [draw_question(random, before) for _ in range(QUESTIONS)]
+        before = draw_before(random)
+        world = World(asking, f"side-{number}", drawn=before)
+        world.make(one_range(draw_policies(random, [])), list(before.values()))
+        kinds = random.choices(list(SHARES), weights=list(SHARES.values()), k=QUESTIONS)
+        rooms = [random.choice((None, room_of(world.policies))) for _ in kinds]
+        cases = [draw_case(random, *k, before, room) for k, room in zip(kinds, rooms, strict=True)]
         made.append((world, [{**case, "dryRun": True} for case in cases]))
     return made
 
