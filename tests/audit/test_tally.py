@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from admission import decision_id, tasks
+from admission import decision_id, partitions, tasks
 from admission.models import AuditEvent, Tally
 from admission.models.tally import LATEST, STEP, added, stretch_of
 
@@ -18,6 +18,7 @@ NOW = datetime(2026, 5, 4, 12, 34, 56, tzinfo=UTC)
 
 def answer(back: timedelta, number: int = 0, **fields: Any) -> None:
     milliseconds = int((NOW - back).timestamp() * 1000)
+    partitions.ensure(NOW - back)
     made = {"cluster": "prod", "verdict": "allowed", "code": 200, "duration_us": 1000, **fields}
     AuditEvent(id=decision_id.encode(milliseconds, number), **made).save()
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
-from admission import decision_id
+from admission import decision_id, partitions
 from admission.models import AuditEvent, Verdict
 from policies.models import (
     Cluster,
@@ -492,6 +492,7 @@ def test_a_watch_is_not_shown_as_work(viewer: Client) -> None:
 def refused(days_ago: int = 0) -> AuditEvent:
     """A pod that a quota has refused."""
     moment = timezone.now() - timezone.timedelta(days=days_ago)
+    partitions.ensure(moment)
     event = AuditEvent(
         id=decision_id.encode(int(moment.timestamp() * 1000), 1),
         duration_us=1,
