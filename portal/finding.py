@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
 
-from admission.models import AuditEvent
+from policies import roles
 from policies.models import (
     Cluster,
     LimitRange,
@@ -20,6 +20,7 @@ from policies.models import (
     PriorityClass,
     ResourceQuota,
 )
+from portal import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,8 @@ def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[Finding]:
         return []
     return [
         *_pages(words),
-        *(() if not words else (*_decision(words), *_clusters(words), *_namespaces(words))),
+        *(() if not words else _decision(words, user)),
+        *(() if not words else (*_clusters(words, user), *_namespaces(words, user))),
         *(() if not words else _policies(words, user)),
     ]
 
@@ -68,20 +70,22 @@ def _pages(words: str) -> Iterator[Finding]:
             yield Finding(name, "page", _address(route, query))
 
 
-def _decision(words: str) -> Iterator[Finding]:
-    for event in AuditEvent.objects.with_id(words):
+def _decision(words: str, user: Any) -> Iterator[Finding]:
+    for event in fleet.seen(user).with_id(words):
         what = f"decision, {event.get_verdict_display().lower()}"
         yield Finding(event.id, what, reverse("decision-detail", args=[event.pk]))
 
 
-def _clusters(words: str) -> Iterator[Finding]:
-    for cluster in Cluster.objects.filter(name__icontains=words).order_by("name")[:OF_A_KIND]:
+def _clusters(words: str, user: Any) -> Iterator[Finding]:
+    rows = roles.visible(Cluster.objects.all(), user, cluster="name", whole=True)
+    for cluster in rows.filter(name__icontains=words).order_by("name")[:OF_A_KIND]:
         yield Finding(cluster.name, "cluster", reverse("cluster-detail", args=[cluster.name]))
 
 
-def _namespaces(words: str) -> Iterator[Finding]:
+def _namespaces(words: str, user: Any) -> Iterator[Finding]:
     cluster, _, name = words.rpartition("/")
-    found = Namespace.objects.filter(name__icontains=name, cluster__name__icontains=cluster)
+    rows = roles.visible(Namespace.objects.all(), user, cluster="cluster__name", namespace="name")
+    found = rows.filter(name__icontains=name, cluster__name__icontains=cluster)
     for namespace in found.select_related("cluster").order_by("name", "cluster__name")[:OF_A_KIND]:
         asked = {"cluster": namespace.cluster.name, "namespace": namespace.name}
         yield Finding(str(namespace), "namespace", _address("decision-list", urlencode(asked)))
@@ -89,12 +93,18 @@ def _namespaces(words: str) -> Iterator[Finding]:
 
 def _policies(words: str, user: Any) -> Iterator[Finding]:
     for model in _POLICIES:
-        found: Any = model.objects.filter(name__icontains=words)
+        found: Any = roles.visible(
+            model.objects.filter(name__icontains=words),
+            user,
+            cluster="namespace__cluster__name",
+            namespace="namespace__name",
+        )
         rows = found.select_related("namespace__cluster").order_by("name", "pk")[:OF_A_KIND]
         for policy in rows:
             name = f"{policy.namespace}/{policy.name}"
             yield Finding(name, policy.kind, _of_policy(policy, user))
-    for priority in PriorityClass.objects.filter(name__icontains=words)[:OF_A_KIND]:
+    classes = roles.visible(PriorityClass.objects.all(), user, cluster="cluster__name")
+    for priority in classes.filter(name__icontains=words)[:OF_A_KIND]:
         if user.is_staff:
             address = reverse("admin:policies_priorityclass_change", args=[priority.pk])
             yield Finding(priority.name, priority.kind, address)

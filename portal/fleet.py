@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Sum
+from django.db.models import Count, Sum
+from django.db.models.functions import TruncHour
 from django.utils.timezone import now as current_time
 
 from admission.models import AuditEvent, Tally
 from admission.models.tally import added, counted, stretch_of
+from policies import roles
 from policies.models import PolicyRevision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from admission.models import AuditEventQuerySet
     from policies.views.standing import Standing
 
 LIVE: Final = timedelta(hours=1)
@@ -57,12 +60,19 @@ class Bar:
         return self.allowed + self.mutated + self.denied
 
 
-def bars(window: Window, now: datetime) -> list[Bar]:
+def seen(user: Any) -> AuditEventQuerySet:
+    """The decisions that the user may see."""
+    rows = AuditEvent.objects.all()
+    return roles.visible(rows, user, cluster="cluster", namespace="namespace")
+
+
+def bars(window: Window, now: datetime, user: Any) -> list[Bar]:
     """The answers in each step of the window, the running one last; steps without any included."""
     first = _cut(now - window.length, window.step) + window.step
     sums: dict[datetime, Counter[str]] = {}
     border = _border(now)
-    for start, counts in [*_tallied(first, border), (border, _live(border))]:
+    older = _tallied(first, border) if roles.sees_all(user) else _hourly(first, border, user)
+    for start, counts in [*older, (border, _live(border, user))]:
         if start >= first:
             sums.setdefault(_cut(start, window.step), Counter()).update(counts)
     steps = int((now - first) / window.step) + 1
@@ -94,8 +104,15 @@ def _tallied(since: datetime, border: datetime) -> list[tuple[datetime, dict[str
     ]
 
 
-def _live(border: datetime) -> dict[str, int]:
-    return added(counted(AuditEvent.objects.filter(created__gte=border)).values())
+def _hourly(since: datetime, border: datetime, user: Any) -> list[tuple[datetime, dict[str, int]]]:
+    """The same for one who does not see all: tallies know no namespace."""
+    rows = seen(user).filter(created__gte=since, created__lt=border).order_by()
+    found = rows.values_list(TruncHour("created", tzinfo=UTC), "verdict")
+    return [(start, {verdict: number}) for start, verdict, number in found.annotate(Count("id"))]
+
+
+def _live(border: datetime, user: Any) -> dict[str, int]:
+    return added(counted(seen(user).filter(created__gte=border)).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +125,9 @@ class Share:
     percent: int
 
 
-def refusals(since: datetime, *, most: int = 5) -> dict[str, list[Share]]:
+def refusals(since: datetime, user: Any, *, most: int = 5) -> dict[str, list[Share]]:
     """Where the newest refusals fall: by reason and by namespace, the most frequent first."""
-    rows = AuditEvent.objects.denied().filter(created__gte=since).newest_first()
+    rows = seen(user).denied().filter(created__gte=since).newest_first()
     reasons: Counter[str] = Counter()
     places: Counter[tuple[str, str]] = Counter()
     for cluster, namespace, words in rows.values_list("cluster", "namespace", "reasons")[:SAMPLE]:
@@ -140,9 +157,9 @@ class Latency:
     p99: float
 
 
-def latencies() -> dict[str, Latency]:
+def latencies(user: Any) -> dict[str, Latency]:
     """Latency by cluster, of the newest answers."""
-    rows = AuditEvent.objects.newest_first().values_list("cluster", "duration_us")[:SAMPLE]
+    rows = seen(user).newest_first().values_list("cluster", "duration_us")[:SAMPLE]
     times: dict[str, list[int]] = {}
     for cluster, microseconds in rows:
         times.setdefault(cluster, []).append(microseconds)
@@ -154,11 +171,12 @@ def _latency(times: list[int]) -> Latency:
     return Latency(times[last // 2] / 1000, times[(last * 99) // 100] / 1000)
 
 
-def changes(since: datetime) -> list[PolicyRevision]:
+def changes(since: datetime, user: Any) -> list[PolicyRevision]:
     """Changes of policies since then, the newest first."""
     rows = PolicyRevision.objects.filter(created__gte=since).exclude(
         action__in=[PolicyRevision.Action.ISSUE, PolicyRevision.Action.REVOKE]
     )
+    rows = roles.visible(rows, user, cluster="cluster", namespace="namespace")
     return list(rows.defer("before", "after").order_by("-created", "-id")[:MARKS])
 
 

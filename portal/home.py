@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from admission.models import AuditEvent
 from admission.narrative import summary
 from policies.views.access import Page
-from policies.views.standing import open_alerts, standings
+from policies.views.standing import alerts_for, standings
 from portal import fleet
 
 NEWEST: Final = 8
@@ -27,8 +26,9 @@ class HomeView(Page):
         """Everything the page shows; a fixed number of questions for any number of clusters."""
         now = timezone.now()
         window = fleet.WINDOWS.get(self.request.GET.get("window", ""), fleet.WINDOWS["day"])
-        since, rows = now - window.length, standings()
-        bars, changes, alerts = fleet.bars(window, now), fleet.changes(since), open_alerts()
+        since, user = now - window.length, self.request.user
+        rows, bars = standings(user), fleet.bars(window, now, user)
+        changes, alerts = fleet.changes(since, user), alerts_for(user)
         total, denied = sum(bar.total for bar in bars), sum(bar.denied for bar in bars)
         return super().get_context_data(
             **kwargs,
@@ -39,19 +39,19 @@ class HomeView(Page):
             total=total,
             plot=_plot(bars, changes),
             changes=changes[:CHANGES],
-            refusals=fleet.refusals(since),
-            clusters=_lines(rows),
+            refusals=fleet.refusals(since, user),
+            clusters=_lines(rows, user),
             alerts=alerts[:ALERTS],
             alert_number=alerts.count(),
             newest=[
                 {"event": event, "summary": summary(event)}
-                for event in AuditEvent.objects.denied().listed().newest(NEWEST)
+                for event in fleet.seen(user).denied().listed().newest(NEWEST)
             ],
         )
 
 
-def _lines(rows: Any) -> list[dict[str, Any]]:
-    latencies = fleet.latencies()
+def _lines(rows: Any, user: Any) -> list[dict[str, Any]]:
+    latencies = fleet.latencies(user)
     return [
         {
             "row": row,

@@ -281,7 +281,11 @@ CELERY_BEAT_SCHEDULE = {
     },
 }
 
-# People: sessions for pages, tokens for programs
+# People: sessions for pages, tokens for programs; rights by role bindings, or Django's own
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "policies.roles.RoleBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

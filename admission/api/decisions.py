@@ -20,6 +20,7 @@ from rest_framework.viewsets import GenericViewSet
 from admission.decision_id import is_decision_id
 from admission.filters import AuditEventFilter
 from admission.models import AuditEvent
+from policies import roles
 from policies.engine.policy import Authority
 
 if TYPE_CHECKING:
@@ -183,9 +184,15 @@ class DecisionViewSet(ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEv
 
     def get_queryset(self) -> AuditEventQuerySet:
         """Only the columns of the short form, which is the only one that is listed."""
-        return AuditEvent.objects.only(*_SUMMARY).with_authority()
+        return self.seen().only(*_SUMMARY).with_authority()
 
     def get_object(self) -> AuditEvent:
         """The decision of this id, asked of its day alone."""
-        found: AuditEvent = get_object_or_404(AuditEvent.objects.with_id(self.kwargs["pk"]))
+        found: AuditEvent = get_object_or_404(self.seen().with_id(self.kwargs["pk"]))
         return found
+
+    def seen(self) -> AuditEventQuerySet:
+        """The decisions about what the user may see."""
+        return roles.visible(
+            AuditEvent.objects.all(), self.request.user, cluster="cluster", namespace="namespace"
+        )

@@ -13,16 +13,17 @@ from rest_framework import mixins, status
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.decorators import action
 from rest_framework.pagination import LimitOffsetPagination
-from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from policies import filters, services
 from policies.api import serializers
+from policies.api.access import OF_CLUSTERS, OF_NAMESPACES, ByRole, WritesByRole
 from policies.api.parsers import ManifestParser
 from policies.models import (
     Charge,
     Cluster,
+    LimitedResource,
     LimitRange,
     MetadataPolicy,
     Namespace,
@@ -35,24 +36,12 @@ from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
-    from rest_framework.views import APIView
 
     from policies.services import Saved
 
     ViewSet = GenericViewSet[Any]
 else:
     ViewSet = GenericViewSet
-
-
-class StaffWrites(BasePermission):
-    """Whoever is signed in may read; staff may write."""
-
-    def has_permission(self, request: Request, _view: APIView) -> bool:
-        """Whether this user may use this method."""
-        user = request.user
-        if not user or not user.is_authenticated:
-            return False
-        return request.method in SAFE_METHODS or bool(user.is_staff)
 
 
 class Pages(LimitOffsetPagination):
@@ -62,11 +51,11 @@ class Pages(LimitOffsetPagination):
     max_limit = 500
 
 
-class _PolicyView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet):
+class _PolicyView(ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet):
     """What all have in common: who may come in, what errors look like."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
-    permission_classes = [StaffWrites]
+    permission_classes = [WritesByRole]
     parser_classes = [ManifestParser]
     filter_backends = [DjangoFilterBackend]
     pagination_class = Pages
@@ -82,7 +71,8 @@ class _PolicyView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet):
 
     def author(self) -> str:
         """Who is asking."""
-        return self.request.user.get_username()
+        name: str = self.request.user.get_username()
+        return name
 
     def sent(self, request: Request) -> dict[str, Any]:
         """What was sent, in the serializer's shape."""
@@ -137,24 +127,17 @@ class _RecordedView(_PolicyView):
         return {"user": self.author(), "reason": data.get("reason", "")}
 
 
-def cluster_of(data: dict[str, Any]) -> Cluster:
-    """Find the cluster that was named; raises ``ValidationError``."""
-    name = data.get("cluster", "")
-    found: Cluster | None = Cluster.objects.filter(name=name).first()
-    if found is None:
-        message = f"there is no cluster {name}" if name else "name the cluster"
-        raise ValidationError({"cluster": ValidationError(message, code="unknown_cluster")})
-    return found
-
-
 class _NamespacedView(_RecordedView):
     serializer_class = serializers.PolicySerializer
+    names = OF_NAMESPACES
     model: ClassVar[Any]
 
     def make(self, data: dict[str, Any]) -> Any:
         """Start an empty policy in its namespace, which is made where there is none."""
         name = data["metadata"].get("namespace") or "default"
-        owner = services.ensure_namespace(cluster=cluster_of(data), name=name, user=self.author())
+        cluster = self.cluster_of(data)
+        self.require(self.model, "add", cluster=cluster.name, namespace=name)
+        owner = services.ensure_namespace(cluster=cluster, name=name, user=self.author())
         return self.model(namespace=owner)
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
@@ -199,11 +182,13 @@ class ClusterView(_RecordedView):
 
     queryset = Cluster.objects.all()
     serializer_class = serializers.ClusterSerializer
+    names: ClassVar = {"cluster": "name"}
     filterset_class = filters.ClusterFilter
     lookup_field = "name"
 
     def make(self, data: dict[str, Any]) -> Any:
         """Start an empty cluster."""
+        self.require(Cluster, "add", cluster=data["name"])
         return Cluster(name=data["name"])
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
@@ -225,11 +210,14 @@ class NamespaceView(_RecordedView):
 
     queryset = Namespace.objects.select_related("cluster")
     serializer_class = serializers.NamespaceSerializer
+    names: ClassVar = {**OF_CLUSTERS, "namespace": "name"}
     filterset_class = filters.NamespaceFilter
 
     def make(self, data: dict[str, Any]) -> Any:
         """Start an empty namespace in its cluster."""
-        return Namespace(cluster=cluster_of(data))
+        cluster = self.cluster_of(data)
+        self.require(Namespace, "add", cluster=cluster.name)
+        return Namespace(cluster=cluster)
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
         """Save the namespace."""
@@ -249,11 +237,14 @@ class PriorityClassView(_RecordedView):
 
     queryset = PriorityClass.objects.select_related("cluster")
     serializer_class = serializers.PriorityClassSerializer
+    names = OF_CLUSTERS
     filterset_class = filters.PriorityClassFilter
 
     def make(self, data: dict[str, Any]) -> Any:
         """Start an empty class in its cluster."""
-        return PriorityClass(cluster=cluster_of(data))
+        cluster = self.cluster_of(data)
+        self.require(PriorityClass, "add", cluster=cluster.name)
+        return PriorityClass(cluster=cluster)
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
         """Save the class."""
@@ -272,6 +263,8 @@ class LimitedResourcesView(_PolicyView):
 
     queryset = Cluster.objects.all()
     serializer_class = serializers.LimitedResourcesSerializer
+    names: ClassVar = {"cluster": "name"}
+    written_model = LimitedResource
     filterset_class = filters.ClusterFilter
     lookup_field = "name"
 
@@ -293,11 +286,13 @@ class CredentialView(_PolicyView):
 
     queryset = WebhookCredential.objects.select_related("cluster")
     serializer_class = serializers.CredentialSerializer
+    names: ClassVar = {**OF_CLUSTERS, "whole": True}
     filterset_class = filters.CredentialFilter
 
     def create(self, request: Request) -> Response:
         """Issue a credential; the secret is in this answer and nowhere else."""
         data = self.sent(request)
+        self.require(WebhookCredential, "add", cluster=data["cluster"].name)
         credential, secret = services.issue_webhook_credential(user=self.author(), **data)
         return self.show(credential, status.HTTP_201_CREATED, secret=secret)
 
@@ -305,9 +300,9 @@ class CredentialView(_PolicyView):
     @action(detail=True, methods=["post"])
     def revoke(self, _request: Request, **_names: Any) -> Response:
         """Make a credential useless from now on."""
-        credential = services.revoke_webhook_credential(
-            credential=self.get_object(), user=self.author()
-        )
+        credential = self.get_object()
+        self.require(WebhookCredential, "change", cluster=credential.cluster.name)
+        services.revoke_webhook_credential(credential=credential, user=self.author())
         return self.show(credential)
 
 
@@ -316,14 +311,17 @@ class RevisionView(_PolicyView):
 
     queryset = PolicyRevision.objects.all()
     serializer_class = serializers.RevisionSerializer
+    names: ClassVar = {"cluster": "cluster", "namespace": "namespace"}
     filterset_class = filters.PolicyRevisionFilter
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def restore(self, _request: Request, **_names: Any) -> Response:
         """Bring back what this revision left, or what it deleted; answers the new revision."""
-        saved = services.restore_revision(revision=self.get_object(), user=self.author())
-        return self.show(saved.revision or self.get_object())
+        found = self.get_object()
+        self.require_restoring(found)
+        saved = services.restore_revision(revision=found, user=self.author())
+        return self.show(saved.revision or found)
 
 
 class ChargeView(_PolicyView):
@@ -331,4 +329,5 @@ class ChargeView(_PolicyView):
 
     queryset = Charge.objects.select_related("cluster", "quota")
     serializer_class = serializers.ChargeSerializer
+    names: ClassVar = {**OF_CLUSTERS, "namespace": "namespace"}
     filterset_class = filters.ChargeFilter

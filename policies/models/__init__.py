@@ -13,6 +13,7 @@ from policies.models.quota_usage import QuotaUsage
 from policies.models.reality import LedgerPass, UsageComparison
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
+from policies.models.role_binding import RoleBinding
 from policies.models.sync import (
     SyncCursor,
     SyncedObject,
@@ -41,6 +42,7 @@ __all__ = [
     "Recorded",
     "ResourceQuota",
     "ResourceQuotaRow",
+    "RoleBinding",
     "ScopeSelectorRow",
     "SyncCursor",
     "SyncOwnership",

@@ -9,7 +9,7 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 
-from policies.views.standing import open_alerts
+from policies.views.standing import alerts_for
 
 register = template.Library()
 SHOWN: Final = 5
@@ -40,8 +40,8 @@ def in_words(moment: dt.datetime) -> str:
     return "just now" if seconds >= 0 else "in a moment"
 
 
-@register.inclusion_tag("policies/_alert_strip.html")
-def alert_strip() -> dict[str, Any]:
-    """The first open alerts of all clusters, and how many there are."""
-    found = open_alerts()
+@register.inclusion_tag("policies/_alert_strip.html", takes_context=True)
+def alert_strip(context: Any) -> dict[str, Any]:
+    """The first open alerts of the clusters that the user sees, and how many there are."""
+    found = alerts_for(context["request"].user)
     return {"alerts": found[:SHOWN], "number": found.count(), "shown": SHOWN}

@@ -11,7 +11,9 @@ from django.shortcuts import get_object_or_404
 from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
 
+from policies import roles
 from policies.models import Cluster
+from policies.views.addresses import NO_NAMESPACE
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
@@ -33,7 +35,7 @@ class Page(LoginRequiredMixin, TemplateView):
             return self.handle_no_permission()
         if any("\0" in str(value) for value in kwargs.values()):
             raise Http404
-        if request.method == "POST" and not request.user.has_perm(self.permission_for(request)):
+        if request.method == "POST" and not self.may(self.permission_for(request)):
             raise PermissionDenied
         response = super().dispatch(request, *args, **kwargs)
         add_never_cache_headers(response)
@@ -43,9 +45,18 @@ class Page(LoginRequiredMixin, TemplateView):
         """What this form needs; a page with several may say."""
         return self.permission
 
+    def place(self) -> roles.Place:
+        """Where this page's form acts: the whole fleet, unless a page says."""
+        return roles.Place()
+
+    def may(self, permission: str) -> bool:
+        """Whether who is signed in may do this here."""
+        at = self.place()
+        return roles.may(self.request.user, permission, cluster=at.cluster, namespace=at.namespace)
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Say whether the page's form may be sent."""
-        allowed = bool(self.permission) and self.request.user.has_perm(self.permission)
+        allowed = bool(self.permission) and self.may(self.permission)
         return super().get_context_data(**kwargs, may_write=allowed)
 
     @property
@@ -55,19 +66,32 @@ class Page(LoginRequiredMixin, TemplateView):
 
 
 class ClusterPage(Page):
-    """A page about the cluster that the address names; an unknown one is 404."""
+    """A page about the cluster that the address names, or about a namespace of it.
+
+    Unknown ones are 404, and so are those that a person may not see.
+    """
 
     cluster: Cluster
+    takes_part: ClassVar[bool] = False
+    """Whether it opens for those who see some namespaces only, and shows these alone."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Find the cluster, for those who may know that it is there."""
         if request.user.is_authenticated:
             self.cluster = find_cluster(str(kwargs["cluster"]))
+            part = None if self.takes_part else self.place().namespace
+            if not roles.sees(request.user, self.cluster.name, part):
+                raise Http404
         return super().dispatch(request, *args, **kwargs)
+
+    def place(self) -> roles.Place:
+        """The namespace that the address names, or the cluster as a whole."""
+        namespace = str(self.kwargs.get("namespace", ""))
+        return roles.Place(self.cluster.name, "" if namespace == NO_NAMESPACE else namespace)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add the cluster, and whether its sync may be paused from here."""
-        may_pause = self.request.user.has_perm(PAUSING)
+        may_pause = self.may(PAUSING)
         given = {**kwargs, "cluster": self.cluster, "may_pause": may_pause}
         return super().get_context_data(**given)
 

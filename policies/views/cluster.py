@@ -36,7 +36,7 @@ class ClusterView(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The tables and the marks of the page."""
-        cluster, user = self.cluster, self.request.user
+        cluster = self.cluster
         runs = SyncRun.objects.filter(cluster=cluster)
         differing = listed(cluster).filter(state__in=NEEDS_A_LOOK)
         return super().get_context_data(
@@ -54,8 +54,8 @@ class ClusterView(ClusterPage):
             unowned=listed(cluster).filter(state=SyncedObject.State.UNOWNED).count(),
             ledger=ledger_differences(cluster),
             next_steps=next_steps(cluster),
-            may_sync=user.has_perm("policies.add_syncrun"),
-            may_connect=user.has_perm("policies.add_clusterconnection"),
+            may_sync=self.may("policies.add_syncrun"),
+            may_connect=self.may("policies.add_clusterconnection"),
         )
 
 

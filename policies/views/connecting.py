@@ -11,6 +11,7 @@ from django.core.validators import RegexValidator
 from django.shortcuts import redirect
 from django.views.generic.edit import FormMixin
 
+from policies import roles
 from policies.models import Cluster, SyncRun
 from policies.sync import joining, kubeconfig, runs
 from policies.sync.joining import NotUsableError
@@ -99,13 +100,17 @@ class ConnectView(_FormMixin, Page):
     permission = "policies.add_clusterconnection"
     form_class = ConnectForm
 
+    def place(self) -> roles.Place:
+        """The cluster that is named, once one is: its admins may connect it anew."""
+        return roles.Place(self.request.POST.get("name", "").strip())
+
     def get_initial(self) -> dict[str, Any]:
         """The name that a link to this page gives."""
         return {"name": self.request.GET.get("name", "")[:63]}
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Whether a new cluster may be made."""
-        may_add = self.request.user.has_perm("policies.add_cluster")
+        may_add = self.may("policies.add_cluster")
         return {**super().get_form_kwargs(), "may_add": may_add}
 
     def post(self, _request: HttpRequest) -> HttpResponse:

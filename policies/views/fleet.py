@@ -16,7 +16,7 @@ class FleetView(Page):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The lines and what they add up to."""
-        rows = standings()
+        rows = standings(self.request.user)
         connected = [row for row in rows if hasattr(row.cluster, "connection")]
         return super().get_context_data(
             **kwargs,
@@ -28,5 +28,5 @@ class FleetView(Page):
             drifted=sum(row.drifted for row in rows),
             conflicts=sum(row.conflicts for row in rows),
             alerts=sum(row.alerts for row in rows),
-            may_connect=self.request.user.has_perm("policies.add_clusterconnection"),
+            may_connect=self.may("policies.add_clusterconnection"),
         )

@@ -91,7 +91,7 @@ class ObjectListView(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines, the states to choose from and what was searched."""
-        query, user = self.request.GET, self.request.user
+        query = self.request.GET
         states = [state for state in query.get("state", "").split(",") if state in STATE_WORDS]
         search = query.get("q", "").replace("\0", "").strip()
         objects = listed(self.cluster)
@@ -107,8 +107,8 @@ class ObjectListView(ClusterPage):
             search=search,
             state=",".join(states),
             choices=_choices(self.cluster, query, states),
-            may_own=user.has_perm("policies.add_syncownership"),
-            may_release=user.has_perm("policies.delete_syncownership"),
+            may_own=self.may("policies.add_syncownership"),
+            may_release=self.may("policies.delete_syncownership"),
             back=query.urlencode(),
             newer_query=_turned(query, page.previous_page_number() if page.has_previous() else 0),
             older_query=_turned(query, page.next_page_number() if page.has_next() else 0),

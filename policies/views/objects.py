@@ -39,9 +39,9 @@ class ObjectView(ClusterPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The sides, the choices and the object's state in words."""
         thing = self.find_object()
-        ours, user = our_object(thing), self.request.user
+        ours = our_object(thing)
         manifest = normal_form(ours.to_manifest() if ours else None)
-        allowed = user.has_perm(self.permission)
+        allowed = self.may(self.permission)
         return super().get_context_data(
             **kwargs,
             thing=thing,
@@ -52,7 +52,7 @@ class ObjectView(ClusterPage):
             read_only=thing.kind in READ_KINDS,
             has_both=bool(ours and thing.live),
             may_resolve=allowed and thing.state in SETTLED_HERE and thing.kind not in READ_KINDS,
-            may_own=allowed and user.has_perm("policies.add_syncownership"),
+            may_own=allowed and self.may("policies.add_syncownership"),
             may_undo=allowed,
             decisions=decisions_of(thing),
             revisions=revisions_of(thing),
@@ -85,7 +85,7 @@ class ObjectView(ClusterPage):
 
     def _settle(self, thing: SyncedObject, take: str, *, revision: int) -> HttpResponse:
         if take == "ownership":
-            if not self.request.user.has_perm("policies.add_syncownership"):
+            if not self.may("policies.add_syncownership"):
                 raise PermissionDenied
             names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
             resolving.take_ownership(self.cluster, self.username, **names)

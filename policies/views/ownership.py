@@ -56,7 +56,7 @@ class OwnershipView(ClusterPage):
             ),
             unowned=unowned.count(),
             namespaces=[name for (name,) in names.distinct()],
-            may_release=self.request.user.has_perm(RELEASING),
+            may_release=self.may(RELEASING),
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:

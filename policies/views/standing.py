@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Case, Count, IntegerField, QuerySet, Value, When
 from django.utils import timezone
 
+from policies import roles
 from policies.models import (
     Cluster,
     ClusterAlert,
@@ -71,9 +72,14 @@ class Standing:
         return self.states[SyncedObject.State.CONFLICT] + self.states[SyncedObject.State.HELD]
 
 
-def standings() -> list[Standing]:
-    """All clusters by name; five questions, however many there are."""
-    clusters = Cluster.objects.select_related("connection", "sync_state", "webhook_health")
+def standings(user: Any) -> list[Standing]:
+    """All clusters that the user sees as a whole, by name; five questions for any number."""
+    clusters = roles.visible(
+        Cluster.objects.select_related("connection", "sync_state", "webhook_health"),
+        user,
+        cluster="name",
+        whole=True,
+    )
     states: dict[int, Counter[str]] = {}
     for cluster_id, state, number in counted_states(SyncedObject.objects.all()):
         states.setdefault(cluster_id, Counter())[state] = number
@@ -96,6 +102,11 @@ def counted_states(objects: QuerySet[SyncedObject]) -> list[tuple[int, str, int]
     """Count objects by cluster and state; what is gone on both sides does not count."""
     rows = objects.filter(gone=None).order_by().values_list("cluster", "state")
     return list(rows.annotate(Count("id")))
+
+
+def alerts_for(user: Any) -> QuerySet[ClusterAlert]:
+    """Those of the clusters that the user sees as a whole."""
+    return roles.visible(open_alerts(), user, cluster="cluster__name", whole=True)
 
 
 def open_alerts() -> QuerySet[ClusterAlert]:

@@ -11,13 +11,13 @@ from admission.narrative import sentence, summary
 from policies import services
 from policies.engine.chain import CANARY_ANNOTATION
 from policies.models import Charge
+from tests import people
 from tests.builders import container
 from tests.reviews import SEED_LIMITS, new_pod, patch_of, quota, review
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from django.contrib.auth.models import User
     from django.test import Client
 
     from policies.models import Cluster
@@ -41,8 +41,8 @@ def native(cluster: Cluster, apply: Callable[..., None]) -> Cluster:
 
 
 @pytest.fixture
-def reader(client: Client, django_user_model: type[User]) -> Client:
-    client.force_login(django_user_model.objects.create_user("reader", password="x"))
+def reader(client: Client, db: None) -> Client:
+    client.force_login(people.person("reader"))
     return client
 
 

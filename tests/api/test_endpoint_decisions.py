@@ -9,6 +9,7 @@ import pytest
 from django.core.cache import cache
 
 from admission.models import AuditEvent
+from tests import people
 from tests.builders import container
 from tests.reviews import SEED_LIMITS, new_pod, quota, review
 
@@ -37,9 +38,9 @@ def record(ask: Callable[..., Any], apply: Callable[..., None]) -> list[str]:
 
 
 @pytest.fixture
-def reader(client: Client, django_user_model: type[User]) -> Client:
+def reader(client: Client, db: None) -> Client:
     """Somebody signed in, without rights of any kind."""
-    client.force_login(django_user_model.objects.create_user("reader", password="x"))
+    client.force_login(people.person("reader"))
     return client
 
 

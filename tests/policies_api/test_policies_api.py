@@ -1,4 +1,4 @@
-"""Policies over HTTP: read by whoever is signed in, written by staff, errors by path."""
+"""Policies over HTTP: read by whoever is signed in, written by role, errors by path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.core.management import call_command
 from rest_framework.test import APIClient
 
 from policies.models import LimitRange, Namespace, PolicyRevision
-from tests import factories
+from tests import factories, people
 
 pytestmark = pytest.mark.django_db
 POD = {"type": "Pod", "max": {"cpu": "1"}}
@@ -19,7 +19,9 @@ POD = {"type": "Pod", "max": {"cpu": "1"}}
 
 def client(*, staff: bool = True) -> APIClient:
     name = "editor" if staff else "viewer"
-    user, _ = User.objects.get_or_create(username=name, defaults={"is_staff": staff})
+    user = User.objects.filter(username=name).first() or people.person(
+        name, "admin" if staff else "viewer"
+    )
     found = APIClient()
     found.force_authenticate(user)
     return found

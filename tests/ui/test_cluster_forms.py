@@ -22,7 +22,7 @@ from policies.models import (
     SyncRun,
 )
 from policies.sync import plan, sealing_keys
-from tests import factories
+from tests import factories, people
 from tests.sync import kubeconfigs
 from tests.sync.fake_api import fake_api
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from django.contrib.auth.models import User
     from django.test import Client
     from pytest_django import SettingsWrapper
 
@@ -41,9 +40,9 @@ OBJECT = "/clusters/prod/objects/ResourceQuota/team/rq/"
 
 
 @pytest.fixture
-def person(client: Client, django_user_model: type[User]) -> Client:
+def person(client: Client, db: None) -> Client:
     """Somebody who is signed in and may do nothing yet."""
-    client.force_login(django_user_model.objects.create_user("ada", password="x"))
+    client.force_login(people.person("ada"))
     return client
 
 

@@ -11,10 +11,9 @@ from django.utils import timezone
 
 from policies.models import Cluster, ClusterConnection, SyncedObject, SyncRun
 from policies.sync import pausing
-from tests import factories
+from tests import factories, people
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
     from django.test import Client
 
 pytestmark = pytest.mark.django_db
@@ -23,8 +22,8 @@ WHY = "an upgrade <b>of nodes</b>"
 
 
 @pytest.fixture
-def viewer(client: Client, django_user_model: type[User]) -> Client:
-    client.force_login(django_user_model.objects.create_user("ada", password="x"))
+def viewer(client: Client, db: None) -> Client:
+    client.force_login(people.person("ada"))
     return client
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -18,10 +18,7 @@ from policies.models import (
     SyncResult,
     SyncRun,
 )
-from tests import factories
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+from tests import factories, people
 
 pytestmark = pytest.mark.django_db
 RUN = "00000000-0000-0000-0000-000000000007"
@@ -70,8 +67,8 @@ def cluster() -> Cluster:
     return made
 
 
-def signed_in(make: type[User], *permissions: str) -> Client:
-    client, person = Client(), make.objects.create_user("ada", password="x")
+def signed_in(*permissions: str) -> Client:
+    client, person = Client(), people.person("ada")
     person.user_permissions.add(*Permission.objects.filter(codename__in=permissions))
     client.force_login(person)
     return client
@@ -99,10 +96,10 @@ def test_strangers_are_sent_to_sign_in(
 
 @pytest.mark.parametrize(("address", "given", "permission"), FORMS, ids=NAMES)
 def test_viewers_are_refused_and_nothing_changes(
-    django_user_model: type[User], address: str, given: dict[str, str], permission: str
+    address: str, given: dict[str, str], permission: str
 ) -> None:
     others = {needed for *_, needed in FORMS} - {permission}
-    viewer = signed_in(django_user_model, *others)
+    viewer = signed_in(*others)
     before = everything()
     assert viewer.post(address, {**given, **seen(viewer, address)}).status_code == 403
     assert everything() == before
@@ -128,8 +125,8 @@ PAGES = sorted({address for address, *_ in FORMS if "pause" not in address} | se
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_viewers_see_no_button_of_these_pages(django_user_model: type[User], address: str) -> None:
-    page = signed_in(django_user_model).get(address).content.decode()
+def test_viewers_see_no_button_of_these_pages(address: str) -> None:
+    page = signed_in().get(address).content.decode()
     main = page.split("<main")[-1].split("</main")[0]
     assert 'method="post"' not in main
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from portal.finding import OF_A_KIND
 from tests import factories
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+from tests.people import person
 
 pytestmark = pytest.mark.django_db
 HARD = {"hard": {"pods": "1"}}
 
 
 @pytest.fixture
-def people(django_user_model: type[User]) -> dict[str, Client]:
+def people(db: None) -> dict[str, Client]:
     made = {}
     for name in ("reader", "admin"):
-        user = django_user_model.objects.create_user(name, password="x", is_staff=name == "admin")
+        user = person(name)
+        user.is_staff = name == "admin"
+        user.save()
         made[name] = Client()
         made[name].force_login(user)
     return made

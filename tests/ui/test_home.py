@@ -13,10 +13,9 @@ from admission import decision_id
 from admission.models import AuditEvent, Tally
 from policies.models import ClusterAlert, ClusterConnection, SyncedObject
 from portal import fleet
-from tests import factories
+from tests import factories, people
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries
 
@@ -32,8 +31,8 @@ def answers(number: int, back: timedelta = timedelta(0), **fields: Any) -> None:
 
 
 @pytest.fixture
-def reader(client: Client, django_user_model: type[User]) -> Client:
-    client.force_login(django_user_model.objects.create_user("reader", password="x"))
+def reader(client: Client, db: None) -> Client:
+    client.force_login(people.person("reader"))
     return client
 
 
@@ -83,7 +82,7 @@ def test_refusals_are_shared_out_and_lead_to_the_record(reader: Client) -> None:
 def test_latency_is_measured_by_cluster() -> None:
     for number in range(100):
         answers(1, timedelta(seconds=number), duration_us=1000 * (number + 1))
-    latency = fleet.latencies()["prod"]
+    latency = fleet.latencies(people.person())["prod"]
     assert (latency.p50, latency.p99) == (50, 99)
 
 

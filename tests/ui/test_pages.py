@@ -12,6 +12,7 @@ from django.test import Client, override_settings
 from admission import decision_id
 from admission.models import AuditEvent, Verdict
 from admission.narrative import sentence, summary
+from tests import people
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,8 +62,8 @@ def event(db: None) -> Callable[..., AuditEvent]:
 
 
 @pytest.fixture
-def reader(client: Client, django_user_model: type[User]) -> Client:
-    client.force_login(django_user_model.objects.create_user("reader", password="x"))
+def reader(client: Client, db: None) -> Client:
+    client.force_login(people.person("reader"))
     return client
 
 

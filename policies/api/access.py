@@ -1,0 +1,91 @@
+"""Who may read and write what over the API: what role bindings say, as on the pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.core.exceptions import ValidationError
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+
+from policies import roles
+from policies.models import Cluster
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+    from policies.models import PolicyRevision
+
+_ACTIONS: Final = {"POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
+OF_NAMESPACES: Final = {"cluster": "namespace__cluster__name", "namespace": "namespace__name"}
+OF_CLUSTERS: Final = {"cluster": "cluster__name"}
+
+
+class WritesByRole(BasePermission):
+    """Whoever is signed in may read what is visible; writing an object needs a role there."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Let in who is signed in; who makes something, if that is allowed in any place at all."""
+        if not (request.user and request.user.is_authenticated):
+            return False
+        if getattr(view, "action", "") != "create":
+            return True
+        model = view.queryset.model  # type: ignore[attr-defined]  # ours have one
+        return roles.may_somewhere(request.user, permission_for(model, "add"))
+
+    def has_object_permission(self, request: Request, view: APIView, obj: Any) -> bool:
+        """Whether this user may use this method on this object."""
+        if request.method in SAFE_METHODS:
+            return True
+        if getattr(view, "action", "") in ("revoke", "restore"):
+            return True  # asked for by the action itself, which knows what it writes
+        cluster, namespace = place_of(obj)
+        written = getattr(view, "written_model", type(obj))
+        permission = permission_for(written, _ACTIONS[str(request.method)])
+        return roles.may(request.user, permission, cluster=cluster, namespace=namespace)
+
+
+class ByRole:
+    """Part of a view: shows what its user sees, and asks before something new is written."""
+
+    request: Any
+    names: ClassVar[dict[str, Any]]
+    """The lookups of ``roles.visible``."""
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Leave out what the user may not see."""
+        return roles.visible(super().get_queryset(), self.request.user, **self.names)  # type: ignore[misc]  # the view's own
+
+    def require(self, model: Any, action: str, *, cluster: str, namespace: str = "") -> None:
+        """Raise ``PermissionDenied`` unless the user may do this there."""
+        permission = permission_for(model, action)
+        if not roles.may(self.request.user, permission, cluster=cluster, namespace=namespace):
+            raise PermissionDenied
+
+    def require_restoring(self, revision: PolicyRevision) -> None:
+        """Raise ``PermissionDenied`` unless the user may write what a revision left."""
+        place = {"cluster": revision.cluster, "namespace": revision.namespace}
+        if not roles.may(self.request.user, roles.writing(revision.kind), **place):
+            raise PermissionDenied
+
+    def cluster_of(self, data: dict[str, Any]) -> Cluster:
+        """Find the cluster that was named; raises ``ValidationError``, also if it is not seen."""
+        name = data.get("cluster", "")
+        found: Cluster | None = Cluster.objects.filter(name=name).first()
+        if found is None or not roles.sees(self.request.user, name):
+            message = f"there is no cluster {name}" if name else "name the cluster"
+            raise ValidationError({"cluster": ValidationError(message, code="unknown_cluster")})
+        return found
+
+
+def permission_for(model: Any, action: str) -> str:
+    """Django's name of a permission."""
+    return f"policies.{action}_{model._meta.model_name}"  # noqa: SLF001  Django's public name
+
+
+def place_of(instance: Any) -> tuple[str, str]:
+    """The names of the cluster and the namespace that an object belongs to."""
+    owner = instance.owner if hasattr(instance, "owner") else instance.cluster
+    return getattr(owner, "name", owner), getattr(instance, "namespace_name", "")

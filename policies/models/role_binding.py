@@ -1,0 +1,110 @@
+"""Who may see and do what, and where: a role for a person or a group in clusters and namespaces."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+
+PREFIX: Final = "*"
+"""At the end of a namespace's name: every namespace that begins so, later ones included."""
+
+
+class RoleBinding(models.Model):
+    """A role for one subject in one scope; an empty name is every cluster, or every namespace.
+
+    Names are kept as words, not as rows: a binding may come before the cluster or the namespace.
+    A scope without a namespace covers what belongs to the cluster as a whole, too.
+    """
+
+    class Role(models.TextChoices):
+        """What may be done, from the least; each includes seeing what is in its scope."""
+
+        VIEWER = "viewer"
+        AUDITOR = "auditor"
+        EDITOR = "editor"
+        APPROVER = "approver"
+        ADMIN = "admin"
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="role_bindings",
+    )
+    group = models.ForeignKey(
+        Group, models.CASCADE, null=True, blank=True, related_name="role_bindings"
+    )
+    role = models.CharField(max_length=8, choices=Role)
+    cluster = models.CharField(
+        max_length=253, blank=True, help_text="A cluster's name; empty for every cluster."
+    )
+    namespace = models.CharField(
+        max_length=63,
+        blank=True,
+        help_text="A namespace's name, or its beginning and *; empty for every namespace.",
+        validators=[
+            RegexValidator(
+                r"\A[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z|\A[a-z0-9][-a-z0-9]*\*\Z",
+                "a namespace's name, or the beginning of names and *",
+            )
+        ],
+    )
+    created = models.DateTimeField(auto_now_add=True)
+    created_by = models.CharField(max_length=150, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["user__username", "group__name", "cluster", "namespace", "role"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(user=None, group__isnull=False) | Q(user__isnull=False, group=None),
+                name="role_binding_has_one_subject",
+            ),
+            models.CheckConstraint(
+                condition=Q(role__in=["viewer", "auditor", "editor", "approver", "admin"]),
+                name="role_binding_role_known",
+            ),
+            models.UniqueConstraint(
+                fields=["user", "role", "cluster", "namespace"],
+                condition=Q(group=None),
+                name="role_binding_once_per_user",
+            ),
+            models.UniqueConstraint(
+                fields=["group", "role", "cluster", "namespace"],
+                condition=Q(user=None),
+                name="role_binding_once_per_group",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.role} in {self.scope}"
+
+    def clean(self) -> None:
+        """Exactly one subject."""
+        if (self.user is None) == (self.group is None):
+            raise ValidationError("Name a user or a group, not both.", code="one_subject")
+
+    @property
+    def subject(self) -> str:
+        """Who is meant."""
+        return f"group {self.group}" if self.group else str(self.user)
+
+    @property
+    def scope(self) -> str:
+        """Where it holds, in words."""
+        cluster = self.cluster or "every cluster"
+        return f"{cluster}, namespace {self.namespace}" if self.namespace else cluster
+
+    def covers(self, cluster: str, namespace: str) -> bool:
+        """Whether a place lies in the scope; without a namespace: the cluster as a whole."""
+        if self.cluster not in ("", cluster):
+            return False
+        if self.namespace.endswith(PREFIX):
+            return namespace.startswith(self.namespace.removesuffix(PREFIX))
+        return self.namespace in ("", namespace)

@@ -1,0 +1,138 @@
+"""What people may see and do, by their role bindings: asked by every page, list and API view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from django.contrib.auth.backends import BaseBackend
+from django.db.models import Q, QuerySet
+
+from policies.models.role_binding import PREFIX, RoleBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_Rows = TypeVar("_Rows", bound=QuerySet[Any])
+_Role = RoleBinding.Role
+_POLICIES: Final = ("limitrange", "metadatapolicy", "resourcequota")
+
+
+def _writing(*models: str) -> frozenset[str]:
+    actions = ("add", "change", "delete")
+    return frozenset(f"policies.{action}_{model}" for action in actions for model in models)
+
+
+PERMISSIONS: Final[dict[str, frozenset[str]]] = {
+    _Role.VIEWER: frozenset(),
+    _Role.AUDITOR: frozenset({"admission.add_audithold", "admission.change_audithold"}),
+    _Role.EDITOR: _writing(*_POLICIES, "priorityclass", "limitedresource"),
+    _Role.APPROVER: _writing("syncownership", "syncrun")
+    | {"policies.change_syncedobject", "policies.change_clusterconnection"},
+}
+"""What a role may do where it is bound; an admin may do everything there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is done: in a namespace, in a cluster as a whole, or in the whole fleet."""
+
+    cluster: str = ""
+    namespace: str = ""
+
+
+class RoleBackend(BaseBackend):
+    """Lets Django ask role bindings: ``user.has_perm(permission, Place(…))``, or for everywhere."""
+
+    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+        """Whether a binding allows it there; without a place only what is bound everywhere."""
+        if not user_obj.is_active or user_obj.is_anonymous:
+            return False
+        place = obj if isinstance(obj, Place) else Place()
+        return any(_grants(each, perm) for each in bindings_of(user_obj) if _covers(each, place))
+
+
+def _grants(binding: RoleBinding, permission: str) -> bool:
+    return binding.role == _Role.ADMIN or permission in PERMISSIONS[binding.role]
+
+
+def _covers(binding: RoleBinding, place: Place) -> bool:
+    if not place.cluster:
+        return not (binding.cluster or binding.namespace)
+    return binding.covers(place.cluster, place.namespace)
+
+
+def bindings_of(user: Any) -> Sequence[RoleBinding]:
+    """The user's bindings and those of the user's groups; asked once for each user object."""
+    known: list[RoleBinding] | None = getattr(user, "_role_bindings", None)
+    if known is None:
+        mine = Q(user=user) | Q(group__in=user.groups.values("pk"))
+        known = list(RoleBinding.objects.filter(mine)) if user.is_authenticated else []
+        user._role_bindings = known  # noqa: SLF001  as Django keeps permissions on its users
+    return known
+
+
+def writing(kind: str, action: str = "change") -> str:
+    """Django's name of the permission to add, change or delete objects of a kind."""
+    model = "limitedresource" if kind == "ResourceQuotaConfiguration" else kind.lower()
+    return f"policies.{action}_{model}"
+
+
+def may(user: Any, permission: str, *, cluster: str = "", namespace: str = "") -> bool:
+    """Whether the user has a Django permission everywhere, or by a role binding in this place."""
+    place = Place(cluster, namespace)
+    return bool(user.has_perm(permission) or (cluster and user.has_perm(permission, place)))
+
+
+def may_somewhere(user: Any, permission: str) -> bool:
+    """Whether there is any place in which the user may do this."""
+    return bool(
+        user.has_perm(permission) or any(_grants(each, permission) for each in bindings_of(user))
+    )
+
+
+def sees(user: Any, cluster: str, namespace: str | None = None) -> bool:
+    """Whether the user sees a namespace; ``""``: the cluster as a whole; None: any part of it."""
+    if user.is_superuser:
+        return bool(user.is_active)
+    bindings = bindings_of(user)
+    if namespace is None:
+        return any(each.cluster in ("", cluster) for each in bindings)
+    return any(each.covers(cluster, namespace) for each in bindings)
+
+
+def sees_all(user: Any) -> bool:
+    """Whether nothing is hidden from the user."""
+    return bool(user.is_superuser) or any(
+        not (each.cluster or each.namespace) for each in bindings_of(user)
+    )
+
+
+def visible(
+    rows: _Rows, user: Any, *, cluster: str, namespace: str | None = None, whole: bool = False
+) -> _Rows:
+    """Leave out what the user may not see.
+
+    ``cluster`` and ``namespace`` are the lookups of the two names. Without ``namespace`` the rows
+    are of clusters: those that the user sees any part of, or, with ``whole``, all of.
+    """
+    if sees_all(user):
+        return rows
+    scopes = [
+        _scope(each, cluster, namespace)
+        for each in bindings_of(user)
+        if not (whole and each.namespace)
+    ]
+    wanted = Q(pk__in=[])
+    for scope in scopes:
+        wanted |= scope
+    return rows.filter(wanted)
+
+
+def _scope(binding: RoleBinding, cluster: str, namespace: str | None) -> Q:
+    wanted = Q(**{cluster: binding.cluster}) if binding.cluster else Q()
+    if namespace is None or not binding.namespace:
+        return wanted or ~Q(pk__in=[])
+    if binding.namespace.endswith(PREFIX):
+        return wanted & Q(**{f"{namespace}__startswith": binding.namespace.removesuffix(PREFIX)})
+    return wanted & Q(**{namespace: binding.namespace})
