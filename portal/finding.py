@@ -37,6 +37,7 @@ PAGES: Final = (
     ("Refusals", "decision-list", "verdict=denied"),
     ("Clusters", "cluster-list", ""),
     ("Connect a cluster", "cluster-connect", ""),
+    ("Your account and tokens", "account", ""),
     ("API", "api-docs", ""),
 )
 _POLICIES: Final = (LimitRange, MetadataPolicy, ResourceQuota)

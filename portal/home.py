@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.utils import timezone
 
 from admission.narrative import summary
+from policies import roles
 from policies.views.access import Page
 from policies.views.standing import alerts_for, standings
 from portal import fleet
@@ -32,6 +33,7 @@ class HomeView(Page):
         total, denied = sum(bar.total for bar in bars), sum(bar.denied for bar in bars)
         return super().get_context_data(
             **kwargs,
+            has_role=user.is_superuser or bool(roles.bindings_of(user)),
             window=window,
             windows=fleet.WINDOWS.values(),
             words=fleet.in_words(rows, total, denied, f"the last {window.words}"),

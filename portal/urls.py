@@ -5,8 +5,10 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from portal.account import AccountView
 from portal.finding import FindView
 from portal.home import HomeView
+from portal.people import PeopleView
 from portal.views import SwitchingView
 
 urlpatterns = [
@@ -14,6 +16,8 @@ urlpatterns = [
     path("api/v1/", include("policies.api.urls")),
     path("", include("admission.api.urls")),
     path("", HomeView.as_view(), name="home"),
+    path("people/", PeopleView.as_view(), name="people"),
+    path("account/", AccountView.as_view(), name="account"),
     path("find/", FindView.as_view(), name="find"),
     path("clusters/<str:cluster>/authority/", SwitchingView.as_view(), name="cluster-authority"),
     path("clusters/", include("policies.urls")),

@@ -23,6 +23,7 @@ from policies.services.manifests import (
     take_over,
 )
 from policies.services.policies import delete_policy, save_policy
+from policies.services.roles import bind_role, role_history, unbind_role
 from policies.services.writing import (
     Saved,
     StaleRevisionError,
@@ -38,6 +39,7 @@ __all__ = [
     "Saved",
     "StaleRevisionError",
     "apply_manifest",
+    "bind_role",
     "create_many",
     "delete_cluster",
     "delete_namespace",
@@ -56,6 +58,7 @@ __all__ = [
     "read_object",
     "restore_revision",
     "revoke_webhook_credential",
+    "role_history",
     "save_cluster",
     "save_namespace",
     "save_policy",
@@ -63,4 +66,5 @@ __all__ = [
     "set_authority",
     "set_limited_resources",
     "take_over",
+    "unbind_role",
 ]

@@ -1,0 +1,63 @@
+"""One's own account: what one may do where, and the tokens of one's scripts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.shortcuts import get_object_or_404, redirect
+from knox.models import AuthToken
+
+from policies import roles
+from policies.views.access import Page
+from portal.people import ROLE_WORDS
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+DAYS: Final = (1, 7, 30, 90)
+MOST: Final = 50
+"""Tokens of one person that are good at the same time."""
+
+
+class AccountView(Page):
+    """Roles and tokens; a new token is shown once, in the answer that makes it."""
+
+    template_name = "portal/account.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Everybody's own page: no right is needed to send its form."""
+        return super().dispatch(request, *args, **kwargs)
+
+    def may(self, permission: str) -> bool:
+        """One's own tokens need no permission."""
+        return not permission or super().may(permission)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """What this person may do where, and the tokens."""
+        user = self.request.user
+        return super().get_context_data(
+            **kwargs,
+            bindings=[
+                {"binding": each, "words": ROLE_WORDS[each.role]}
+                for each in roles.bindings_of(user)
+            ],
+            tokens=AuthToken.objects.filter(user=user).order_by("-created"),
+            days=DAYS,
+        )
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Make a token, or take one back."""
+        if "revoke" in request.POST:
+            key = request.POST["revoke"][:128]
+            get_object_or_404(AuthToken, user=request.user, digest=key).delete()
+            messages.success(request, "Revoked: what still sends it is refused from now on.")
+            return redirect("account")
+        if AuthToken.objects.filter(user=request.user).count() >= MOST:
+            messages.error(request, f"There are {MOST} tokens already. Revoke one first.")
+            return redirect("account")
+        given = request.POST.get("days", "")
+        days = next((each for each in DAYS if str(each) == given), DAYS[0])
+        _, secret = AuthToken.objects.create(user=request.user, expiry=timedelta(days=days))
+        return self.render_to_response(self.get_context_data(secret=secret))

@@ -1,0 +1,110 @@
+"""The pages of people and of one's own account: who gives roles, and whose tokens they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.admin.models import ADDITION, DELETION
+from django.test import Client
+from knox.models import AuthToken
+
+from policies.models import RoleBinding
+from tests import factories, people
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def give(client: Client, subject: str = "bob", role: str = "editor", **place: str) -> Any:
+    return client.post("/people/", {"subject": subject, "role": role, **place})
+
+
+@pytest.mark.parametrize("role", ["viewer", "auditor", "editor", "approver"])
+def test_only_admins_give_roles(role: str) -> None:
+    people.nobody("bob")
+    client = signed_in(people.person(role=role))
+    assert client.get("/people/").status_code == 403
+    assert give(client).status_code == 403
+    assert not RoleBinding.objects.filter(user__username="bob").exists()
+
+
+def test_a_role_is_given_and_taken_back() -> None:
+    bob = people.nobody("bob")
+    client = signed_in(people.person(role="admin"))
+    assert give(client, cluster="prod", namespace="team-*").status_code == 302
+    made = RoleBinding.objects.get(user=bob)
+    assert (made.scope, made.created_by) == ("prod, namespace team-*", "ada")
+    assert client.post("/people/", {"take": made.pk}).status_code == 302
+    assert not RoleBinding.objects.filter(user=bob).exists()
+    history = client.get("/people/").context["history"]
+    assert [entry.action_flag for entry in history] == [DELETION, ADDITION]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "namespace", "code"),
+    [
+        ("prod", "team", 302),
+        ("prod", "te*", 403),
+        ("prod", "", 403),
+        ("prod", "other", 403),
+        ("", "team", 403),
+        ("", "", 403),
+    ],
+)
+def test_nobody_gives_more_than_they_have(cluster: str, namespace: str, code: int) -> None:
+    people.nobody("bob")
+    admin = people.person(role="admin", cluster="prod", namespace="team")
+    assert give(signed_in(admin), cluster=cluster, namespace=namespace).status_code == code
+
+
+def test_nobody_takes_back_what_is_not_theirs_to_give() -> None:
+    wide = people.bind(people.nobody("bob"), "admin")
+    admin = people.person(role="admin", cluster="prod")
+    client = signed_in(admin)
+    assert client.post("/people/", {"take": wide.pk}).status_code == 403
+    assert client.post("/people/", {"take": "x"}).status_code == 404
+    shown = [each["binding"] for each in client.get("/people/").context["bindings"]]
+    assert wide not in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"subject": "nobody"}, "subject"),
+        ({"subject": "group:none"}, "subject"),
+        ({"role": "king"}, "role"),
+        ({"namespace": "A B"}, "namespace"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(given: dict[str, str], field: str) -> None:
+    people.nobody("bob")
+    answer = give(signed_in(people.person(role="admin")), **given)
+    assert (answer.status_code, list(answer.context["form"].errors)) == (422, [field])
+
+
+def test_the_same_role_is_given_once() -> None:
+    people.nobody("bob")
+    client = signed_in(people.person(role="admin"))
+    assert [give(client).status_code for _ in range(2)] == [302, 422]
+
+
+def test_a_token_is_shown_once_and_revoked() -> None:
+    factories.cluster()
+    client = signed_in(people.person())
+    secret = client.post("/account/", {"days": "7"}).context["secret"]
+    assert secret not in client.get("/account/").content.decode()
+    script = {"HTTP_AUTHORIZATION": f"Token {secret}"}
+    assert Client().get("/api/v1/clusters/", **script).json()["count"] == 1
+    digest = AuthToken.objects.get().digest
+    assert signed_in(people.person("bob")).post("/account/", {"revoke": digest}).status_code == 404
+    assert client.post("/account/", {"revoke": digest}).status_code == 302
+    assert Client().get("/api/v1/clusters/", **script).status_code == 401
