@@ -68,7 +68,8 @@ def counting(place: Place) -> Place:
     if place.cluster.binaries.controller_manager is None:
         pytest.skip("NO kube-controller-manager HERE: nothing of the cluster's own is compared")
     assert place.asking.create(OWN, COUNTED).is_allowed
-    wait_for(lambda: figures(place))
+    # Its controller learns of new kinds every half a minute.
+    wait_for(lambda: figures(place).keys() == OWN["spec"]["hard"].keys())
     return place
 
 

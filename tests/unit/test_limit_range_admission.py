@@ -19,9 +19,10 @@ from policies.engine.limit_range import (
     decode_limit_range,
     default_pod_resources,
 )
-from policies.engine.limit_range.ratio import six_decimals
+from policies.engine.limit_range.ratio import ratio_text, six_decimals
 from policies.engine.pod import default_pod
 from policies.engine.policy import Enforcement, LimitRange, PolicySet
+from policies.engine.quantity import Quantity
 from policies.engine.request import Operation, Phase
 from tests.builders import claim, container, limit_range, pod, request
 
@@ -450,6 +451,21 @@ def test_the_ratio_is_exact(req: str, lim: str, ratio: str, shown: str | None) -
 )
 def test_six_decimals(numerator: int, denominator: int, text: str) -> None:
     assert six_decimals(numerator, denominator) == text
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "text"),
+    [
+        pytest.param("2", "3", "0.666667", id="small"),
+        pytest.param("64Gi", "1500m", "45812984490.666664", id="what a float64 has left"),
+        pytest.param("64Gi", "1500000001n", "45812984460.124677", id="finer than thousandths"),
+        pytest.param("9223372036854775", "3", "3074457345618258.500000", id="the most"),
+        pytest.param("9223372036854776", "3", "3074457345618258.666667", id="beyond"),
+    ],
+)
+def test_a_ratio_is_written_as_servers_do(numerator: str, denominator: str, text: str) -> None:
+    amounts = (Quantity.parse(each).nano for each in (numerator, denominator))
+    assert ratio_text(*amounts) == text
 
 
 # ---- pods that no server defaulted

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from policies.engine.quantity import Quantity
 
 _NANO = 10**9
+_MILLI = 10**6
+_MOST_MILLI = (2**63 - 1) // 1000 * 1000
 _PLACES = 6
 
 
@@ -20,8 +22,21 @@ def exceeded_ratio(request: Quantity, limit: Quantity, enforced: Quantity) -> st
         return "NaN" if request.is_infinite else "+Inf"
     most, found = request.nano * enforced.nano, limit.nano * _NANO
     if found > most if request.nano > 0 else found < most:
-        return six_decimals(limit.nano, request.nano)
+        return ratio_text(limit.nano, request.nano)
     return None
+
+
+def ratio_text(numerator: int, denominator: int) -> str:
+    """Write a ratio of two amounts in billionths as an API server does.
+
+    It divides thousandths as float64: of a ratio of billions the last decimals are its own. What
+    is finer than thousandths, or more than they hold (where it loses count), is written exactly.
+    The denominator is not zero. Source: plugin/pkg/admission/limitranger.
+    """
+    upper, lower = (divmod(each, _MILLI) for each in (numerator, denominator))
+    if upper[1] or lower[1] or max(abs(upper[0]), abs(lower[0])) > _MOST_MILLI:
+        return six_decimals(numerator, denominator)
+    return f"{float(upper[0]) / float(lower[0]):.{_PLACES}f}"
 
 
 def six_decimals(numerator: int, denominator: int) -> str:

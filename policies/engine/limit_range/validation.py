@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from policies.engine.errors import ErrorType, FieldError, FieldPath
 from policies.engine.limit_range.manifest import CLAIM, CONTAINER, POD
-from policies.engine.limit_range.ratio import six_decimals
+from policies.engine.limit_range.ratio import ratio_text
 from policies.engine.names import (
     dns1123_label_errors,
     dns1123_subdomain_errors,
@@ -172,7 +172,7 @@ def _room_exceeded(ratio: Quantity, low: Quantity, high: Quantity) -> str:
         return "-Inf" if high.sign < 0 else ""
     sign = low.sign
     exceeded = ratio.nano * low.nano * sign > high.nano * _ONE.nano * sign
-    return six_decimals(high.nano, low.nano) if exceeded else ""
+    return ratio_text(high.nano, low.nano) if exceeded else ""
 
 
 def _overcommit_errors(name: str, values: Values, path: FieldPath) -> Iterator[FieldError]:
