@@ -1,0 +1,25 @@
+"""What would happen to an object: the engine asked, without charging and writing anything.
+
+One room for every page that asks "what if": stored policies, unsaved ones in their place or beside
+them, an object; back come the engine's decision, the cause of each change and what every quota
+would be charged.
+"""
+
+from policies.simulation.asking import request_for, run, simulate
+from policies.simulation.causes import Cause, Change, Source
+from policies.simulation.costs import Cost, CostLine
+from policies.simulation.replacing import with_unsaved
+from policies.simulation.values import Simulation
+
+__all__ = [
+    "Cause",
+    "Change",
+    "Cost",
+    "CostLine",
+    "Simulation",
+    "Source",
+    "request_for",
+    "run",
+    "simulate",
+    "with_unsaved",
+]

@@ -1,0 +1,155 @@
+"""Which policy changed which field: the engine asked again and again, each time with one more.
+
+No rule is told anew: what appears when one policy more is asked is that policy's doing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.engine.chain import admit
+from policies.engine.decision import Outcome
+from policies.engine.metadata_policy import QOS_ANNOTATION
+from policies.engine.request import Operation, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from policies.engine.decision import Decision
+    from policies.engine.policy import MetadataPolicy, PolicyRef, PolicySet
+    from policies.engine.request import AdmissionRequest
+
+Path = tuple[str | int, ...]
+_ABSENT: Final = object()
+_QOS: Final = ("metadata", "annotations", QOS_ANNOTATION)
+
+
+class Source(StrEnum):
+    """Who changes a field: a policy, the portal for every pod, or the API server's decoding."""
+
+    POLICY = "policy"
+    PORTAL = "portal"
+    API_SERVER = "api-server"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Why a field changed; ``policy`` (and ``rule`` of a MetadataPolicy) for a policy's doing."""
+
+    source: Source
+    policy: PolicyRef | None = None
+    rule: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One field that came to be, or became another; ``before`` is None where there was none."""
+
+    path: Path
+    before: Any
+    after: Any
+    cause: Cause
+
+    @property
+    def field(self) -> str:
+        """The path as Kubernetes writes it: ``spec.containers[0].resources.limits[cpu]``."""
+        text = ""
+        for depth, step in enumerate(self.path):
+            if isinstance(step, int) or _is_in_map(self.path[:depth]):
+                text += f"[{step}]"
+            else:
+                text += f".{step}" if text else step
+        return text
+
+
+_MAPS: Final = frozenset({"labels", "annotations", "limits", "requests", "nodeSelector", "hard"})
+
+
+def _is_in_map(parent: Path) -> bool:
+    return bool(parent) and parent[-1] in _MAPS
+
+
+_API_SERVER: Final = Cause(source=Source.API_SERVER)
+_PORTAL: Final = Cause(source=Source.PORTAL)
+
+
+def changes_of(
+    request: AdmissionRequest,
+    policies: PolicySet,
+    decision: Decision,
+    *,
+    now: str | int | None = None,
+) -> tuple[Change, ...]:
+    """List what the object became, in its own order, each field with its cause."""
+    if request.object is None or decision.object is None or request.operation is Operation.DELETE:
+        return ()
+    causes: dict[Path, Cause] = {}
+    before = request.object
+    for cause, fewer in _stages(policies, decision):
+        after = admit(request, fewer, phase=Phase.BOTH, now=now).object or before
+        for path, _, _ in differences(before, after):
+            causes[path] = cause
+        before = after
+    return tuple(
+        Change(path=path, before=old, after=new, cause=_cause_of(path, causes))
+        for path, old, new in differences(request.object, decision.object)
+    )
+
+
+def _cause_of(path: Path, causes: Mapping[Path, Cause]) -> Cause:
+    return _PORTAL if path == _QOS else causes.get(path, _API_SERVER)
+
+
+def _stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, PolicySet]]:
+    """Sets of policies, each with one more that changed something, and whose doing that is."""
+    ranges, rules = policies.limit_ranges, policies.metadata_policies
+    fewer = dataclasses.replace(
+        policies, limit_ranges=(), metadata_policies=(), resource_quotas=(), limited_resources=()
+    )
+    yield _API_SERVER, fewer
+    changed = {
+        (step.policy, step.rule): Cause(source=Source.POLICY, policy=step.policy, rule=step.rule)
+        for step in decision.trace
+        if step.outcome is Outcome.CHANGED and step.policy
+    }
+    for number, each in enumerate(ranges, 1):
+        if cause := changed.get((each.ref, None)):
+            fewer = dataclasses.replace(fewer, limit_ranges=ranges[:number])
+            yield cause, fewer
+    for number, policy in enumerate(rules):
+        for position in range(len(policy.rules)):
+            if cause := changed.get((policy.ref, position)):
+                cut = (*rules[:number], _first_rules(policy, position + 1))
+                fewer = dataclasses.replace(fewer, metadata_policies=cut)
+                yield cause, fewer
+
+
+def _first_rules(policy: MetadataPolicy, number: int) -> MetadataPolicy:
+    return dataclasses.replace(policy, rules=policy.rules[:number])
+
+
+def differences(before: Any, after: Any) -> Iterator[tuple[Path, Any, Any]]:
+    """Walk two values: each leaf that is another in the second, in its order; no recursion."""
+    pending: list[tuple[Path, Any, Any]] = [((), before, after)]
+    while pending:
+        path, old, new = pending.pop()
+        if old is new or (type(old) is type(new) and old == new):
+            continue
+        if isinstance(new, dict) and new:
+            known = old if isinstance(old, dict) else {}
+            steps: list[tuple[Path, Any, Any]] = [
+                ((*path, name), known.get(name, _ABSENT), value) for name, value in new.items()
+            ]
+            pending += reversed(steps)
+        elif isinstance(new, list) and new:
+            entries = old if isinstance(old, list) else []
+            steps = [
+                ((*path, at), entries[at] if at < len(entries) else _ABSENT, value)
+                for at, value in enumerate(new)
+            ]
+            pending += reversed(steps)
+        else:
+            yield path, None if old is _ABSENT else old, new

@@ -1,0 +1,161 @@
+"""What an object would cost each quota, and how much room that leaves; the engine's own numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from policies.engine.errors import DecodeError
+from policies.engine.policy import Enforcement
+from policies.engine.quantity import ZERO
+from policies.engine.resource_quota import assess
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.engine.decision import Decision
+    from policies.engine.policy import PolicySet, ResourceQuota
+    from policies.engine.quantity import Quantity
+    from policies.engine.request import AdmissionRequest
+    from policies.engine.resource_list import ResourceList
+    from policies.engine.resource_quota import Match
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLine:
+    """One resource of a quota: what is used, what this object adds, what then is left."""
+
+    resource: str
+    hard: Quantity
+    used: Quantity
+    requested: Quantity
+    is_binding: bool = False
+
+    @property
+    def free(self) -> Quantity:
+        """What is left after the object; below zero where it is too much."""
+        return self.hard - self.used - self.requested
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the object asks for more than there is."""
+        return bool(self.requested.nano) and self.free.nano < 0
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the quota allows none at all: a hard limit of 0."""
+        return self.hard.nano <= 0
+
+    @property
+    def room(self) -> int | None:
+        """How many objects like this fit now, this one included; None where it takes nothing."""
+        if self.requested.nano <= 0:
+            return None
+        return max(0, (self.hard.nano - self.used.nano) // self.requested.nano)
+
+    @property
+    def used_percent(self) -> int:
+        """How full it is already, rounded up, at most 100."""
+        return _percent(self.used, self.hard)
+
+    @property
+    def added_percent(self) -> int:
+        """How much this object adds, cut where the quota ends."""
+        with_it = _percent(self.used + self.requested, self.hard)
+        return max(0, with_it - self.used_percent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """One quota: whether it counts the object, why not, and a line for each bounded resource."""
+
+    quota: ResourceQuota
+    is_matched: bool
+    is_charged: bool
+    detail: str
+    lines: tuple[CostLine, ...]
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What it counts, in words; empty where it counts everything."""
+        return (*self.quota.scopes, *[str(each) for each in self.quota.scope_selector or ()])
+
+
+def costs_of(
+    request: AdmissionRequest,
+    policies: PolicySet,
+    decision: Decision,
+    *,
+    now: str | int | None = None,
+) -> tuple[Cost, ...]:
+    """Hold the object, as it would be stored, against each quota of the namespace."""
+    quotas = policies.resource_quotas
+    requested: dict[str, ResourceList] = {}
+    matches: dict[str, Match] = {}
+    if decision.object is not None:
+        try:
+            stored = dataclasses.replace(request, object=decision.object)
+            found = assess(stored, quotas, policies.limited_resources, now=now)
+        except DecodeError:
+            return tuple(_cost(quota, None, {}, is_charged=False) for quota in quotas)
+        requested = {each.match.quota.name: each.requested for each in found.demands}
+        matches = {each.quota.name: each for each in found.matches}
+    charged = {charge.quota.name for charge in decision.charges}
+    costs = [
+        _cost(
+            quota,
+            matches.get(quota.name),
+            requested.get(quota.name, {}),
+            is_charged=quota.name in charged,
+        )
+        for quota in quotas
+    ]
+    return _with_binding(costs)
+
+
+def _cost(
+    quota: ResourceQuota,
+    match: Match | None,
+    requested: Mapping[str, Quantity],
+    *,
+    is_charged: bool,
+) -> Cost:
+    return Cost(
+        quota=quota,
+        is_matched=bool(match and match.is_matched),
+        is_charged=is_charged,
+        detail=match.detail if match else "quotas are not asked about it",
+        lines=tuple(
+            CostLine(
+                resource=name,
+                hard=hard,
+                used=quota.used.get(name, ZERO),
+                requested=requested.get(name, ZERO),
+            )
+            for name, hard in quota.hard.items()
+        ),
+    )
+
+
+def _with_binding(costs: list[Cost]) -> tuple[Cost, ...]:
+    """Mark the line that ends first: the one with the least room for more of the same."""
+    rooms = [
+        (line.room, -line.used_percent, at, position)
+        for at, cost in enumerate(costs)
+        if cost.quota.enforcement is Enforcement.ENFORCE
+        for position, line in enumerate(cost.lines)
+        if line.room is not None
+    ]
+    if rooms:
+        _, _, at, position = min(rooms)
+        lines = list(costs[at].lines)
+        lines[position] = dataclasses.replace(lines[position], is_binding=True)
+        costs[at] = dataclasses.replace(costs[at], lines=tuple(lines))
+    return tuple(costs)
+
+
+def _percent(part: Quantity, whole: Quantity) -> int:
+    if whole.nano <= 0:
+        return 100 if part.nano > 0 else 0
+    return min(100, max(0, -(-100 * part.nano // whole.nano)))

@@ -1,0 +1,56 @@
+"""Unsaved policies in the place of stored ones of the same kind and name, or beside them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.engine.policy import ResourceQuota
+from policies.engine.quantity import ZERO
+from policies.engine.resource_quota import is_tracked
+from policies.unsaved import decode_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.engine.policy import LimitRange, MetadataPolicy, PolicySet
+
+    Policy = LimitRange | MetadataPolicy | ResourceQuota
+
+_FIELDS: Final = {
+    "LimitRange": "limit_ranges",
+    "MetadataPolicy": "metadata_policies",
+    "ResourceQuota": "resource_quotas",
+}
+
+
+def with_unsaved(policies: PolicySet, manifests: Sequence[Mapping[str, Any]]) -> PolicySet:
+    """Add unsaved manifests; other kinds are left out. Raises ``DecodeError`` with the field.
+
+    They are taken to be of this namespace, whatever they say. A quota keeps what its stored
+    namesake has used; a name that nothing is known of begins at 0.
+    """
+    for index, manifest in enumerate(manifests):
+        policy = decode_policy(manifest, f"policies[{index}]")
+        if policy is not None:
+            policies = _with(policies, dataclasses.replace(policy, namespace=policies.namespace))
+    return policies
+
+
+def _with(policies: PolicySet, policy: Policy) -> PolicySet:
+    if isinstance(policy, ResourceQuota):
+        stored = {quota.name: quota for quota in policies.resource_quotas}.get(policy.name)
+        policy = _opened(policy, stored)
+    field = _FIELDS[policy.ref.kind]
+    others = [each for each in getattr(policies, field) if each.name != policy.name]
+    placed = sorted([*others, policy], key=lambda each: each.name.encode())
+    placing: dict[str, Any] = {field: tuple(placed)}
+    return dataclasses.replace(policies, **placing)
+
+
+def _opened(quota: ResourceQuota, stored: ResourceQuota | None) -> ResourceQuota:
+    """Say what is enforced and used, as the ledger would once the quota is saved."""
+    known = stored.used if stored else {}
+    hard = quota.spec_hard
+    used = {name: known.get(name, ZERO) for name in hard if is_tracked(name)}
+    return dataclasses.replace(quota, hard=hard, used=used)
