@@ -8,6 +8,8 @@ from typing import Any
 
 import jsonpatch
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from policies.engine.chain import admit
 from policies.engine.decision import Outcome, Reason, Violation
@@ -466,6 +468,13 @@ def test_six_decimals(numerator: int, denominator: int, text: str) -> None:
 def test_a_ratio_is_written_as_servers_do(numerator: str, denominator: str, text: str) -> None:
     amounts = (Quantity.parse(each).nano for each in (numerator, denominator))
     assert ratio_text(*amounts) == text
+
+
+@given(st.integers(-(10**18), 10**18), st.integers(1, 10**18) | st.integers(-(10**6), -1))
+def test_ratios_round_like_float64(numerator: int, denominator: int) -> None:
+    text = f"{float(numerator) / float(denominator):.6f}"
+    found = ratio_text(numerator * 10**6, denominator * 10**6)
+    assert found == ("0.000000" if text == "-0.000000" else text)
 
 
 # ---- pods that no server defaulted

@@ -11,6 +11,8 @@ _NANO = 10**9
 _MILLI = 10**6
 _MOST_MILLI = (2**63 - 1) // 1000 * 1000
 _PLACES = 6
+_BITS = 53
+"""Of the mantissa of a float64."""
 
 
 def exceeded_ratio(request: Quantity, limit: Quantity, enforced: Quantity) -> str | None:
@@ -36,7 +38,22 @@ def ratio_text(numerator: int, denominator: int) -> str:
     upper, lower = (divmod(each, _MILLI) for each in (numerator, denominator))
     if upper[1] or lower[1] or max(abs(upper[0]), abs(lower[0])) > _MOST_MILLI:
         return six_decimals(numerator, denominator)
-    return f"{float(upper[0]) / float(lower[0]):.{_PLACES}f}"
+    (upper_is, upper_of), (lower_is, lower_of) = (_double(each[0], 1) for each in (upper, lower))
+    return six_decimals(*_double(upper_is * lower_of, upper_of * lower_is))
+
+
+def _double(numerator: int, denominator: int) -> tuple[int, int]:
+    """Give the float64 next to a fraction, halves to even, as a fraction: this code knows none."""
+    divisor = abs(denominator)
+    shift = _BITS - (abs(numerator).bit_length() - divisor.bit_length())
+    scaled = abs(numerator) << max(shift, 0)
+    divisor <<= max(-shift, 0)
+    if scaled >= divisor << _BITS:  # a bit too many
+        divisor, shift = divisor << 1, shift - 1
+    whole, rest = divmod(scaled, divisor)
+    whole += 2 * rest > divisor or (2 * rest == divisor and whole % 2)
+    sign = -1 if (numerator < 0) != (denominator < 0) else 1
+    return sign * whole << max(-shift, 0), 1 << max(shift, 0)
 
 
 def six_decimals(numerator: int, denominator: int) -> str:
