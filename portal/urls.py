@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from portal.account import AccountView
 from portal.finding import FindView
 from portal.home import HomeView
 from portal.people import PeopleView
 from portal.views import SwitchingView
+from portal.why.page import WhyView
 
 urlpatterns = [
     path("admin/", admin.site.urls),
@@ -19,6 +20,7 @@ urlpatterns = [
     path("people/", PeopleView.as_view(), name="people"),
     path("account/", AccountView.as_view(), name="account"),
     path("find/", FindView.as_view(), name="find"),
+    re_path(r"^decisions/(?P<pk>[0-9a-z]{16})$", WhyView.as_view(), name="decision-detail"),
     path("clusters/<str:cluster>/authority/", SwitchingView.as_view(), name="cluster-authority"),
     path("clusters/", include("policies.urls")),
     path("", include("admission.urls")),

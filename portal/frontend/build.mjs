@@ -35,7 +35,7 @@ async function sprite() {
 await rm(OUT, { recursive: true, force: true });
 await build({
   absWorkingDir: ROOT,
-  entryPoints: ["css/portal.css", "css/fonts.css", "js/theme.js", "js/portal.js", "js/plots.js"].map(
+  entryPoints: ["css/portal.css", "css/fonts.css", "js/theme.js", "js/portal.js", "js/plots.js", "js/explorer.js"].map(
     (name) => join(HERE, name),
   ),
   outbase: HERE,

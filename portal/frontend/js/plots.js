@@ -51,6 +51,14 @@ const markers = (marks, colour) => (plot) => {
   ctx.restore();
 };
 
+// Who drags over a plot with data-brush asks for that time: told in an event, in whole seconds.
+const brushed = (place) => (plot) => {
+  const { left, width } = plot.select;
+  if (width < 4) return;
+  const [from, to] = [left, left + width].map((x) => Math.round(plot.posToVal(x, "x")));
+  place.dispatchEvent(new CustomEvent("brush", { bubbles: true, detail: { from, to } }));
+};
+
 function draw(place) {
   const { columns, marks } = JSON.parse(place.dataset.plot);
   const [muted, line] = [token("--muted"), token("--line")];
@@ -79,8 +87,8 @@ function draw(place) {
       { ...axis, size: 56, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
     ],
     series: [{ label: "from", value: "{DD} {MMM} {HH}:{mm} UTC" }, ...series],
-    cursor: { drag: { x: false, y: false }, points: { show: false } },
-    hooks: { draw: [markers(marks, muted)] },
+    cursor: { drag: { x: "brush" in place.dataset, y: false, setScale: false }, points: { show: false } },
+    hooks: { draw: [markers(marks, muted)], setSelect: [brushed(place)] },
   };
   place.replaceChildren();
   drawn.set(place, new uPlot(options, [times, ...sums.reverse()], place));

@@ -1,0 +1,105 @@
+"""The page of one decision. Nothing here writes, and every verdict is the engine's."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.http import Http404
+
+from admission.models import AuditEvent
+from admission.narrative import sentence
+from policies import roles
+from policies.models import PriorityClass
+from policies.views.access import Page
+from portal.why import comparing, copying, judging, origins
+from portal.why.suggesting import Suggestion, suggest
+
+if TYPE_CHECKING:
+    from policies.engine.decision import Decision
+    from policies.engine.request import AdmissionRequest
+    from policies.models import PolicyRevision
+
+
+class WhyView(Page):
+    """Why it came out so, what would have passed, whether it would today, and who made it so."""
+
+    template_name = "portal/why.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The decision, and all that is worked out about it; a fixed number of questions."""
+        event = self._event()
+        revisions = judging.revisions_of(event)
+        return super().get_context_data(
+            **kwargs,
+            event=event,
+            sentence=sentence(event),
+            patch=[_operation(each) for each in event.patch],
+            patched=comparing.patched(event),
+            updated=comparing.updated(event),
+            judged=_pretty(event.request.get("object")),
+            judged_before=_pretty(event.request.get("oldObject")),
+            milliseconds=f"{event.duration_us / 1000:.1f}",
+            deciding=origins.deciding(event, revisions),
+            since=origins.since(event, whole=roles.sees(self.request.user, event.cluster, "")),
+            **self._asked_again(event, revisions),
+        )
+
+    def _event(self) -> AuditEvent:
+        found = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
+        if found is None or not roles.sees(self.request.user, found.cluster, found.namespace):
+            raise Http404
+        return found
+
+    def _asked_again(self, event: AuditEvent, revisions: list[PolicyRevision]) -> dict[str, Any]:
+        request = judging.request_of(event)
+        if request is None:
+            return {}
+        rules = judging.rules_then(event, revisions)
+        if rules is not None and not judging.agrees(event, request, rules):
+            rules = None
+        now = judging.rules_now(event)
+        decision = judging.judge(request, now)
+        ways = _ways(event, request, rules.policies if rules else now)
+        return {
+            "today": decision,
+            "today_differs": decision.allowed != event.allowed,
+            "is_of_then": rules is not None,
+            "suggestions": [_way(request, each, judging.judge(each.request, now)) for each in ways],
+            "is_searched": not event.allowed and event.operation in ("CREATE", "UPDATE"),
+            "copies": copying.copies(event, request, rules, self._address()),
+        }
+
+    def _address(self) -> str:
+        """The portal's address, as clusters call it."""
+        return settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
+
+
+def _ways(event: AuditEvent, request: AdmissionRequest, policies: Any) -> list[Suggestion]:
+    if event.allowed:
+        return []
+    names = PriorityClass.objects.filter(cluster__name=event.cluster).order_by("-value", "name")
+    classes = names.values_list("name", flat=True)[:20]
+    return suggest(request, policies, list(classes))
+
+
+def _way(request: AdmissionRequest, found: Suggestion, today: Decision) -> dict[str, Any]:
+    """One suggestion for the page: its changes, the lines they make, a manifest to take along."""
+    before, after = request.object or {}, found.request.object or {}
+    return {
+        "changes": found.changes,
+        "lines": comparing.lines_between(before, after),
+        "today": today,
+        "text": copying.as_kubectl(dataclasses.replace(request, object=after)),
+    }
+
+
+def _operation(operation: dict[str, Any]) -> dict[str, Any]:
+    value = json.dumps(operation.get("value"), ensure_ascii=False, sort_keys=True)
+    return {**operation, "value": "" if operation.get("op") == "remove" else value}
+
+
+def _pretty(value: Any) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)

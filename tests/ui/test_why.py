@@ -1,0 +1,222 @@
+"""The page of one decision: what it says of then and now, and that it can be taken along."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import call_command
+
+from admission.models import AuditEvent
+from tests import factories, people
+from tests.builders import container, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+pytestmark = pytest.mark.django_db
+QUESTIONS = 16
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "'><script>alert(1)</script>",
+    "</pre><script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "{{ 7*7 }}{% debug %}",
+    "javascript:alert(1)",
+    "' OR 1=1 --",
+    "=cmd|' /C calc'!A0",
+    "$(touch /x)",
+    "`touch /x`",
+    "EOF",
+    "a\nEOF\nrm -rf /",
+    "\u202egnp.exe",
+    "\u0000nul",
+    "\x1b[31mred",
+    "A" * 4000,
+    "\U0001d54f" * 60,
+    "&lt;b&gt;&amp;",
+]  # fmt: skip
+GREEDY = pod(container(requests={"cpu": "3"}, limits={"cpu": "4"}), namespace="team")
+
+
+@pytest.fixture
+def reader(client: Client, db: None) -> Client:
+    client.force_login(people.person("reader"))
+    return client
+
+
+@pytest.fixture
+def decided(client: Client) -> Callable[..., AuditEvent]:
+    """Post a review of an object as a cluster would; gives what is on record then."""
+
+    def post(obj: dict[str, Any], *, phase: str = "validate", **more: Any) -> AuditEvent:
+        request = {
+            "uid": "u",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "namespace": "team",
+            "operation": "CREATE",
+            "userInfo": {"username": "ada"},
+            "object": obj,
+            **more,
+        }
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+        response = client.post(
+            f"/admission/prod/{phase}",
+            json.dumps({**review, "request": request}),
+            content_type="application/json",
+            headers={"Authorization": f"Bearer {factories.webhook_secret()}"},
+        )
+        assert response.status_code == 200
+        answer = response.json()["response"]["auditAnnotations"]["decision-id"]
+        return AuditEvent.objects.with_id(answer).get()
+
+    return post
+
+
+def shown(reader: Client, event: AuditEvent) -> Any:
+    response = reader.get(f"/decisions/{event.pk}")
+    assert response.status_code == 200
+    return response
+
+
+def at_most(cpu: str) -> None:
+    factories.limit_range({"type": "Container", "max": {"cpu": cpu}})
+
+
+def test_a_refusal_comes_with_a_change_that_passes(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    at_most("2")
+    context = shown(reader, decided(GREEDY)).context
+    assert context["is_of_then"]
+    assert [each.new for each in context["suggestions"][0]["changes"]] == ["2", "2"]
+    assert context["suggestions"][0]["today"].allowed
+    assert not context["today"].allowed
+
+
+def test_what_changed_since_makes_the_difference(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    at_most("2")
+    event = decided(GREEDY)
+    at_most("8")
+    context = shown(reader, event).context
+    assert (context["today"].allowed, context["today_differs"]) == (True, True)
+    assert [each.revision.number for each in context["deciding"]] == [1]
+    (since,) = context["since"]
+    assert since.revision.number == 2
+    assert "spec.limits[0].max.cpu was changed from 2 to 8" in since.words
+
+
+def test_what_the_portal_changed_is_compared_line_by_line(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    factories.limit_range({"type": "Container", "default": {"cpu": "1"}})
+    response = shown(reader, decided(pod(namespace="team"), phase="mutate"))
+    added = [line.text.strip() for line in response.context["patched"] if line.look == "added"]
+    assert 'cpu: "1"' in added
+    assert "<ins>" in response.content.decode()
+
+
+def test_the_case_is_answered_as_on_record(
+    reader: Client,
+    decided: Callable[..., AuditEvent],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    at_most("2")
+    factories.resource_quota({"pods": "3"})
+    copies = {each.name: each.text for each in shown(reader, decided(GREEDY)).context["copies"]}
+    (tmp_path / "cases.jsonl").write_text(copies["case"])
+    call_command("admit", "--cases", str(tmp_path / "cases.jsonl"))
+    answer = json.loads(capsys.readouterr().out)
+    assert [each["reason"] for each in answer["violations"]] == ["MaxConstraint"]
+
+
+def test_the_review_for_curl_is_answered_the_same(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    at_most("2")
+    copies = {each.name: each.text for each in shown(reader, decided(GREEDY)).context["copies"]}
+    head, body = copies["curl"].split("\n", 1)
+    assert "$KEY" in head
+    again = reader.post(
+        "/admission/prod/validate",
+        body.removesuffix("EOF"),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {factories.webhook_secret()}"},
+    ).json()["response"]
+    assert (again["allowed"], again["status"]["code"]) == (False, 403)
+
+
+def test_an_update_shows_what_the_caller_changed(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    factories.namespace()
+    old = pod(namespace="team", labels={"team": "a"}, resourceVersion="1")
+    new = pod(namespace="team", labels={"team": "b"}, resourceVersion="1")
+    context = shown(reader, decided(new, oldObject=old, operation="UPDATE")).context
+    changed = [(line.sign, line.text.strip()) for line in context["updated"] if line.sign in "+-"]
+    assert changed == [("-", "team: a"), ("+", "team: b")]
+    assert "kubectl replace" in context["copies"][0].text
+
+
+def test_a_deletion_is_told_and_not_judged_again(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    factories.namespace()
+    context = shown(reader, decided({}, object=None, oldObject=GREEDY, operation="DELETE")).context
+    assert "today" not in context
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_what_callers_wrote_stays_text(
+    reader: Client, decided: Callable[..., AuditEvent], text: str
+) -> None:
+    at_most("2")
+    hostile = {
+        **GREEDY,
+        "metadata": {"name": text, "labels": {text: text}, "annotations": {"a": text}},
+    }
+    event = decided(hostile, userInfo={"username": text, "groups": [text]})
+    response = shown(reader, event)
+    page = response.content.decode()
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "<svg onload" not in page
+    assert all("\nEOF\nrm" not in copy.text for copy in response.context["copies"])
+
+
+def test_who_sees_the_namespace_alone_sees_its_decisions_alone(
+    client: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    at_most("2")
+    event = decided(GREEDY)
+    for name, place, code in (
+        ("mine", "team", 200),
+        ("other", "other", 404),
+    ):
+        client.force_login(people.person(name, cluster="prod", namespace=place))
+        assert client.get(f"/decisions/{event.pk}").status_code == code
+
+
+def test_a_large_namespace_asks_no_more_questions(
+    reader: Client,
+    decided: Callable[..., AuditEvent],
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for number in range(8):
+        factories.limit_range({"type": "Container", "max": {"cpu": "2"}}, name=f"lr{number}")
+        factories.resource_quota({"pods": str(number)}, name=f"rq{number}")
+    event = decided(GREEDY)
+    shown(reader, event)
+    with django_assert_num_queries(QUESTIONS):
+        shown(reader, event)
