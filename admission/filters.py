@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 import django_filters
 from django import forms
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 
 from admission.models import AuditEvent, AuditEventQuerySet, Verdict
 
@@ -14,6 +18,20 @@ if TYPE_CHECKING:
 
 _MOMENT = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
 DRY_RUN_CHOICES = [("false", "No"), ("true", "Yes")]
+LAST_CHOICES = [
+    ("1h", "1 hour"),
+    ("6h", "6 hours"),
+    ("24h", "24 hours"),
+    ("7d", "7 days"),
+    ("30d", "30 days"),
+]
+LENGTHS: Final = {
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+}
 PHASE_CHOICES = [("mutate", "Mutate"), ("validate", "Validate")]
 
 
@@ -36,7 +54,13 @@ class AuditEventFilter(django_filters.FilterSet):
         choices=[("", "Any"), *DRY_RUN_CHOICES],
         coerce=lambda text: text == "true",
     )
+    priority = django_filters.CharFilter(
+        label="Priority class", method="with_priority", max_length=253
+    )
     request_uid = django_filters.CharFilter(label="Request UID")
+    last = django_filters.ChoiceFilter(
+        label="The last", choices=LAST_CHOICES, empty_label="Any time", method="within"
+    )
     since = django_filters.DateTimeFilter(
         label="From (UTC)", field_name="created", lookup_expr="gte", widget=_MOMENT
     )
@@ -69,3 +93,17 @@ class AuditEventFilter(django_filters.FilterSet):
     ) -> AuditEventQuerySet:
         """Events that asked this policy."""
         return queryset.for_policy(value)
+
+    def with_priority(
+        self, queryset: AuditEventQuerySet, _name: str, value: Any
+    ) -> AuditEventQuerySet:
+        """Events about pods of this priority class; the record is searched as text."""
+        wanted = Q(pk__in=[])
+        for is_ascii in {True, value.isascii()}:
+            name = json.dumps(value, ensure_ascii=is_ascii)
+            wanted |= Q(asked__contains=f'"priorityClassName":{name}')
+        return queryset.annotate(asked=Cast("request", TextField())).filter(wanted)
+
+    def within(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
+        """Events of so long a time until now."""
+        return queryset.filter(created__gte=datetime.now(UTC) - LENGTHS[value])

@@ -1,17 +1,23 @@
-"""The addresses of this app's pages; the endpoint's and the API's are in ``api.urls``."""
+"""The addresses of this app's pages; the endpoint's and the API's are in ``api.urls``.
+
+The page of one decision knows policies, too: it is the portal's.
+"""
 
 from __future__ import annotations
 
 from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import path, re_path
+from django.urls import path
 
-from admission.views import DecisionDetailView, DecisionListView
+from admission.views.explorer import DecisionListView, NewerDecisionsView
+from admission.views.exporting import ExportView
+from admission.views.saved import DropView, SaveView
 
 urlpatterns = [
     path("decisions/", DecisionListView.as_view(), name="decision-list"),
-    re_path(
-        r"^decisions/(?P<pk>[0-9a-z]{16})$", DecisionDetailView.as_view(), name="decision-detail"
-    ),
+    path("decisions/newer/", NewerDecisionsView.as_view(), name="decision-newer"),
+    path("decisions/export.<str:form>", ExportView.as_view(), name="decision-export"),
+    path("decisions/views/", SaveView.as_view(), name="decision-view-save"),
+    path("decisions/views/<int:pk>/drop/", DropView.as_view(), name="decision-view-drop"),
     path(
         "accounts/login/",
         LoginView.as_view(next_page="home", redirect_authenticated_user=True),

@@ -10,6 +10,7 @@ from admission.models.audit_event import (
     Verdict,
 )
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
+from admission.models.saved_view import SavedView
 from admission.models.tally import Tally
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Figures",
     "Page",
     "RetentionRun",
+    "SavedView",
     "Tally",
     "Verdict",
 ]

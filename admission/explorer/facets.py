@@ -1,0 +1,94 @@
+"""Counts beside the list: what the decisions that fit have in common, each a link to fewer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.http import QueryDict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from admission.explorer.searching import Sampled
+
+SHOWN: Final = 7
+_NAMES: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
+    "verdict": ("Verdict", lambda row: (row.verdict,)),
+    "reason": ("Reason", lambda row: row.reasons.split()),
+    "cluster": ("Cluster", lambda row: (row.cluster,)),
+    "namespace": ("Namespace", lambda row: (row.namespace,)),
+    "kind": ("Kind", lambda row: (row.kind,)),
+    "user": ("User", lambda row: (row.user,)),
+    "policy": ("Policy", lambda row: row.policy_names.split()),
+    "priority": ("Priority class", lambda row: (row.priority,)),
+    "dry_run": ("Dry run", lambda row: ("true" if row.dry_run else "false",)),
+}
+_WORDS: Final = {("dry_run", "true"): "yes", ("dry_run", "false"): "no"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One value: how many have it, and the query with it, or without if it is chosen."""
+
+    label: str
+    number: int
+    query: str
+    is_chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facet:
+    """The most frequent values of one field; ``rest`` others are not shown."""
+
+    name: str
+    title: str
+    entries: tuple[Entry, ...]
+    rest: int = 0
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the query says this field already."""
+        return any(entry.is_chosen for entry in self.entries)
+
+
+def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
+    """Count all fields; one that says the same of all rows, and is not chosen, tells nothing."""
+    found = [_facet(name, rows, query) for name in _NAMES]
+    return [each for each in found if each.is_chosen or len(each.entries) > 1]
+
+
+def _facet(name: str, rows: Sequence[Sampled], query: Mapping[str, str]) -> Facet:
+    title, values = _NAMES[name]
+    counts = Counter(value for row in rows for value in values(row) if value)
+    chosen = query.get(name, "")
+    shown = [value for value, _ in counts.most_common(SHOWN)]
+    if chosen:
+        shown = [chosen, *(value for value in shown if value != chosen)]
+    entries = tuple(
+        Entry(
+            label=_WORDS.get((name, value), value),
+            number=counts[value] if value in counts else _beginning(name, counts, value),
+            query=with_fields(query, **{name: "" if value == chosen else value}),
+            is_chosen=value == chosen,
+        )
+        for value in shown
+    )
+    return Facet(name=name, title=title, entries=entries, rest=max(0, len(counts) - len(shown)))
+
+
+def _beginning(name: str, counts: Mapping[str, int], value: str) -> int:
+    """Users match from their beginning, policies by their name alone, too."""
+    if name == "user":
+        return sum(number for each, number in counts.items() if each.startswith(value))
+    return sum(number for each, number in counts.items() if each.endswith(f"/{value}"))
+
+
+def with_fields(query: Mapping[str, str], **fields: str) -> str:
+    """The query string with other fields; empty ones are left out."""
+    made = QueryDict(mutable=True)
+    for name, value in {**query, **fields}.items():
+        if value:
+            made[name] = value
+    return made.urlencode()

@@ -1,0 +1,164 @@
+"""The decisions that fit over time, as bars: of the tallies where they know, else of the sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Min, Sum
+
+from admission.explorer.facets import with_fields
+from admission.models import AuditEvent, Tally
+from admission.models.tally import added, counted, stretch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from admission.explorer.searching import Sample
+
+BARS: Final = 48
+LONGEST: Final = timedelta(days=31)
+LIVE: Final = timedelta(hours=1)
+"""So far back answers are counted one by one where no tally has been made."""
+_STEPS: Final = tuple(
+    timedelta(minutes=minutes)
+    for minutes in (1, 2, 5, 10, 30, 60, 180, 360, 720, 1440, 2880, 10080, 43200, 525600)
+)
+_TALLIED: Final = frozenset({"cluster", "verdict", "since", "until", "last"})
+_LEAST: Final = timedelta(minutes=10)
+_VERDICTS: Final = ("allowed", "mutated", "denied")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """The decisions from ``start`` until ``end``, and the query that shows them alone."""
+
+    start: datetime
+    end: datetime
+    allowed: int = 0
+    mutated: int = 0
+    denied: int = 0
+    query: str = ""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.allowed + self.mutated + self.denied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The time that a query asks about; open where it says nothing."""
+
+    since: datetime | None
+    until: datetime
+
+
+def can_tally(query: Mapping[str, str]) -> bool:
+    """Tell whether the tallies know what is asked."""
+    return all(name in _TALLIED for name, value in query.items() if value)
+
+
+def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]:
+    """Bars of the rows that were found."""
+    if not sample.rows:
+        return []
+    begin = max(span.since, sample.rows[-1].created) if span.since else sample.rows[-1].created
+    if sample.is_whole and span.since:
+        begin = span.since
+    step = _step(span.until - begin)
+    sums: dict[datetime, Counter[str]] = {}
+    for row in sample.rows:
+        sums.setdefault(_cut(row.created, step), Counter())[row.verdict] += 1
+    return _bars(sums, (begin, span.until, step), query)
+
+
+def of_tallies(
+    span: Span, query: Mapping[str, str], clusters: Iterable[str] | None, now: datetime
+) -> list[Bar]:
+    """Bars of the tallies of some clusters, or of all; what is newer is counted."""
+    tallies = (
+        Tally.objects.all() if clusters is None else Tally.objects.filter(cluster__in=clusters)
+    )
+    events = AuditEvent.objects.all()
+    if clusters is not None:
+        events = events.filter(cluster__in=clusters)
+    if cluster := query.get("cluster"):
+        tallies, events = tallies.filter(cluster=cluster), events.filter(cluster=cluster)
+    begin = _begin(tallies, span)
+    step = max(_step(span.until - begin), _LEAST)
+    edge = Tally.objects.edge()
+    border = max(edge, stretch_of(now - LIVE)) if edge else stretch_of(now - LIVE)
+    sums: dict[datetime, Counter[str]] = {}
+    for start, counts in _tallied(tallies, begin, min(border, span.until)):
+        sums.setdefault(_cut(start, step), Counter()).update(counts)
+    if span.until > border:
+        lately = events.filter(created__gte=max(begin, border), created__lt=span.until)
+        sums.setdefault(_cut(border, step), Counter()).update(added(counted(lately).values()))
+    if verdict := query.get("verdict"):
+        sums = {start: Counter({verdict: counts[verdict]}) for start, counts in sums.items()}
+    return _bars(sums, (begin, span.until, step), query)
+
+
+def _begin(tallies: Any, span: Span) -> datetime:
+    earliest = span.until - LONGEST
+    if span.since:
+        return span.since
+    oldest: datetime | None = tallies.filter(start__gte=earliest).aggregate(at=Min("start"))["at"]
+    return max(oldest, earliest) if oldest else span.until - LIVE
+
+
+def _tallied(
+    tallies: Any, since: datetime, until: datetime
+) -> list[tuple[datetime, dict[str, int]]]:
+    rows = tallies.filter(start__gte=since, start__lt=until).order_by("start")
+    sums = rows.values_list("start").annotate(*(Sum(verdict) for verdict in _VERDICTS))
+    return [(start, dict(zip(_VERDICTS, numbers, strict=True))) for start, *numbers in sums]
+
+
+def _step(length: timedelta) -> timedelta:
+    return next((step for step in _STEPS if length <= BARS * step), _STEPS[-1])
+
+
+def _cut(moment: datetime, step: timedelta) -> datetime:
+    seconds = moment.timestamp()
+    return datetime.fromtimestamp(seconds - seconds % step.total_seconds(), UTC)
+
+
+def _bars(
+    sums: Mapping[datetime, Counter[str]],
+    extent: tuple[datetime, datetime, timedelta],
+    query: Mapping[str, str],
+) -> list[Bar]:
+    begin, end, step = extent
+    first = _cut(begin, step)
+    number = min(int((end - first) / step) + 1, 2 * BARS)
+    starts = [first + each * step for each in range(number)]
+    return [_bar(start, step, sums.get(start, Counter()), query) for start in starts]
+
+
+def _bar(start: datetime, step: timedelta, sums: Counter[str], query: Mapping[str, str]) -> Bar:
+    end = start + step
+    times = {"last": "", "since": _stamp(start), "until": _stamp(end)}
+    return Bar(
+        start=start,
+        end=end,
+        allowed=sums["allowed"],
+        mutated=sums["mutated"],
+        denied=sums["denied"],
+        query=with_fields(query, **times) if sums.total() else "",
+    )
+
+
+def _stamp(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M}"
+
+
+def columns(bars: Sequence[Bar]) -> list[list[int]]:
+    """The numbers as the plot reads them; times in seconds since 1970."""
+    return [
+        [int(bar.start.timestamp()) for bar in bars],
+        *([getattr(bar, verdict) for bar in bars] for verdict in _VERDICTS),
+    ]

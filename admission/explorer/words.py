@@ -1,0 +1,95 @@
+"""The query bar: ``ns:team verdict:denied user:ada`` becomes fields of the filter, and back.
+
+Plain Python. A word without a colon is the beginning of an object's name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+FIELDS: Final = {
+    "cluster": "cluster",
+    "ns": "namespace",
+    "kind": "kind",
+    "name": "name",
+    "user": "user",
+    "verdict": "verdict",
+    "reason": "reason",
+    "policy": "policy",
+    "priority": "priority",
+    "dry": "dry_run",
+    "phase": "phase",
+    "last": "last",
+    "since": "since",
+    "until": "until",
+    "uid": "request_uid",
+}
+"""Each word before a colon, and its field."""
+_SYNONYMS: Final = {"namespace": "ns", "dry-run": "dry", "dry_run": "dry", "request_uid": "uid"}
+_TRUTHS: Final = {"yes": "true", "no": "false"}
+_WORD: Final = re.compile(
+    r"(?P<bare>[A-Za-z_-]+):(?=\s|$)"
+    r'|(?:(?P<key>[A-Za-z_-]+):)?(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S+))',
+    re.DOTALL,
+)
+_PLAIN: Final = re.compile(r'[^\s":\\][^\s"\\]*')
+LONGEST: Final = 2000
+"""Characters; what comes after is not read."""
+
+
+class _UnknownWordError(ValueError):
+    """A word before a colon that is none of ours, or that came twice."""
+
+
+def parse(text: str) -> tuple[dict[str, str], list[str]]:
+    """Read the bar: values by field, and what could not be understood, each in a sentence."""
+    found: dict[str, str] = {}
+    errors: list[str] = []
+    for key, value in _words(text[:LONGEST]):
+        try:
+            field = _field(key, found)
+        except _UnknownWordError as error:
+            errors.append(str(error))
+            continue
+        found[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
+    return found, errors
+
+
+def _words(text: str) -> Iterator[tuple[str, str]]:
+    for match in _WORD.finditer(text):
+        if match["bare"]:
+            continue  # a key whose value is not there yet
+        quoted = match["quoted"]
+        plain = match["plain"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        key = (match["key"] or "").lower()
+        yield _SYNONYMS.get(key, key), plain
+
+
+def _field(key: str, known: Collection[str]) -> str:
+    if key and key not in FIELDS:
+        raise _UnknownWordError(f"“{key}:” is not known; there are {', '.join(FIELDS)}.")
+    field = FIELDS[key or "name"]
+    if field in known:
+        raise _UnknownWordError(f"“{key or 'name'}” is there twice: the first counts.")
+    return field
+
+
+def render(fields: Mapping[str, str]) -> str:
+    """Write fields as words, in the order of ``FIELDS``; empty ones are left out."""
+    told = []
+    for key, field in FIELDS.items():
+        value = fields.get(field, "")
+        if value:
+            words = {"true": "yes", "false": "no"}.get(value, value) if key == "dry" else value
+            told.append(f"{key}:{_quoted(words)}")
+    return " ".join(told)
+
+
+def _quoted(value: str) -> str:
+    if _PLAIN.fullmatch(value):
+        return value
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,1 @@
+"""The pages of the record. Nothing here writes a decision."""

@@ -1,0 +1,74 @@
+"""Views that people keep: saving one, sharing it, dropping it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.contrib import messages
+from django.http import QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.generic import View
+
+from admission.explorer.facets import with_fields
+from admission.filters import AuditEventFilter
+from admission.models import AuditEvent, SavedView
+from admission.models.saved_view import LONGEST_QUERY
+from admission.views.record import RecordMixin
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest, HttpResponseBase
+
+MOST: Final = 40
+"""So many one person keeps."""
+LONGEST: Final = 60
+
+
+class SaveView(RecordMixin, View):
+    """Keep a query under a name; the same name again takes the new query."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest) -> HttpResponseBase:
+        """Save it, and go back to the list as it was."""
+        name = " ".join(request.POST.get("name", "").replace("\0", "").split())[:LONGEST]
+        query = known_query(request.POST.get("query", ""))
+        owner: User = request.user  # type: ignore[assignment]  # nobody else comes in
+        mine = SavedView.objects.filter(owner=owner)
+        if not name:
+            messages.error(request, "Give the view a name.")
+        elif len(query) > LONGEST_QUERY:
+            messages.error(request, "The query is too long to keep.")
+        elif mine.exclude(name=name).count() >= MOST:
+            messages.error(request, f"You keep {MOST} views already: drop one first.")
+        else:
+            shared = bool(request.POST.get("shared"))
+            fields = {"query": query, "is_shared": shared}
+            SavedView.objects.update_or_create(owner=owner, name=name, defaults=fields)
+            messages.success(request, f"Saved as “{name}”.")
+        return _to_list(query)
+
+
+class DropView(RecordMixin, View):
+    """Drop a view of one's own; those of others are not there for this."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponseBase:
+        """Drop it, and go back to the list as it was."""
+        view = get_object_or_404(SavedView, pk=pk, owner=request.user)
+        view.delete()
+        messages.success(request, f"Dropped “{view.name}”.")
+        return _to_list(known_query(request.POST.get("query", "")))
+
+
+def known_query(text: str) -> str:
+    """A query string with the fields of the filter, and nothing else."""
+    given = QueryDict(text.encode("utf-8", "ignore"))
+    known = AuditEventFilter({}, queryset=AuditEvent.objects.none()).filters
+    return with_fields({name: given.get(name, "").replace("\0", "") for name in known})
+
+
+def _to_list(query: str) -> HttpResponseBase:
+    return redirect(reverse("decision-list") + (f"?{query}" if query else ""))

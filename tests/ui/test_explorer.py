@@ -1,0 +1,332 @@
+"""The explorer: what it finds and counts, its words, its views and its files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from admission import decision_id
+from admission.explorer import searching, words
+from admission.explorer.files import neutral
+from admission.models import AuditEvent, SavedView, Tally, Verdict
+from tests import people
+
+if TYPE_CHECKING:
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+pytestmark = pytest.mark.django_db
+HERE = "/decisions/"
+QUESTIONS = 9
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n=1"]
+SECONDS = iter(range(1, 10**6))
+
+
+def put(**fields: Any) -> AuditEvent:
+    """Put a decision of a moment ago on record, each a little later than the last."""
+    began = int(datetime.now(UTC).timestamp() * 1000) - 1000
+    made = AuditEvent(
+        **{
+            "id": decision_id.encode(began, next(SECONDS)),
+            "duration_us": 1,
+            "cluster": "prod",
+            "phase": "validate",
+            "operation": "CREATE",
+            "kind": "Pod",
+            "namespace": "team",
+            "name": "p",
+            "user": "ada",
+            "verdict": Verdict.ALLOWED,
+            "code": 200,
+            **fields,
+        }
+    )
+    made.save()
+    return made
+
+
+def refused(reason: str = "MaxConstraint", **fields: Any) -> AuditEvent:
+    return put(verdict=Verdict.DENIED, code=403, reasons=f" {reason} ", **fields)
+
+
+def of_class(name: str) -> dict[str, Any]:
+    return {"object": {"spec": {"priorityClassName": name}}}
+
+
+def made_by(owner: str) -> dict[str, Any]:
+    return {"object": {"metadata": {"ownerReferences": [{"controller": True, "uid": owner}]}}}
+
+
+@pytest.fixture
+def reader(client: Client, db: None) -> Client:
+    client.force_login(people.person("reader"))
+    return client
+
+
+def shown(reader: Client, query: str = "", address: str = HERE) -> Any:
+    response = reader.get(address + query)
+    assert response.status_code == 200
+    return response
+
+
+def found(reader: Client, query: str) -> list[str]:
+    context = shown(reader, query).context
+    return [each.pk for row in context["rows"] for each in (row.event, *row.alike)]
+
+
+def counts(reader: Client, name: str, query: str = "") -> dict[str, int]:
+    context = shown(reader, query).context
+    entries = [f.entries for f in context["facets"] if f.name == name]
+    return {entry.label: entry.number for each in entries for entry in each}
+
+
+@pytest.mark.parametrize(
+    ("typed", "fields"),
+    [
+        ("ns:a verdict:denied user:b", {"namespace": "a", "verdict": "denied", "user": "b"}),
+        ("user:system:serviceaccount:a:b", {"user": "system:serviceaccount:a:b"}),
+        ('user:"Ada L" web', {"user": "Ada L", "name": "web"}),
+        (r'name:"a \"b\" \\ c"', {"name": r'a "b" \ c'}),
+        ("dry:yes last:24h ns:", {"dry_run": "true", "last": "24h"}),
+        ("namespace:a", {"namespace": "a"}),
+        ("", {}),
+    ],
+)  # fmt: skip
+def test_words_become_fields_and_back(typed: str, fields: dict[str, str]) -> None:
+    assert words.parse(typed) == (fields, [])
+    assert words.parse(words.render(fields)) == (fields, [])
+
+
+@pytest.mark.parametrize("typed", ["nmspc:team", "ns:a ns:b", "one two"])
+def test_a_word_that_is_not_understood_is_named(reader: Client, typed: str) -> None:
+    response = reader.get(HERE, {"q": typed})
+    assert response.status_code == 200
+    assert len(response.context["bar_errors"]) == 1
+    assert 'role="alert"' in response.content.decode()
+
+
+def test_what_is_typed_becomes_the_address(reader: Client) -> None:
+    response = reader.get(HERE, {"q": "ns:team verdict:denied"})
+    assert response.status_code == 302
+    assert response["Location"] == f"{HERE}?namespace=team&verdict=denied"
+    assert shown(reader, "?namespace=team").context["bar"] == "ns:team"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "namespace=team", "verdict=denied", "user=ada", "reason=MaxConstraint", "kind=Pod",
+        "policy=lr", "priority=high", "dry_run=true", "cluster=prod&user=ada", "last=1h",
+        "name=web",
+    ],
+)  # fmt: skip
+def test_each_filter_finds_what_it_says_and_nothing_else(reader: Client, query: str) -> None:
+    wanted = refused(
+        name="web-1", dry_run=True, request=of_class("high"), policy_names=" LimitRange/team/lr "
+    )
+    other = put(
+        id=decision_id.encode(int((datetime.now(UTC) - timedelta(hours=3)).timestamp() * 1000), 1),
+        cluster="test", namespace="x", user="bob", kind="Service", name="api",
+    )  # fmt: skip
+    assert found(reader, f"?{query}") == [wanted.pk]
+    assert set(found(reader, "")) == {wanted.pk, other.pk}
+
+
+def test_counts_beside_are_of_what_fits(reader: Client) -> None:
+    refused(user="ada")
+    refused("MinConstraint", user="bob", request=of_class("high"))
+    put(user="bob", request=of_class("low"))
+    assert counts(reader, "user") == {"bob": 2, "ada": 1}
+    assert counts(reader, "reason") == {"MaxConstraint": 1, "MinConstraint": 1}
+    assert counts(reader, "priority") == {"high": 1, "low": 1}
+    assert counts(reader, "user", "?verdict=denied") == {"ada": 1, "bob": 1}
+    chosen = [f for f in shown(reader, "?user=ada").context["facets"] if f.name == "user"]
+    assert [(e.label, e.is_chosen, e.query) for e in chosen[0].entries] == [("ada", True, "")]
+
+
+def test_counts_of_many_say_of_how_many(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "SAMPLE", 3)
+    for _ in range(5):
+        put()
+    context = shown(reader).context
+    assert (len(context["sample"].rows), context["sample"].is_whole) == (3, False)
+    assert len(context["rows"]) == 3
+
+
+def test_a_rare_thing_is_looked_for_piece_by_piece(
+    reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "PIECE", 2)
+    monkeypatch.setattr(searching, "SECONDS", -1)
+    rare = put(user="rare")
+    for _ in range(7):
+        put(id=decision_id.encode(int(datetime.now(UTC).timestamp() * 1000) + next(SECONDS), 1))
+    query, pages = "user=rare", 0
+    while not (ids := found(reader, f"?{query}")):
+        query, pages = shown(reader, f"?{query}").context["older_query"], pages + 1
+    assert ids == [rare.pk]
+    assert pages > 1
+
+
+def test_pages_at_any_depth_leave_nothing_out(reader: Client) -> None:
+    made = [put(name=f"p{number}").pk for number in range(70)]
+    for more in ("", "&kind=Pod"):
+        query, seen = more, list[str]()
+        while query or not seen:
+            seen += found(reader, f"?{query}")
+            query = shown(reader, f"?{query}").context["older_query"]
+        assert seen == made[::-1]
+
+
+def test_repeated_refusals_of_one_owner_are_one_line(reader: Client) -> None:
+    for number in range(4):
+        refused(name=f"web-{number}", request=made_by("rs-1"))
+    refused(request=made_by("rs-2"))
+    refused("MinConstraint", request=made_by("rs-1"))
+    put(request=made_by("rs-1"))
+    rows = shown(reader).context["rows"]
+    assert [row.number for row in rows] == [1, 1, 1, 4]
+    assert "4 alike on this page" in shown(reader).content.decode()
+
+
+def test_bars_count_all_and_lead_to_their_time(reader: Client) -> None:
+    for _ in range(3):
+        refused()
+    put()
+    for query in ("", "?user=ada"):
+        context = shown(reader, query).context
+        assert sum(bar.denied for bar in context["bars"]) == 3
+        columns = json.loads(context["plot"])["columns"]
+        assert [sum(column) for column in columns[1:]] == [1, 0, 3]
+        (bar,) = [bar for bar in context["bars"] if bar.denied]
+        assert len(found(reader, f"?{bar.query}")) == 4
+
+
+def test_many_are_counted_by_their_tallies(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "SAMPLE", 1)
+    put()
+    put()
+    start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=30)
+    Tally.objects.create(cluster="prod", start=start, allowed=10, denied=5)
+    Tally.objects.create(cluster="test", start=start, allowed=100)
+    context = shown(reader, "?cluster=prod").context
+    assert (context["is_tallied"], context["total"]) == (True, 17)
+    assert shown(reader, "?verdict=denied&cluster=prod").context["bars"] is not None
+
+
+def test_the_tail_gives_what_is_newer_alone(reader: Client) -> None:
+    put()
+    tail = shown(reader, "?user=ada").context["tail"]
+    assert reader.get(f"{HERE}newer/?{tail}").status_code == 204
+    newer = put()
+    put(user="bob")
+    response = shown(reader, f"?{tail}", f"{HERE}newer/")
+    assert [row.event.pk for row in response.context["rows"]] == [newer.pk]
+    assert f"after={newer.pk}" in response.content.decode()
+
+
+@pytest.mark.parametrize("query", ["", "?after=%00", "?after=0000000000000000&since=x"])
+def test_a_tail_of_nothing_is_empty(reader: Client, query: str) -> None:
+    put()
+    assert reader.get(f"{HERE}newer/{query}").status_code == 204
+
+
+def test_a_view_is_kept_shared_and_dropped(reader: Client) -> None:
+    kept = {"name": "  Mine ", "query": "verdict=denied&evil=1", "shared": "on"}
+    assert reader.post(f"{HERE}views/", kept)["Location"] == f"{HERE}?verdict=denied"
+    view = SavedView.objects.get()
+    assert (view.name, view.query, view.is_shared) == ("Mine", "verdict=denied", True)
+    reader.post(f"{HERE}views/", {"name": "Mine", "query": "user=ada"})
+    assert SavedView.objects.get().query == "user=ada"
+    assert reader.post(f"{HERE}views/", {"name": " "}).status_code == 302
+    assert reader.get(f"{HERE}views/").status_code == 405
+    assert reader.post(f"{HERE}views/{view.pk}/drop/").status_code == 302
+    assert not SavedView.objects.exists()
+
+
+def test_views_of_others_are_seen_if_shared_and_not_dropped(reader: Client) -> None:
+    owner = people.nobody("owner")
+    SavedView.objects.create(owner=owner, name="secret")
+    view = SavedView.objects.create(owner=owner, name="ours", is_shared=True)
+    assert [each.name for each in shown(reader).context["views"]] == ["ours"]
+    assert reader.post(f"{HERE}views/{view.pk}/drop/").status_code == 404
+
+
+@pytest.mark.parametrize("address", ["", "newer/?after=0000000000000000", "export.jsonl"])
+def test_nobody_learns_of_what_they_may_not_see(client: Client, address: str) -> None:
+    put(namespace="mine")
+    put(namespace="theirs")
+    put(namespace="mine", cluster="theirs")
+    put(namespace="", cluster="prod", kind="theirs")
+    client.force_login(people.person(cluster="prod", namespace="mine"))
+    response = client.get(HERE + address)
+    page = b"".join(response) if response.streaming else response.content
+    assert b"mine" in page
+    assert b"theirs" not in page
+
+
+def test_tallies_are_for_those_who_see_whole_clusters(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "SAMPLE", 1)
+    for _ in range(3):
+        put()
+    start = datetime.now(UTC) - timedelta(days=1)
+    Tally.objects.create(cluster="prod", start=start, allowed=10)
+    Tally.objects.create(cluster="test", start=start, allowed=100)
+    client.force_login(people.person("part", cluster="prod", namespace="team"))
+    assert shown(client).context["is_tallied"] is False
+    client.force_login(people.person("whole", cluster="prod"))
+    context = shown(client).context
+    assert (context["is_tallied"], context["total"]) == (True, 13)
+
+
+def test_a_file_has_all_that_fits(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("admission.explorer.files.PIECE", 4)
+    made = [put(name=f"p{number}").pk for number in range(10)]
+    put(user="bob")
+    response = shown(reader, "?user=ada", f"{HERE}export.csv")
+    text = b"".join(response.streaming_content).decode()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["id"] for row in rows] == made[::-1]
+    assert text.count("\r\n") == 11
+    lines = b"".join(shown(reader, "?user=ada", f"{HERE}export.jsonl").streaming_content)
+    assert [json.loads(line)["id"] for line in lines.splitlines()] == made[::-1]
+    assert "attachment" in response["Content-Disposition"]
+
+
+@pytest.mark.parametrize("cell", FORMULAS)
+def test_no_cell_is_a_formula(reader: Client, cell: str) -> None:
+    put(name=cell, user=cell, namespace=cell, message=cell, reason=cell)
+    response = shown(reader, "", f"{HERE}export.csv")
+    text = b"".join(response.streaming_content).decode()
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    for name in ("name", "user", "namespace", "message", "reason"):
+        assert row[name] == f"'{cell}"
+    assert neutral("web-1") == "web-1"
+
+
+@pytest.mark.parametrize("address", ["export.csv?since=x", "export.xlsx"])
+def test_no_file_for_what_cannot_be_read(reader: Client, address: str) -> None:
+    assert reader.get(HERE + address).status_code in {400, 404}
+
+
+@pytest.mark.parametrize("address", ["", "newer/", "export.csv", "export.jsonl"])
+def test_strangers_are_sent_to_sign_in(client: Client, address: str) -> None:
+    assert client.get(HERE + address).status_code == 302
+
+
+def test_more_decisions_ask_no_more_questions(
+    reader: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for number in range(60):
+        refused(name=f"p{number}", user=f"u{number}", cluster=f"c{number}")
+    shown(reader)
+    for query, more in (("", 0), ("?verdict=denied", 0), ("?user=u1", 1)):
+        with django_assert_num_queries(QUESTIONS + more):
+            shown(reader, query)
