@@ -6,6 +6,7 @@ import logging
 from typing import Final
 
 from celery import shared_task
+from django.utils import timezone
 
 from policies import usage
 from policies.models import Cluster
@@ -44,8 +45,10 @@ def carry_out_run(run_id: int) -> None:
 
 @shared_task
 def forget_old_runs() -> None:
-    """Let go of old runs and tombstones."""
+    """Let go of old runs and tombstones; keep how full quotas are, forget how full they were."""
     scheduling.forget_old()
+    usage.take_points(timezone.now())
+    usage.forget_points(timezone.now())
 
 
 @shared_task

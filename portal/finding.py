@@ -36,6 +36,8 @@ PAGES: Final = (
     ("Decisions", "decision-list", ""),
     ("Refusals", "decision-list", "verdict=denied"),
     ("Clusters", "cluster-list", ""),
+    ("Quotas", "quota-board", ""),
+    ("Quotas that need attention", "quota-board", "needs=attention"),
     ("Connect a cluster", "cluster-connect", ""),
     ("Your account and tokens", "account", ""),
     ("API", "api-docs", ""),
@@ -88,8 +90,8 @@ def _namespaces(words: str, user: Any) -> Iterator[Finding]:
     rows = roles.visible(Namespace.objects.all(), user, cluster="cluster__name", namespace="name")
     found = rows.filter(name__icontains=name, cluster__name__icontains=cluster)
     for namespace in found.select_related("cluster").order_by("name", "cluster__name")[:OF_A_KIND]:
-        asked = {"cluster": namespace.cluster.name, "namespace": namespace.name}
-        yield Finding(str(namespace), "namespace", _address("decision-list", urlencode(asked)))
+        address = reverse("namespace", args=[namespace.cluster.name, namespace.name])
+        yield Finding(str(namespace), "namespace", address)
 
 
 def _policies(words: str, user: Any) -> Iterator[Finding]:

@@ -8,7 +8,11 @@ from django.urls import include, path, re_path
 from portal.account import AccountView
 from portal.finding import FindView
 from portal.home import HomeView
+from portal.namespace import NamespaceView
+from portal.namespaces import NamespaceListView
 from portal.people import PeopleView
+from portal.quota_board import QuotaBoardView
+from portal.quota_story import QuotaStoryView
 from portal.views import SwitchingView
 from portal.why.page import WhyView
 
@@ -22,6 +26,14 @@ urlpatterns = [
     path("find/", FindView.as_view(), name="find"),
     re_path(r"^decisions/(?P<pk>[0-9a-z]{16})$", WhyView.as_view(), name="decision-detail"),
     path("clusters/<str:cluster>/authority/", SwitchingView.as_view(), name="cluster-authority"),
+    path("clusters/<str:cluster>/namespaces/", NamespaceListView.as_view(), name="namespace-list"),
+    path(
+        "clusters/<str:cluster>/namespaces/<str:namespace>/",
+        NamespaceView.as_view(),
+        name="namespace",
+    ),
     path("clusters/", include("policies.urls")),
+    path("quotas/", QuotaBoardView.as_view(), name="quota-board"),
+    path("quotas/<str:cluster>/<str:namespace>/", QuotaStoryView.as_view(), name="quota-story"),
     path("", include("admission.urls")),
 ]

@@ -10,6 +10,7 @@ from policies.models.namespace import Namespace
 from policies.models.policy_revision import PolicyRevision
 from policies.models.priority_class import PriorityClass
 from policies.models.quota_usage import QuotaUsage
+from policies.models.quota_usage_point import QuotaUsagePoint
 from policies.models.reality import LedgerPass, UsageComparison
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
@@ -39,6 +40,7 @@ __all__ = [
     "PolicyRevision",
     "PriorityClass",
     "QuotaUsage",
+    "QuotaUsagePoint",
     "Recorded",
     "ResourceQuota",
     "ResourceQuotaRow",

@@ -6,6 +6,7 @@ reported before the ledger began is a charge of its own, the opening balance.
 """
 
 from policies.usage.book import OPENING_RESOURCE, OPENING_UID, Book, ask_book, open_book
+from policies.usage.history import Point, forget_points, points_of, take_points
 from policies.usage.life import (
     confirm,
     confirm_seen,
@@ -25,17 +26,21 @@ __all__ = [
     "Book",
     "Difference",
     "Key",
+    "Point",
     "ask_book",
     "confirm",
     "confirm_seen",
+    "forget_points",
     "lock_quotas",
     "object_key",
     "open_accounts",
     "open_book",
+    "points_of",
     "read_clock",
     "recount",
     "release",
     "release_orphans",
     "set_opening_balance",
     "settle",
+    "take_points",
 ]

@@ -35,9 +35,15 @@ async function sprite() {
 await rm(OUT, { recursive: true, force: true });
 await build({
   absWorkingDir: ROOT,
-  entryPoints: ["css/portal.css", "css/fonts.css", "js/theme.js", "js/portal.js", "js/plots.js", "js/explorer.js"].map(
-    (name) => join(HERE, name),
-  ),
+  entryPoints: [
+    "css/portal.css",
+    "css/fonts.css",
+    "js/theme.js",
+    "js/portal.js",
+    "js/plots.js",
+    "js/board.js",
+    "js/explorer.js",
+  ].map((name) => join(HERE, name)),
   outbase: HERE,
   outdir: OUT,
   bundle: true,

@@ -1,0 +1,166 @@
+"""What somebody wants to try in a namespace: a small form or pasted YAML, read into an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from policies.engine.errors import DecodeError
+from policies.manifests.documents import parse_documents
+from policies.manifests.problems import ManifestError, Problem
+from policies.simulation import request_for, run
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from policies.engine.policy import PolicySet
+    from policies.manifests.documents import Document
+    from policies.simulation import Simulation
+
+LARGEST: Final = 64 * 1024  # characters of pasted YAML
+MOST: Final = 20  # containers of the form
+LONGEST: Final = 253
+PASTED: Final = "pasted"
+COLUMNS: Final = {
+    "rc": ("requests", "cpu"),
+    "rm": ("requests", "memory"),
+    "lc": ("limits", "cpu"),
+    "lm": ("limits", "memory"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One container of the form: its name and four quantities as typed."""
+
+    name: str
+    amounts: dict[str, str]
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Write the container, without what was left empty."""
+        resources: dict[str, dict[str, str]] = {}
+        for column, (side, resource) in COLUMNS.items():
+            if text := self.amounts.get(column):
+                resources.setdefault(side, {})[resource] = text
+        given = {"resources": resources} if resources else {}
+        return {"name": self.name, "image": "example.com/app:1", **given}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the small form says; the query string is all of its state."""
+
+    rows: tuple[Row, ...] = (Row("app", {}),)
+    priority: str = ""
+    labels: str = ""
+    annotations: str = ""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Draft:
+        """Read it; a container without a name is left out, unless it is the only one."""
+        names = query.getlist("c")[:MOST]
+        columns = {column: query.getlist(column) for column in COLUMNS}
+        rows = [
+            Row(
+                _clean(name),
+                {column: _clean(given[at]) for column, given in columns.items() if at < len(given)},
+            )
+            for at, name in enumerate(names)
+            if name.strip()
+        ]
+        if query.get("add"):
+            rows.append(Row(f"app-{len(rows) + 1}", {}))
+        return cls(
+            rows=tuple(rows[:MOST]) or (Row("app", {}),),
+            priority=_clean(query.get("priority", "")),
+            labels=query.get("labels", "").replace("\0", ""),
+            annotations=query.get("annotations", "").replace("\0", ""),
+        )
+
+    @property
+    def query(self) -> str:
+        """The query string that gives this form again."""
+        pairs = [("c", row.name) for row in self.rows]
+        for column in COLUMNS:
+            if any(row.amounts.get(column) for row in self.rows):
+                pairs += [(column, row.amounts.get(column, "")) for row in self.rows]
+        for name in ("priority", "labels", "annotations"):
+            if text := getattr(self, name):
+                pairs.append((name, text))
+        return urlencode(pairs)
+
+    def to_manifest(self, namespace: str) -> dict[str, Any]:
+        """Write the pod."""
+        metadata: dict[str, Any] = {"name": "example", "namespace": namespace}
+        for name, text in (("labels", self.labels), ("annotations", self.annotations)):
+            if pairs := pairs_of(text):
+                metadata[name] = pairs
+        spec: dict[str, Any] = {"containers": [row.to_manifest() for row in self.rows]}
+        if self.priority:
+            spec["priorityClassName"] = self.priority
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _clean(text: str) -> str:
+    return text.replace("\0", "").strip()[:LONGEST]
+
+
+def pairs_of(text: str) -> dict[str, str]:
+    """Read ``key=value``, one a line; a line without a sign is a key with an empty value."""
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (line.partition("=") for line in lines if line)
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What was tried and what came of it; ``problems`` where it could not be read."""
+
+    draft: Draft = field(default_factory=Draft)
+    text: str = ""
+    simulation: Simulation | None = None
+    document: Document | None = None
+    problems: tuple[Problem, ...] = ()
+
+    def line_of(self, field_text: str) -> int:
+        """Where a field stands in the pasted text; 0 where that is not known."""
+        return self.document.place_of(field_text)[0] if self.document else 0
+
+
+def attempt_of(draft: Draft, policies: PolicySet) -> Attempt:
+    """Try what the small form says."""
+    request = request_for(draft.to_manifest(policies.namespace), namespace=policies.namespace)
+    return Attempt(draft=draft, simulation=run(request, policies))
+
+
+def attempt_of_text(text: str, policies: PolicySet) -> Attempt:
+    """Try pasted YAML or JSON: one object of any kind."""
+    try:
+        document = _only_document(text)
+    except ManifestError as error:
+        return Attempt(text=text, problems=tuple(error.problems))
+    try:
+        request = request_for(document.value, namespace=policies.namespace)
+    except DecodeError as error:
+        problem = document.problem(error.field, error.detail)
+        return Attempt(text=text, problems=(problem,), document=document)
+    return Attempt(text=text, simulation=run(request, policies), document=document)
+
+
+def _only_document(text: str) -> Document:
+    if len(text) > LARGEST:
+        raise _problem(f"longer than {LARGEST // 1024} KiB", "leave out what does not matter here")
+    documents = parse_documents(text, PASTED)
+    if not documents:
+        raise _problem("there is nothing to try", "paste one object, such as a Pod")
+    if len(documents) > 1:
+        line = documents[1].place_of("")[0]
+        raise _problem("more than one object", "paste one at a time", line)
+    if not isinstance(documents[0].value, dict):
+        raise _problem("not an object", "begin with apiVersion and kind", 1)
+    return documents[0]
+
+
+def _problem(message: str, hint: str, line: int = 0) -> ManifestError:
+    return ManifestError([Problem(source=PASTED, line=line, message=message, hint=hint)])

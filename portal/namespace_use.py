@@ -1,0 +1,111 @@
+"""Who holds how much of each quota of a namespace: charges that are not released, by owner."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.engine.quantity import ZERO, Quantity
+from policies.engine.resource_list import add, parse, to_json
+from policies.models import Charge
+from policies.models import ResourceQuota as StoredQuota
+from policies.usage import OPENING_RESOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from policies.engine.policy import ResourceQuota
+    from policies.engine.resource_list import ResourceList
+    from policies.models import Cluster
+
+SAMPLE: Final = 2_000
+"""So many charges of a namespace are read: who holds most is among them, or all are small."""
+SHOWN: Final = 5
+_MADE_UP: Final = re.compile(r"-(?:[a-z0-9]{5}|[0-9]+)$")
+_HASH: Final = re.compile(r"-[0-9a-f]{6,10}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Objects of one owner: how many, what they hold together, ``percent`` of the fullest limit."""
+
+    name: str
+    resource: str
+    number: int
+    amounts: dict[str, str]
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Who holds what of one quota, most first; ``by`` is the resource that counts for that."""
+
+    quota: str
+    by: str
+    holders: Sequence[Holder]
+    others: int
+
+
+def held_of(cluster: Cluster, namespace: str, quotas: Sequence[ResourceQuota]) -> list[Held]:
+    """Who holds most of each quota; two queries."""
+    uids = dict(
+        StoredQuota.objects.filter(
+            namespace__cluster=cluster, namespace__name=namespace
+        ).values_list("uid", "name")
+    )
+    charges = Charge.objects.filter(cluster=cluster, quota_uid__in=list(uids))
+    rows = charges.exclude(state=Charge.State.RELEASED).values_list(
+        "quota_uid", "resource", "object_name", "amounts"
+    )[:SAMPLE]
+    found: dict[str, list[tuple[str, str, ResourceList]]] = defaultdict(list)
+    for uid, resource, name, amounts in rows:
+        found[uids[uid]].append((resource, name, parse(amounts)))
+    return [_held(quota, found[quota.name]) for quota in quotas if found[quota.name]]
+
+
+def owner_of(name: str) -> str:
+    """What made an object of this name, as far as its name tells: ``web-5d9f8c7b6d-x2x4z``: web."""
+    shorter = _MADE_UP.sub("", name)
+    return _HASH.sub("", shorter) if shorter != name else name
+
+
+def _held(quota: ResourceQuota, rows: Iterable[tuple[str, str, ResourceList]]) -> Held:
+    sums: dict[tuple[str, str], ResourceList] = {}
+    numbers: dict[tuple[str, str], int] = defaultdict(int)
+    for resource, name, amounts in rows:
+        key = (resource, owner_of(name))
+        sums[key] = add(sums.get(key, {}), amounts)
+        numbers[key] += 1
+    by = fullest(quota)
+    order = sorted(sums, key=lambda key: (-_nano(sums[key], by), key))
+    holders = [_holder(quota, by, key, sums[key], numbers[key]) for key in order[:SHOWN]]
+    return Held(quota.name, by, holders, len(order) - len(holders))
+
+
+def _holder(
+    quota: ResourceQuota, by: str, key: tuple[str, str], amounts: ResourceList, number: int
+) -> Holder:
+    resource, name = key
+    if resource == OPENING_RESOURCE:
+        resource, name = "", "what was there before the ledger began"
+    hard = quota.hard.get(by, ZERO).nano
+    percent = min(100, 100 * _nano(amounts, by) // hard) if hard > 0 else 0
+    return Holder(name or "(no name)", resource, number, to_json(amounts), percent)
+
+
+def fullest(quota: ResourceQuota) -> str:
+    """The bounded resource of which most is used, by its share."""
+
+    def share(name: str) -> tuple[int, str]:
+        hard = quota.hard[name].nano
+        used = _nano(quota.used, name)
+        return (-(10_000 * used // hard) if hard > 0 else 0, name)
+
+    return min(quota.hard, key=share, default="")
+
+
+def _nano(amounts: ResourceList, name: str) -> int:
+    found: Any = amounts.get(name, ZERO)
+    return found.nano if isinstance(found, Quantity) else 0

@@ -1,0 +1,172 @@
+"""The story of a namespace's quotas: how they filled, who holds them, whom they keep out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.shortcuts import get_object_or_404
+
+from admission.models import AuditEvent
+from policies import policy_set, usage
+from policies.models import Namespace
+from policies.views.access import ClusterPage
+from portal.namespace_use import held_of, owner_of
+from portal.quota_levels import Level, counts_class, levels_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from policies.engine.policy import ResourceQuota
+    from policies.models import Cluster
+    from policies.usage import Point
+
+SAMPLE: Final = 500
+"""So many of the newest decisions about the namespace are looked at."""
+LATELY: Final = timedelta(days=7)
+SHOWN: Final = 8
+HISTORY: Final = timedelta(days=14)
+LINES: Final = 6
+"""So many resources of a quota have a line; more cannot be told apart."""
+DRAWER: Final = "drawer-story"
+
+
+@dataclass(frozen=True, slots=True)
+class Caused:
+    """Refusals that one policy caused; ``query`` finds them in the record."""
+
+    kind: str
+    name: str
+    number: int
+    query: dict[str, str]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """An owner whose newest attempt was refused: since when, how often, why, and the last one."""
+
+    name: str
+    kind: str
+    last: AuditEvent
+    since: datetime = field(init=False)
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        self.since = self.last.created
+
+
+class QuotaStoryView(ClusterPage):
+    """The drawer of the board, and the same as a page of its own."""
+
+    template_name = "portal/board_story.html"
+
+    def get_template_names(self) -> list[str]:
+        """The story alone for the drawer."""
+        if self.request.headers.get("HX-Target") == DRAWER:
+            return ["portal/_board_story.html"]
+        return [self.template_name]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Everything about the quotas that count a pod of the class asked about, or about all."""
+        namespace = get_object_or_404(
+            Namespace, cluster=self.cluster, name=str(self.kwargs["namespace"])
+        )
+        policies = policy_set.load(self.cluster.name, namespace.name)
+        priority = self.request.GET.get("class")
+        quotas = [
+            each
+            for each in policies.resource_quotas
+            if priority is None or counts_class(each, priority)
+        ]
+        events = _newest(self.cluster.name, namespace.name)
+        found = {
+            "namespace": namespace,
+            "priority": priority,
+            "stories": _stories(self.cluster, quotas),
+            "held": held_of(self.cluster, namespace.name, quotas),
+            "caused": caused_by(events, self.cluster.name),
+            "waiting": waiting_of(events),
+        }
+        return super().get_context_data(**{**kwargs, **found})
+
+
+def _stories(
+    cluster: Cluster, quotas: Sequence[ResourceQuota]
+) -> list[tuple[ResourceQuota, list[Level], str]]:
+    """Each quota with how full it is now and was before."""
+    history = usage.points_of(cluster.pk, quotas, since=datetime.now(UTC) - HISTORY)
+    return [(each, _levels(each), _plot(each, history.get(each.name, ()))) for each in quotas]
+
+
+def _levels(quota: ResourceQuota) -> list[Level]:
+    return levels_of(quota, {name: str(amount) for name, amount in quota.used.items()})
+
+
+def _plot(quota: ResourceQuota, points: Sequence[Point]) -> str:
+    """Percent of each limit over time, as the plot reads it; empty without two moments."""
+    levels = {level.resource: level for level in _levels(quota) if level.hard.nano > 0}
+    moments = [(taken, {**used}) for taken, used in points]
+    moments.append((datetime.now(UTC), {name: str(n) for name, n in quota.used.items()}))
+    if len(moments) == 1 or not levels:
+        return ""
+    series = [
+        {
+            "label": name,
+            "values": [
+                next((each.percent for each in levels_of(quota, used) if each.resource == name), 0)
+                for _, used in moments
+            ],
+        }
+        for name in list(levels)[:LINES]
+    ]
+    return json.dumps({"times": [int(at.timestamp()) for at, _ in moments], "series": series})
+
+
+def _newest(cluster: str, namespace: str) -> list[AuditEvent]:
+    rows = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
+    return rows.filter(created__gte=datetime.now(UTC) - LATELY).listed().newest(SAMPLE)
+
+
+def caused_by(events: Iterable[AuditEvent], cluster: str) -> list[Caused]:
+    """Which policies refused how often, the most frequent first."""
+    numbers: Counter[tuple[str, str, str]] = Counter()
+    for event in events:
+        if event.allowed:
+            continue
+        policies = [each.get("policy") for each in event.violations]
+        names = {(p["kind"], event.namespace, p["name"]) for p in policies if p}
+        numbers.update(names or {("LimitedResources", event.namespace, "")})
+    return [
+        Caused(kind, name, number, _query(cluster, kind, namespace, name))
+        for (kind, namespace, name), number in numbers.most_common(SHOWN)
+    ]
+
+
+def _query(cluster: str, kind: str, namespace: str, name: str) -> dict[str, str]:
+    policy = f"{kind}/{namespace}/{name}" if name else ""
+    found = {"cluster": cluster, "namespace": namespace, "policy": policy, "verdict": "denied"}
+    return {key: text for key, text in found.items() if text}
+
+
+def waiting_of(events: Iterable[AuditEvent]) -> Sequence[Waiting]:
+    """Owners refused lately and not admitted since, who waits longest first.
+
+    ``events`` are newest first. What is let through by the mutating webhook alone is not admitted.
+    """
+    admitted: set[tuple[str, str]] = set()
+    waiting: dict[tuple[str, str], Waiting] = {}
+    for event in events:
+        key = (event.kind, owner_of(event.name.rstrip("-")))
+        if key in admitted:
+            continue
+        if event.allowed:
+            if event.phase == "validate":
+                admitted.add(key)
+            continue
+        found = waiting.setdefault(key, Waiting(key[1] or "(no name)", event.kind, event))
+        found.number += 1
+        found.since = event.created
+    return sorted(waiting.values(), key=lambda each: each.since)[:SHOWN]
