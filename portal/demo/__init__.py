@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from django.conf import settings
+from django.utils import timezone
 
 from policies import policy_set, services
 from policies.management.importing import Author, import_bundle
@@ -14,11 +15,25 @@ from policies.manifests.bundle import read_bundle
 from policies.manifests.sources import read_sources
 from policies.models import Cluster
 from portal.demo import connected
+from portal.demo.clock import at
+from portal.demo.plot import BEGAN
+from portal.demo.telling import tell
 from portal.keys import write_private
 
 HERE: Final = Path(__file__).resolve().parent
 CLUSTER: Final = "demo"
 USER: Final = "demo"
+
+
+def begin_demo() -> list[str]:
+    """Make the demo clusters that are not there yet, with a month behind them if none was there.
+
+    Returns the names of the new ones.
+    """
+    made = seed_demo()
+    if len(made) == len(list(HERE.glob("*.yaml"))):
+        tell()
+    return made
 
 
 def seed_demo() -> list[str]:
@@ -36,9 +51,10 @@ def seed_demo() -> list[str]:
 
 def _seed(path: Path) -> None:
     cluster = Cluster(name=path.stem, description="Made to try things out; delete it at will.")
-    services.save_cluster(cluster=cluster, user=USER, reason="demo data")
-    author = Author(user=USER, reason="demo data")
-    import_bundle(read_bundle(read_sources([str(path)])), cluster=cluster, author=author)
+    with at(timezone.now() - BEGAN):
+        services.save_cluster(cluster=cluster, user=USER, reason="demo data")
+        author = Author(user=USER, reason="demo data")
+        import_bundle(read_bundle(read_sources([str(path)])), cluster=cluster, author=author)
     if path.stem == connected.NAME:
         connected.pretend_connected(cluster)
 

@@ -25,6 +25,8 @@ from policies.models import (
     WebhookHealth,
 )
 from policies.sync import native, plan
+from portal.demo.clock import at
+from portal.demo.plot import BEGAN
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -60,10 +62,11 @@ def pretend_connected(cluster: Cluster) -> None:
     _connect(cluster, now)
     objects = [_object(cluster, now, key, change) for key, change in _OBJECTS]
     SyncedObject.objects.bulk_create(objects)
-    services.set_authority(
-        cluster=cluster, authority=Cluster.Authority.NATIVE, user=USER, reason="demo data"
-    )
-    native.note(cluster)
+    with at(now - BEGAN):
+        services.set_authority(
+            cluster=cluster, authority=Cluster.Authority.NATIVE, user=USER, reason="demo data"
+        )
+        native.note(cluster)
     SyncOwnership.objects.create(cluster=cluster, namespace="checkout", user=USER)
     SyncOwnership.objects.create(cluster=cluster, namespace="search", user=USER)
     _runs(cluster, objects, now)

@@ -21,7 +21,7 @@ from django.db import OperationalError, connection
 from policies.sync import sealing_keys
 from portal import bundling
 from portal.accounts import ensure_first_admin
-from portal.demo import demo_credential, seed_demo
+from portal.demo import begin_demo, demo_credential
 
 if TYPE_CHECKING:
     from typing import IO
@@ -83,7 +83,7 @@ def prepare_data() -> tuple[str | None, str]:
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=0)
         sealing_keys.ensure_keys()
-        seed_demo()
+        begin_demo()
         secret = demo_credential()
         return ensure_first_admin(), secret
     except (SystemCheckError, sealing_keys.KeyFileError) as error:

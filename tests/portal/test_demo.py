@@ -9,11 +9,13 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
-from policies import policy_set, services
-from policies.models import Cluster, LimitRange, WebhookCredential
+from admission.models import AuditEvent, Tally
+from admission.models.tally import added, counted
+from policies import policy_set, services, usage
+from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
 from policies.policy_set import Authentication
 from portal.accounts import ensure_first_admin
-from portal.demo import CLUSTER, demo_credential, seed_demo
+from portal.demo import CLUSTER, begin_demo, demo_credential, seed_demo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +43,22 @@ def test_demo_is_made_once_and_then_left_alone() -> None:
     services.delete_policy(policy=limits.get(), user="ada")
     assert run("demo") == "nothing to do: demo is there"
     assert not limits.exists()
+
+
+def test_demo_begins_with_a_month_that_adds_up() -> None:
+    begin_demo()
+    rows = AuditEvent.objects.all()
+    assert rows.count() > 5000
+    assert added(Tally.objects.values()) == added(counted(rows).values())
+    assert {row.split()[0] for row in rows.denied().values_list("reasons", flat=True)} >= {
+        "ExceededQuota",
+        "MaxConstraint",
+        "RejectedByRule",
+        "UncoveredScope",
+    }
+    full = QuotaUsage.objects.get(namespace="payments", quota__name="critical")
+    assert full.used["pods"] == "20"
+    assert usage.recount(CLUSTER) == []
 
 
 def test_demo_has_the_policies_of_both_stories() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from policies.management.console import Console
-from portal.demo import CLUSTER, demo_credential, seed_demo
+from portal.demo import CLUSTER, begin_demo, demo_credential
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _HELP = """\
-Make the demo clusters that are not there yet. Those that exist are left as they are.
+Make the demo clusters that are not there yet, with a month of decisions where none is there.
+Those that exist are left as they are.
 
   demo           a LimitRange, a scheduler picked by QoS class, and one limited priority class
   demo-priority  every pod with a priority class needs a covering quota
@@ -33,7 +34,7 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Seed, tell."""
-        made = seed_demo()
+        made = begin_demo()
         if options["credential"]:
             self.stdout.write(demo_credential())
             return

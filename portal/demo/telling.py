@@ -1,0 +1,77 @@
+"""Tell the demo's story: policies and their changes, a month of decisions, what runs at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from admission import past
+from policies import services, usage
+from policies.management.importing import Author, import_bundle
+from policies.manifests.bundle import read_bundle
+from policies.manifests.sources import read_sources
+from policies.models import Cluster, ResourceQuota
+from portal.demo.clock import at
+from portal.demo.month import Month
+from portal.demo.plot import BEGAN, CHANGES
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from portal.demo.month import Running
+    from portal.demo.plot import Change
+
+STORY: Final = Path(__file__).resolve().parent / "story"
+AUTHOR: Final = Author(user="ada", reason="the policies of the shop move in")
+
+
+def tell() -> None:
+    """Fill in the month before now; the demo clusters must be new."""
+    now = timezone.now()
+    with at(now - BEGAN):
+        for path in sorted(STORY.glob("*.yaml")):
+            cluster = Cluster.objects.get(name=path.stem)
+            import_bundle(read_bundle(read_sources([str(path)])), cluster=cluster, author=AUTHOR)
+    month = Month(now)
+    month.plan()
+    for change in CHANGES:
+        month.live_until(now - change.back)
+        _change(change, now)
+    month.live_until(now)
+    past.keep(month.rows)
+    _charge([pod for pods in month.running.values() for pod in pods])
+
+
+def _change(change: Change, now: dt.datetime) -> None:
+    with at(now - change.back):
+        services.apply_manifest(
+            cluster=Cluster.objects.get(name=change.cluster),
+            manifest=change.manifest,
+            user=change.user,
+            reason=change.reason,
+        )
+
+
+def _charge(pods: list[Running]) -> None:
+    """Have the ledger know what runs now, as if each pod had been admitted and seen."""
+    clusters = dict(Cluster.objects.values_list("name", "id"))
+    quotas = {
+        (cluster, namespace, name): number
+        for cluster, namespace, name, number in ResourceQuota.objects.values_list(
+            "namespace__cluster__name", "namespace__name", "name", "id"
+        )
+    }
+    keys = [(clusters[pod.workload.cluster], *usage.object_key(pod.request)) for pod in pods]
+    with transaction.atomic():
+        book = usage.ask_book(quotas.values(), keys)()
+        for pod, key in zip(pods, keys, strict=True):
+            for charge in pod.charges:
+                number = quotas[*pod.workload.place, charge.quota.name]
+                book.charge(number, key, name=pod.request.display_name, decided=charge)
+        book.write()
+    for cluster, number in clusters.items():
+        seen = {key[2] for key in keys if key[0] == number}
+        usage.confirm_seen(cluster, resource="pods", seen=seen)
