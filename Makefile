@@ -4,8 +4,8 @@ PORT ?=
 PY := .venv/bin/python
 ON_POSTGRES := tests/api tests/audit tests/manifests tests/models tests/policies_api tests/ui
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev frontend run test fuzz faults chaos soak mutants test-postgres test-cluster conformance check lint walls types dependencies templates \
-	settings schema lock format clean python bench bench-quick bench-growth bench-peers bench-docs bench-profile
+.PHONY: help setup setup-dev frontend run test fuzz faults chaos soak mutants test-postgres test-cluster test-ui conformance check lint walls types dependencies templates \
+	settings schema lock format clean python bench bench-quick bench-growth bench-peers bench-docs bench-profile bench-ui screenshots
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -26,7 +26,7 @@ run: setup ## start the portal with demo policies on 127.0.0.1:8000
 	@$(PY) -m portal.run $(if $(PORT),--port $(PORT))
 
 test: setup-dev ## run everything that needs no extra server
-	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench and not faults" --cov --cov-report=term:skip-covered --cov-fail-under=95
+	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench and not faults and not ui" --cov --cov-report=term:skip-covered --cov-fail-under=95
 	@$(PY) -m coverage report --include='policies/engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; }
 
 fuzz: setup-dev ## answer FUZZ_REVIEWS=1000000 mutated reviews (about half an hour)
@@ -54,6 +54,10 @@ test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in
 test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache
 	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
 	@$(PY) -m pytest -n 2 --dist loadfile -rs -m cluster tests
+
+test-ui: setup-dev ## visit every page with Chromium: journeys, accessibility, hostile texts (4 minutes)
+	@$(PY) -m portal.bundling
+	@$(PY) -m pytest -n 2 --dist loadfile -rs -m ui tests/browser
 
 conformance: setup-dev ## compare the engine with a real API server on CASES=50000 random cases
 	@$(PY) -m tests.cluster.build
@@ -101,6 +105,14 @@ bench-growth: setup-dev ## read a record of ten million rows; SQLITE=1 on SQLite
 
 bench-profile: setup-dev ## show where the product's time goes; SQLITE=1 on SQLite
 	@$(PY) -m bench --profile $(if $(SQLITE),--sqlite)
+
+bench-ui: setup-dev ## measure the pages over 5,000 policies and a million decisions; QUICK=1 over fewer
+	@$(PY) -m portal.bundling
+	@$(PY) -m bench.ui $(if $(QUICK),--quick)
+
+screenshots: setup-dev ## take the pictures of docs/images from the demo data, with Chromium
+	@$(PY) -m portal.bundling
+	@$(PY) -m tests.browser.pictures
 
 bench-peers: setup-dev ## fetch the engines that the benchmark compares with, where it can
 	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --require-hashes --target bench/results/python --requirement requirements/bench.txt

@@ -1,0 +1,98 @@
+"""One portal and one Chromium for all; who has no Chromium is told so, and nothing is tried."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests.browser import serving
+from tests.browser.hands import HANDS, Hand
+from tests.browser.visiting import Visitor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+ARGUMENTS: Final = (
+    # No name leads anywhere: what a page would fetch from elsewhere fails, and is seen.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--font-render-hinting=none",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
+    if not found:
+        pytest.skip("there is no Chromium: no page is looked at; on Debian: apt install chromium")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where it is used
+
+    # As root, as in containers, Chromium has no sandbox.
+    alone = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=[*ARGUMENTS, *alone])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def portal(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Portal]:
+    with serving.portal(tmp_path_factory.mktemp("portal")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def world(portal: serving.Portal) -> dict[str, Any]:
+    """People of all roles, and the names that addresses need."""
+    return portal.run("people")
+
+
+@pytest.fixture(scope="session")
+def states(portal: serving.Portal, world: dict[str, Any], browser: Browser) -> dict[str, Any]:
+    """The cookies of those who are signed in, by name; nobody has none."""
+    found: dict[str, Any] = {"nobody": None}
+    for name in (*world["people"], "admin"):
+        visitor = Visitor(browser, portal.address)
+        visitor.sign_in(name, serving.PASSWORD, HANDS["mouse"])
+        found[name] = visitor.context.storage_state()
+        visitor.leave()
+    return found
+
+
+@pytest.fixture
+def visit(
+    portal: serving.Portal, browser: Browser, states: dict[str, Any]
+) -> Iterator[Callable[[str], Visitor]]:
+    """Come as somebody; all that was seen has to be well when the test is over."""
+    here: list[Visitor] = []
+
+    def come(name: str) -> Visitor:
+        here.append(Visitor(browser, portal.address, states[name]))
+        return here[-1]
+
+    yield come
+    for visitor in here:
+        visitor.leave()
+
+
+@pytest.fixture(params=list(HANDS))
+def hand(request: pytest.FixtureRequest) -> Hand:
+    """Each journey with a mouse, and by keyboard alone."""
+    return HANDS[request.param]
+
+
+@pytest.fixture(scope="session")
+def axe(root: Path) -> Path:
+    found = root / "node_modules" / "axe-core" / "axe.min.js"
+    assert found.exists(), "the front end's packages are not there: npm ci"
+    return found

@@ -1,0 +1,113 @@
+"""How a page is used: with a mouse, or by keyboard alone. Journeys are told once, for both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+FARTHEST: Final = 250  # stops from one place of a page to another
+_IS_FOCUSED: Final = "element => element === document.activeElement"
+_SHOWS_FOCUS: Final = """element => {
+  const around = element.closest("label, li, tr, fieldset, .cm-editor");
+  const shown = [element, around, element.parentElement];
+  return shown.some((each) => {
+    const style = each && getComputedStyle(each);
+    return style && ((style.outlineStyle !== "none" && style.outlineWidth !== "0px") ||
+      style.boxShadow !== "none");
+  });
+}"""
+
+
+class Hand(Protocol):
+    """What a person does with the parts of a page."""
+
+    def press(self, part: Locator) -> None:
+        """Activate a link, a button or a summary."""
+
+    def fill(self, part: Locator, text: str) -> None:
+        """Write into a field, in place of what is there."""
+
+    def tick(self, part: Locator) -> None:
+        """Choose a radio button or tick a box."""
+
+    def select(self, part: Locator, value: str) -> None:
+        """Choose from a list by value."""
+
+
+class Mouse:
+    """Points and clicks."""
+
+    def press(self, part: Locator) -> None:
+        part.click()
+
+    def fill(self, part: Locator, text: str) -> None:
+        part.fill(text)
+
+    def tick(self, part: Locator) -> None:
+        part.check()
+
+    def select(self, part: Locator, value: str) -> None:
+        part.select_option(value)
+
+
+class Keys:
+    """Tab, Enter, Space, arrows and letters; whatever has the focus must show it."""
+
+    def press(self, part: Locator) -> None:
+        self._reach(part)
+        part.page.keyboard.press("Enter")
+
+    def fill(self, part: Locator, text: str) -> None:
+        self._reach(part)
+        part.page.keyboard.press("ControlOrMeta+a")
+        part.page.keyboard.press("Delete")
+        part.page.keyboard.insert_text(text)
+
+    def tick(self, part: Locator) -> None:
+        if part.is_checked():
+            return
+        if part.get_attribute("type") == "radio":
+            self._reach_in_group(part)
+        else:
+            self._reach(part)
+        if not part.is_checked():
+            part.page.keyboard.press("Space")
+
+    def select(self, part: Locator, value: str) -> None:
+        self._reach(part)
+        values: list[str] = part.evaluate("list => [...list.options].map((each) => each.value)")
+        there = values.index(part.input_value())
+        key = "ArrowDown" if values.index(value) > there else "ArrowUp"
+        for _ in range(abs(values.index(value) - there)):
+            part.page.keyboard.press(key)
+        assert part.input_value() == value
+
+    def _reach(self, part: Locator) -> None:
+        """Tab until the part has the focus."""
+        part.wait_for(state="visible")
+        for _ in range(FARTHEST):
+            if part.evaluate(_IS_FOCUSED):
+                assert part.evaluate(_SHOWS_FOCUS), f"the focus cannot be seen on {part}"
+                return
+            part.page.keyboard.press("Tab")
+        raise AssertionError(f"no key leads to {part}")
+
+    def _reach_in_group(self, part: Locator) -> None:
+        """Tab into a group of radio buttons, then go on by arrows."""
+        name = part.get_attribute("name") or ""
+        page: Page = part.page
+        group = page.locator(f'input[type="radio"][name="{name}"]')
+        for _ in range(FARTHEST):
+            if page.evaluate("document.activeElement?.name") == name:
+                break
+            page.keyboard.press("Tab")
+        for _ in range(group.count()):
+            if part.evaluate(_IS_FOCUSED):
+                return
+            page.keyboard.press("ArrowDown")
+        raise AssertionError(f"no key leads to {part}")
+
+
+HANDS: Final = {"mouse": Mouse(), "keys": Keys()}

@@ -1,0 +1,45 @@
+"""All pages, as addresses; ``{name}`` is filled in from what ``people`` tells."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CLUSTER: Final = "/clusters/demo-connected"
+PAGES: Final = {
+    "home": "/",
+    "home of 14 days": "/?window=fortnight",
+    "decisions": "/decisions/",
+    "refusals": "/decisions/?verdict=denied",
+    "decisions, none": "/decisions/?cluster=nowhere",
+    "decisions, wrong filter": "/decisions/?since=yesterday",
+    "decision, denied": "/decisions/{denied}",
+    "decision, mutated": "/decisions/{mutated}",
+    "clusters": "/clusters/",
+    "connect": "/clusters/-/connect/",
+    "cluster": f"{CLUSTER}/",
+    "cluster, not connected": "/clusters/demo/",
+    "objects": f"{CLUSTER}/objects/",
+    "object, in sync": f"{CLUSTER}/objects/LimitRange/checkout/limits/",
+    "object, drifted": f"{CLUSTER}/objects/ResourceQuota/checkout/compute/",
+    "object, in conflict": f"{CLUSTER}/objects/LimitRange/search/limits/",
+    "ownership": f"{CLUSTER}/ownership/",
+    "runs": f"{CLUSTER}/runs/",
+    "run": f"{CLUSTER}/runs/{{run}}/",
+    "authority": f"{CLUSTER}/authority/",
+    "people": "/people/",
+    "account": "/account/",
+}
+"""What an admin sees."""
+PUBLIC: Final = {"sign in": "/accounts/login/"}
+NO_PAGES: Final = {
+    "find/": "lines of the palette",
+    "clusters/<str:cluster>/pause/": "a form's address",
+    "clusters/<str:cluster>/runs/<uuid:uid>/progress": "a part of a run's page",
+    "accounts/logout/": "a form's address",
+    "metrics": "for programs",
+    "livez": "for programs",
+    "readyz": "for programs",
+    "healthz": "for programs",
+}
+FOREIGN: Final = ("admin/", "api/", "admission/")
+"""Django's own admin, addresses for programs, and the API's page, which is Swagger's."""

@@ -1,0 +1,51 @@
+"""Run among the portal's own code: people of each role, and the names that addresses need."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Final
+
+import django
+
+django.setup()
+
+from django.contrib.auth.models import User  # noqa: E402 - Django must be set up first
+from django.template.loader import render_to_string  # noqa: E402
+
+from admission.models import AuditEvent  # noqa: E402
+from policies.models import RoleBinding, SyncRun  # noqa: E402
+from tests.browser.serving import PASSWORD  # noqa: E402
+
+PEOPLE: Final = {
+    "viewer": ("viewer", "", ""),
+    "editor": ("editor", "demo", "payments"),
+    "other": ("editor", "demo", "web"),
+    "approver": ("approver", "demo-connected", ""),
+}
+"""Role, cluster, namespace; the admin comes with the portal."""
+ERRORS: Final = ("403.html", "403_csrf.html", "404.html", "500.html")
+
+
+def main() -> None:
+    """Make them, and tell."""
+    for name, (role, cluster, namespace) in PEOPLE.items():
+        user = User.objects.create_user(name, password=PASSWORD)
+        RoleBinding.objects.create(user=user, role=role, cluster=cluster, namespace=namespace)
+    told = {
+        "people": list(PEOPLE),
+        "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),
+        "denied": _newest("denied"),
+        "mutated": _newest("mutated"),
+        "errors": {name: render_to_string(name) for name in ERRORS},
+    }
+    sys.stdout.write(json.dumps(told))
+
+
+def _newest(verdict: str) -> str:
+    """A decision about namespace payments."""
+    rows = AuditEvent.objects.filter(verdict=verdict, cluster="demo", namespace="payments")
+    return rows.order_by("-created", "-id")[0].id
+
+
+main()

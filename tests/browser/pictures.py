@@ -1,0 +1,75 @@
+"""``python -m tests.browser.pictures``: the screens of docs/images in both themes, of demo data."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from playwright.sync_api import sync_playwright
+
+from tests.browser import serving
+from tests.browser.conftest import ARGUMENTS
+from tests.browser.hands import HANDS
+from tests.browser.smaller import smaller
+from tests.browser.visiting import Visitor
+from tests.processes import ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+IMAGES: Final = ROOT / "docs" / "images"
+SIZE: Final = {"width": 1280, "height": 860}
+SCREENS: Final = {
+    "home": "/",
+    "namespace": "/clusters/demo/namespaces/payments/",
+    "editor": "/clusters/demo/namespaces/payments/limitranges/limits/",
+    "explorer": "/decisions/",
+    "why": "/decisions/{denied}",
+    "quotas": "/quotas/",
+}
+
+
+def main() -> int:
+    """Take all, or say what is missing."""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not chromium:
+        sys.stderr.write("pictures: there is no Chromium; on Debian: apt install chromium\n")
+        return 1
+    alone = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with (
+        tempfile.TemporaryDirectory(prefix="gatehouse-pictures-") as folder,
+        serving.portal(Path(folder)) as portal,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=[*ARGUMENTS, *alone])
+        _take_all(browser, portal)
+        browser.close()
+    return 0
+
+
+def _take_all(browser: Browser, portal: serving.Portal) -> None:
+    world = portal.run("people")
+    visitor = Visitor(browser, portal.address)
+    visitor.sign_in("admin", serving.PASSWORD, HANDS["mouse"])
+    IMAGES.mkdir(exist_ok=True)
+    for name, path in SCREENS.items():
+        for theme in ("light", "dark"):
+            _take(visitor, path.format(**world), IMAGES / f"{name}-{theme}.png", theme=theme)
+    visitor.leave()
+
+
+def _take(visitor: Visitor, path: str, image: Path, *, theme: Any) -> None:
+    visitor.look(theme=theme, size=SIZE)
+    visitor.go(path)
+    visitor.page.evaluate("document.fonts.ready.then(() => true)")
+    visitor.page.wait_for_timeout(400)  # plots and editors draw themselves
+    image.write_bytes(smaller(visitor.page.screenshot(animations="disabled", caret="hide")))
+    sys.stdout.write(f"{image.relative_to(ROOT)}: {image.stat().st_size // 1000} kB\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

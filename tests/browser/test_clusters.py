@@ -1,0 +1,136 @@
+"""Journeys over clusters: connect one, read it, take it over, settle what both sides changed."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.visiting import settled
+from tests.sync.fake_api import fake_api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.browser.hands import Hand
+    from tests.browser.serving import Portal
+    from tests.browser.visiting import Visitor
+    from tests.sync.fake_api import FakeAPI
+
+pytestmark = pytest.mark.ui
+QUOTA = "objects/ResourceQuota/team/compute/"
+
+
+@pytest.fixture
+def api() -> Iterator[FakeAPI]:
+    """A small cluster with one namespace and one quota."""
+    with fake_api() as made:
+        for name in ("kube-system", "team"):
+            made.store.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        made.store.put(quota("10"))
+        yield made
+
+
+def quota(pods: str) -> dict[str, Any]:
+    metadata = {"name": "compute", "namespace": "team"}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": metadata,
+        "spec": {"hard": {"pods": pods}},
+    }
+
+
+def kubeconfig(api: FakeAPI) -> str:
+    found = api.credentials
+    authority = b64encode(found.ca or b"").decode()
+    cluster = {"server": found.server, "certificate-authority-data": authority}
+    context = {"cluster": "c", "user": "u"}
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "u", "user": {"token": found.token}}],
+            "contexts": [{"name": "here", "context": context}],
+            "current-context": "here",
+        }
+    )
+
+
+def connect(visitor: Visitor, hand: Hand, name: str, api: FakeAPI) -> None:
+    visitor.go("/clusters/")
+    hand.press(visitor.main("link", "Connect a cluster"))
+    hand.fill(visitor.page.get_by_label("Name"), name)
+    hand.fill(visitor.page.get_by_label("Kubeconfig", exact=True), kubeconfig(api))
+    hand.press(visitor.main("button", "Connect"))
+    visitor.page.wait_for_url(f"**/clusters/{name}/")
+    assert visitor.page.get_by_text("Connected. The first import has begun").is_visible()
+    settled(visitor, f"/clusters/{name}/runs/")
+
+
+def confirm(visitor: Visitor, hand: Hand, button: str) -> None:
+    """Press a button that asks, and say yes."""
+    hand.press(visitor.main("button", button))
+    hand.press(visitor.page.get_by_role("dialog").get_by_role("button", name=button))
+
+
+def test_cluster_is_connected_and_a_conflict_settled(
+    visit: Callable[[str], Visitor], hand: Hand, portal: Portal, api: FakeAPI, tmp_path: Path
+) -> None:
+    visitor, name = visit("admin"), f"shop-{type(hand).__name__.lower()}"
+    connect(visitor, hand, name, api)
+    visitor.go(f"/clusters/{name}/ownership/")
+    confirm(visitor, hand, "Take ownership")
+    visitor.page.get_by_text("everything in the cluster").wait_for()
+    settled(visitor, f"/clusters/{name}/runs/")
+    api.store.put(quota("30"), "kubectl-edit")
+    (tmp_path / "ours.json").write_text(json.dumps(quota("20")))
+    portal.manage("import_manifests", str(tmp_path / "ours.json"), "--cluster", name)
+    visitor.until(f"/clusters/{name}/{QUOTA}", "Choose field by field")
+    hand.tick(visitor.page.get_by_role("radio", name="theirs: 30"))
+    hand.fill(visitor.page.get_by_label("Reason, for the record"), "they know better")
+    confirm(visitor, hand, "Write these choices")
+    visitor.page.wait_for_url("**/runs/**")
+    visitor.until(f"/clusters/{name}/{QUOTA}", "in-sync")
+    assert api.store.find("ResourceQuota", "team", "compute").manifest["spec"] == {
+        "hard": {"pods": "30"}
+    }
+    assert visitor.page.get_by_text("they know better").first.is_visible()
+
+
+def test_a_kubeconfig_that_is_refused_says_why(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("admin")
+    visitor.go("/clusters/-/connect/")
+    hand.fill(visitor.page.get_by_label("Name"), "shop-none")
+    hand.fill(visitor.page.get_by_label("Kubeconfig", exact=True), "users: [")
+    hand.press(visitor.main("button", "Connect"))
+    alert = visitor.page.get_by_role("alert")
+    alert.wait_for()
+    assert "Nothing was stored" in alert.inner_text()
+    assert visitor.page.get_by_label("Kubeconfig", exact=True).input_value() == ""
+
+
+@pytest.mark.parametrize("name", ["viewer", "editor", "other", "approver"])
+def test_only_an_admin_connects(visit: Callable[[str], Visitor], name: str) -> None:
+    visitor = visit(name)
+    visitor.go("/clusters/-/connect/")
+    assert visitor.page.get_by_label("Kubeconfig", exact=True).count() == 0
+    assert visitor.post("/clusters/-/connect/", name="x", text="x") == 403
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "sent"),
+    [("viewer", 200, 403), ("editor", 404, 404), ("other", 404, 404), ("approver", 200, 409)],
+)
+def test_a_conflict_is_settled_by_those_who_may(
+    visit: Callable[[str], Visitor], name: str, seen: int, sent: int
+) -> None:
+    visitor, path = visit(name), "/clusters/demo-connected/objects/LimitRange/search/limits/"
+    visitor.go(path, status=seen)
+    assert visitor.page.get_by_role("button", name="Take all of theirs").count() == (sent == 409)
+    # What was shown is not said, so that nothing is changed even by who may.
+    assert visitor.post(path, take="theirs") == sent

@@ -1,0 +1,104 @@
+"""200 hostile texts wherever texts are stored: no script runs, and no page leaves a phone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser import serving
+from tests.browser.hands import HANDS
+from tests.browser.hostile import TEXTS
+from tests.browser.visiting import PHONE, Visitor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.ui
+CLUSTER = "/clusters/hostile"
+PAGES = {
+    "home": "/",
+    "clusters": "/clusters/",
+    "cluster": f"{CLUSTER}/",
+    "objects": f"{CLUSTER}/objects/",
+    "ownership": f"{CLUSTER}/ownership/",
+    "runs": f"{CLUSTER}/runs/",
+    "run": f"{CLUSTER}/runs/{{run}}/",
+    "authority": f"{CLUSTER}/authority/",
+    "decisions": "/decisions/",
+    "decisions, older": "/decisions/?before={middle}",
+    "decisions, oldest": "/decisions/?before={last}",
+    "found": "/find/?q=%3Cscript%3E",
+}
+
+
+@pytest.fixture(scope="module")
+def hostile(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Portal]:
+    """A portal of their own: nobody else should have to look at them."""
+    with serving.portal(tmp_path_factory.mktemp("hostile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def planted(hostile: serving.Portal) -> dict[str, Any]:
+    told = hostile.run("hostile_world")
+    ids = told["decisions"]
+    return {**told, "middle": ids[len(ids) // 3], "last": ids[2 * len(ids) // 3]}
+
+
+@pytest.fixture(scope="module")
+def state(hostile: serving.Portal, planted: dict[str, Any], browser: Browser) -> Any:
+    visitor = Visitor(browser, hostile.address)
+    visitor.sign_in("admin", serving.PASSWORD, HANDS["mouse"])
+    return visitor.context.storage_state()
+
+
+@pytest.fixture
+def visitor(hostile: serving.Portal, browser: Browser, state: Any) -> Iterator[Visitor]:
+    come = Visitor(browser, hostile.address, state)
+    come.look(theme="light", size=PHONE)
+    yield come
+    come.leave()
+
+
+def withstands(visitor: Visitor, path: str) -> list[str]:
+    """Visit a page; what is wrong with it, a line each."""
+    visitor.go(path)
+    wide = visitor.overflow()
+    assert not visitor.page.evaluate("'broken' in document.documentElement.dataset"), path
+    assert visitor.page.locator("main h1, [role=option], p").first.is_visible()
+    return [f"{path}: {wide}"] if wide else []
+
+
+def test_there_are_200_of_them() -> None:
+    assert len(TEXTS) == len(set(TEXTS)) == 200
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_shows_them_as_texts(visitor: Visitor, planted: dict[str, Any], name: str) -> None:
+    assert withstands(visitor, PAGES[name].format(**planted)) == []
+
+
+def test_each_decision_is_shown_as_texts(visitor: Visitor, planted: dict[str, Any]) -> None:
+    found = [
+        line for id_ in planted["decisions"] for line in withstands(visitor, f"/decisions/{id_}")
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("number", range(0, 200, 20))
+def test_object_is_shown_as_texts(visitor: Visitor, planted: dict[str, Any], number: int) -> None:
+    assert withstands(visitor, f"{CLUSTER}/objects/LimitRange/team/o-{number}/") == []
+
+
+def test_a_name_on_top_of_each_page_is_a_text(
+    hostile: serving.Portal, browser: Browser, planted: dict[str, Any]
+) -> None:
+    for name in planted["users"]:
+        visitor = Visitor(browser, hostile.address)
+        visitor.look(theme="light", size=PHONE)
+        visitor.sign_in(name, serving.PASSWORD, HANDS["mouse"])
+        assert withstands(visitor, "/clusters/") == []
+        visitor.leave()

@@ -1,0 +1,104 @@
+"""Every page in both themes, wide and on a phone: axe finds nothing, and nothing is cut off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver, resolve
+
+from tests.browser.pages import FOREIGN, NO_PAGES, PAGES, PUBLIC
+from tests.browser.visiting import PHONE, WIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.browser.visiting import Visitor
+
+pytestmark = pytest.mark.ui
+OWN = {"/accounts/logout/", "/account/"}
+"""What everybody may send: a form about oneself."""
+FOR_ADMINS = {"people"}
+LOOKS = [(theme, size) for size in (WIDE, PHONE) for theme in ("light", "dark")]
+
+
+def look_around(visitor: Visitor, axe: Path) -> None:
+    """See the page that is open in all its forms; fails with all that is wrong in any."""
+    found = []
+    for theme, size in LOOKS:
+        visitor.look(theme=theme, size=size)
+        wide = visitor.overflow()
+        found_here = visitor.hindrances(axe, only_colours=theme == "dark")
+        told = [*found_here, *([f"overflow: {wide}"] if wide else [])]
+        found += [f"{theme} {size['width']}: {each}" for each in told]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_accessible_in_all_its_forms(
+    visit: Callable[[str], Visitor], axe: Path, world: dict[str, Any], name: str
+) -> None:
+    visitor = visit("admin")
+    visitor.go(PAGES[name].format(**world))
+    look_around(visitor, axe)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_page_for_everybody_is_accessible(
+    visit: Callable[[str], Visitor], axe: Path, name: str
+) -> None:
+    visitor = visit("nobody")
+    visitor.go(PUBLIC[name])
+    look_around(visitor, axe)
+
+
+@pytest.mark.parametrize("name", ["403.html", "403_csrf.html", "404.html", "500.html"])
+def test_error_page_is_accessible(
+    visit: Callable[[str], Visitor], axe: Path, world: dict[str, Any], name: str
+) -> None:
+    visitor = visit("nobody")
+    page = world["errors"][name]
+    visitor.page.route(
+        "**/fails/", lambda route: route.fulfill(body=page, content_type="text/html")
+    )
+    visitor.go("/fails/")
+    assert visitor.page.locator("h1").count() == 1
+    look_around(visitor, axe)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in FOR_ADMINS])
+def test_viewer_sees_the_page_without_what_it_may_not_do(
+    visit: Callable[[str], Visitor], world: dict[str, Any], name: str
+) -> None:
+    visitor = visit("viewer")
+    visitor.go(PAGES[name].format(**world))
+    sent = visitor.page.locator('form[method="post"]')
+    addresses = sent.evaluate_all("all => all.map((each) => new URL(each.action).pathname)")
+    assert set(addresses) <= OWN
+
+
+def routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    for each in resolver.url_patterns:
+        route = before + str(each.pattern)
+        if isinstance(each, URLPattern):
+            yield route
+        else:
+            yield from routes(each, route)
+
+
+def test_no_page_is_forgotten() -> None:
+    """Whoever adds a page adds it to ``pages``."""
+    known = {
+        str(resolve(path.partition("?")[0].format(**ANY)).route)
+        for path in (*PAGES.values(), *PUBLIC.values())
+    }
+    ours = {route for route in routes(get_resolver()) if not route.startswith(FOREIGN)}
+    assert ours - known - set(NO_PAGES) == set()
+
+
+ANY = {
+    "run": "00000000-0000-0000-0000-000000000000",
+    "denied": "0" * 16,
+    "mutated": "0" * 16,
+}

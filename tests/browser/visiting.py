@@ -1,0 +1,122 @@
+"""A person at the portal: signed in or not, watched all the time."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.browser.watching import Watch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
+
+    from tests.browser.hands import Hand
+
+WIDE: Final = {"width": 1440, "height": 900}
+PHONE: Final = {"width": 390, "height": 844}
+PATIENCE: Final = 15_000  # milliseconds; a busy machine is slow
+SECONDS: Final = 60.0
+TAGS: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa")
+_AXE: Final = """([tags, rules]) => axe.run(document, {
+  runOnly: rules.length ? rules : tags, resultTypes: ["violations"],
+})"""
+_OVERFLOWS: Final = """() => {
+  const wide = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= wide) return "";
+  const beyond = [...document.body.querySelectorAll("*")]
+    .filter((each) => each.getBoundingClientRect().right > wide + 1)
+    .map((each) => `${each.tagName}.${each.className} ${(each.textContent || "").slice(0, 60)}`);
+  return `${document.documentElement.scrollWidth} px: ${beyond.slice(-3).join(" | ")}`;
+}"""
+
+
+class Visitor:
+    """One browser context with one page; ``leave`` checks that nothing went wrong."""
+
+    def __init__(self, browser: Browser, address: str, state: Any = None) -> None:
+        self.address = address
+        self.watch = Watch()
+        self.context: BrowserContext = browser.new_context(
+            base_url=address, storage_state=state, viewport=WIDE, reduced_motion="reduce"
+        )
+        self.context.set_default_timeout(PATIENCE)
+        self.watch.over(self.context)
+        self.page: Page = self.context.new_page()
+
+    def leave(self) -> None:
+        """Close the page; fails if there was any trouble that nobody looked for."""
+        self.context.close()
+        self.watch.check()
+
+    def go(self, path: str, *, status: int = 200) -> Page:
+        """Open an address of the portal and check all that holds for every page."""
+        answer = self.page.goto(path, wait_until="load")
+        assert answer is not None
+        assert answer.status == status, f"{answer.status} at {path}"
+        self.check()
+        return self.page
+
+    def check(self) -> None:
+        """Check what was noticed since the last time."""
+        self.watch.check()
+
+    def sign_in(self, name: str, password: str, hand: Hand) -> None:
+        """Through the form, as people do."""
+        self.go("/accounts/login/")
+        hand.fill(self.page.get_by_label("Username"), name)
+        hand.fill(self.page.get_by_label("Password"), password)
+        hand.press(self.page.get_by_role("button", name="Sign in"))
+        self.page.wait_for_url(lambda url: "/accounts/login/" not in url)
+
+    def look(self, *, theme: str, size: dict[str, int]) -> None:
+        """See the same page in another theme and width."""
+        self.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        self.page.set_viewport_size({"width": size["width"], "height": size["height"]})
+
+    def hindrances(self, axe: Path, *, only_colours: bool = False) -> list[str]:
+        """What axe has against the page as it is shown now; a line each.
+
+        ``only_colours``: all that another theme can change.
+        """
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(axe.read_text(encoding="utf-8"))
+        rules = ["color-contrast"] if only_colours else []
+        found = self.page.evaluate(_AXE, [list(TAGS), rules])["violations"]
+        return [
+            f"{each['id']}: {node['html'][:160]} ({node['failureSummary'].splitlines()[-1]})"
+            for each in found
+            for node in each["nodes"]
+        ]
+
+    def overflow(self) -> str:
+        """What is wider than the window; empty as it should be."""
+        told: str = self.page.evaluate(_OVERFLOWS)
+        return told
+
+    def main(self, role: Any, name: str) -> Locator:
+        """A part of the page's own content, by its whole name."""
+        return self.page.get_by_role("main").get_by_role(role, name=name, exact=True).first
+
+    def post(self, path: str, **fields: str) -> int:
+        """Send a form that the page does not show; gives the answer's status."""
+        token = self.page.locator('input[name="csrfmiddlewaretoken"]').first.input_value()
+        given = {**fields, "csrfmiddlewaretoken": token}
+        answer = self.context.request.post(path, form=given, max_redirects=0)
+        return answer.status
+
+    def until(self, path: str, text: str) -> None:
+        """Load a page again and again until it says something; a worker is at it."""
+        deadline = time.monotonic() + SECONDS
+        while text not in self.go(path).get_by_role("main").inner_text():
+            assert time.monotonic() < deadline, f"{path} never says {text!r}"
+            self.page.wait_for_timeout(250)
+
+
+def settled(visitor: Visitor, path: str) -> None:
+    """Wait until no run of a list of runs waits or goes on."""
+    deadline = time.monotonic() + SECONDS
+    while visitor.go(path).locator("main .mark.waiting, main .mark.running").count():
+        assert time.monotonic() < deadline, "a run never ends"
+        visitor.page.wait_for_timeout(250)
