@@ -25,12 +25,17 @@ REQUEST: Final = json.dumps(
 )
 
 
-def rows_sql(table: str) -> str:
-    """Clusters, namespaces and users are uneven, as they are; one row in twenty is a denial."""
+def id_sql() -> str:
+    """A decision id of ``ms`` and ``noise`` (32 bits), where ``a`` is the alphabet."""
     high = [f"substr(a, ((ms >> {43 - 5 * n}) & 31)::int + 1, 1)" for n in range(9)]
     low = [f"substr(a, ((noise >> {25 - 5 * n}) & 31)::int + 1, 1)" for n in range(6)]
     middle = "substr(a, ((ms & 7) * 4 + (noise >> 30))::int + 1, 1)"
-    decision_id = " || ".join([*high, middle, *low])
+    return " || ".join([*high, middle, *low])
+
+
+def rows_sql(table: str) -> str:
+    """Clusters, namespaces and users are uneven, as they are; one row in twenty is a denial."""
+    decision_id = id_sql()
     return f"""
     INSERT INTO {table} (
       id, created, duration_us, cluster, phase, request_uid, operation, api_group, kind, resource,
