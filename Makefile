@@ -46,7 +46,7 @@ mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a
 	@$(PY) -m tests.mutants
 
 test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
-	@$(PY) -m pytest -n 0 -m "servers" tests/servers
+	@$(PY) -m pytest -n 2 --dist loadfile -m "servers" tests/servers
 	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench and not faults" \
 		--deselect tests/sync/test_reality_together.py::test_creates_that_another_webhook_refuses_are_given_back_within_two_passes \
 		$(ON_POSTGRES) $$(grep -l django_db tests/sync/test_*.py)
