@@ -10,12 +10,21 @@ from django.urls import path
 
 from policies.views.cluster import ClusterView
 from policies.views.connecting import ConnectView
+from policies.views.editor import EditorView, NewPolicyView
 from policies.views.fleet import FleetView
 from policies.views.listing import ObjectListView
 from policies.views.objects import ObjectView
 from policies.views.ownership import OwnershipView
 from policies.views.pausing import PauseView
+from policies.views.policies import PolicyListView
+from policies.views.policies_import import ImportView
+from policies.views.policies_revisions import RevisionsView, RevisionView
 from policies.views.runs import ProgressView, RunListView, RunView
+
+_OF_NAMESPACE = "<str:cluster>/namespaces/<str:namespace>/<str:plural>/"
+_PRIORITIES = "<str:cluster>/priorityclasses/"
+_PRIORITY = {"plural": "priorityclasses"}
+_LIMITED = {"plural": "limitedresources"}
 
 urlpatterns = [
     path("", FleetView.as_view(), name="cluster-list"),
@@ -35,5 +44,44 @@ urlpatterns = [
         "<str:cluster>/runs/<uuid:uid>/progress",
         ProgressView.as_view(),
         name="cluster-run-progress",
+    ),
+    path("<str:cluster>/policies/", PolicyListView.as_view(), name="policy-list"),
+    path("<str:cluster>/import/", ImportView.as_view(), name="policy-import"),
+    path(f"{_OF_NAMESPACE}new", NewPolicyView.as_view(), name="policy-new"),
+    path(f"{_OF_NAMESPACE}<str:name>/", EditorView.as_view(), name="policy"),
+    path(f"{_OF_NAMESPACE}<str:name>/revisions/", RevisionsView.as_view(), name="policy-revisions"),
+    path(
+        f"{_OF_NAMESPACE}<str:name>/revisions/<int:number>/",
+        RevisionView.as_view(),
+        name="policy-revision",
+    ),
+    path(f"{_PRIORITIES}new", NewPolicyView.as_view(), _PRIORITY, name="priority-class-new"),
+    path(f"{_PRIORITIES}<str:name>/", EditorView.as_view(), _PRIORITY, name="priority-class"),
+    path(
+        f"{_PRIORITIES}<str:name>/revisions/",
+        RevisionsView.as_view(),
+        _PRIORITY,
+        name="priority-class-revisions",
+    ),
+    path(
+        f"{_PRIORITIES}<str:name>/revisions/<int:number>/",
+        RevisionView.as_view(),
+        _PRIORITY,
+        name="priority-class-revision",
+    ),
+    path(
+        "<str:cluster>/limitedresources/", EditorView.as_view(), _LIMITED, name="limited-resources"
+    ),
+    path(
+        "<str:cluster>/limitedresources/revisions/",
+        RevisionsView.as_view(),
+        _LIMITED,
+        name="limited-resources-revisions",
+    ),
+    path(
+        "<str:cluster>/limitedresources/revisions/<int:number>/",
+        RevisionView.as_view(),
+        _LIMITED,
+        name="limited-resources-revision",
     ),
 ]

@@ -30,8 +30,8 @@ PACKAGES: Final = ROOT / "node_modules"
 LOCK: Final = ROOT / "package-lock.json"
 OLDEST_NODE: Final = 18
 _PLAIN: Final = (
-    "css/fonts.css", "icons.svg", "js/board.css", "js/board.js", "js/explorer.js", "js/plots.css",
-    "js/plots.js", "js/portal.js", "js/theme.js",
+    "css/fonts.css", "icons.svg", "js/board.css", "js/board.js", "js/editor.js", "js/explorer.js",
+    "js/plots.css", "js/plots.js", "js/portal.js", "js/theme.js",
 )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def _gather(source: Source, found: Found) -> None:
 
 
 def _bundle(found: Found, namespace: str) -> Bundle:
-    wanted = [Wanted(_stripped(item, namespace), item) for item in found.objects]
+    wanted = [Wanted(stripped(item, namespace), item) for item in found.objects]
     problems = _repeated(wanted)
     problems += [
         item.problem("", "a second configuration of the quota plugin", "keep one")
@@ -112,7 +112,7 @@ def _repeated(wanted: list[Wanted]) -> list[Problem]:
     return problems
 
 
-def _stripped(item: Item, namespace: str) -> dict[str, Any]:
+def stripped(item: Item, namespace: str) -> dict[str, Any]:
     """Leave out what only servers and clients write, and fill in the namespace."""
     metadata = {name: item.metadata[name] for name in _KEPT_METADATA if item.metadata.get(name)}
     annotations = dict(metadata.pop("annotations", {}))

@@ -38,11 +38,13 @@ await build({
   entryPoints: [
     "css/portal.css",
     "css/fonts.css",
+    "css/editor.css",
     "js/theme.js",
     "js/portal.js",
     "js/plots.js",
     "js/board.js",
     "js/explorer.js",
+    "js/editor.js",
   ].map((name) => join(HERE, name)),
   outbase: HERE,
   outdir: OUT,

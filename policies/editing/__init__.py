@@ -1,0 +1,1 @@
+"""Policies as people edit them: a form beside the YAML, and what would change in words. No page."""

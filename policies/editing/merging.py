@@ -1,0 +1,71 @@
+"""Two people's changes of one manifest put together; where both changed a field, it is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(slots=True)
+class Merged:
+    """Both changes together; in ``conflicts``, paths that both changed, mine counts."""
+
+    manifest: dict[str, Any]
+    conflicts: list[str] = field(default_factory=list)
+
+
+class _Absent:
+    """Stands for a field that is not there."""
+
+
+_ABSENT: Final = _Absent()
+
+
+def merge(
+    base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any] | None
+) -> Merged:
+    """Merge field by field, items of a range by their type; all other lists as a whole."""
+    merged = Merged({})
+    merged.manifest = _merge(base or {}, mine, theirs or {}, "", merged)
+    return merged
+
+
+def _merge(base: Any, mine: Any, theirs: Any, path: str, merged: Merged) -> Any:
+    if theirs in (mine, base):
+        return mine
+    if mine == base:
+        return theirs
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        return _merge_maps(base if isinstance(base, dict) else {}, mine, theirs, path, merged)
+    if (by_type := [_by_type(one) for one in (base, mine, theirs)]) and None not in by_type:
+        found = _merge_maps(by_type[0] or {}, by_type[1] or {}, by_type[2] or {}, path, merged)
+        return list(found.values())
+    merged.conflicts.append(path)
+    return theirs if mine is _ABSENT else mine
+
+
+def _merge_maps(
+    base: Mapping[str, Any],
+    mine: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    path: str,
+    merged: Merged,
+) -> dict[str, Any]:
+    found = {}
+    for name in dict.fromkeys([*mine, *theirs]):
+        sides = [one.get(name, _ABSENT) for one in (base, mine, theirs)]
+        place = f"{path}.{name}" if path else name
+        found[name] = _merge(sides[0], sides[1], sides[2], place, merged)
+    return {name: value for name, value in found.items() if value is not _ABSENT}
+
+
+def _by_type(value: Any) -> dict[str, Any] | None:
+    """The items of a range by their type, where each has its own."""
+    items: Sequence[Any] = [] if value is _ABSENT else value
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return None
+    found = {str(item.get("type") or ""): item for item in items if "type" in item}
+    return found if len(found) == len(items) else None

@@ -1,0 +1,212 @@
+"""A MetadataPolicy as sentences: if label *team* is *missing* … then *refuse*, or set something."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.editing.metadata import build_metadata, show_metadata
+from policies.editing.sheets import Built, Line, Sheet, can_be_typed, joined, split
+from policies.engine.metadata_policy import QOS_ANNOTATION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+RULE: Final = "rule"
+IF: Final = "if"
+THEN: Final = "then"
+REFUSE: Final = "refuse"
+SET: Final = "set"
+EQUALS: Final = "equals"
+FLAGS: Final = ("ratchet", "strict")
+CONDITIONS: Final = {
+    "DoesNotExist": "is missing",
+    "Exists": "is there",
+    EQUALS: "equals",
+    "In": "is one of",
+    "NotIn": "is missing or none of",
+}
+_SELECTORS: Final = {"label": "labelSelector", "annotation": "annotationSelector"}
+_UPDATES: Final = {"label": "updatedLabels", "annotation": "updatedAnnotations"}
+_SCHEDULER: Final = "scheduler.alpha.kubernetes.io/name"
+Ready = tuple[str, tuple[Line, ...], tuple[Line, ...]]
+READY: Final[Mapping[str, Ready]] = {
+    "require": (REFUSE, ({"on": "label", "is": "DoesNotExist"},), ()),
+    "forbid": (REFUSE, ({"on": "label", "is": "Exists"},), ()),
+    "default": (SET, ({"on": "label", "is": "DoesNotExist"},), ({"on": "label"},)),
+    "allow-list": (REFUSE, ({"on": "label", "is": "Exists"}, {"on": "label", "is": "NotIn"}), ()),
+    "scheduler": (
+        SET,
+        ({"on": "annotation", "key": QOS_ANNOTATION, "is": EQUALS, "values": "BestEffort"},),
+        ({"on": "annotation", "key": _SCHEDULER},),
+    ),
+}
+"""Rules that are often wanted, by name: what they do, and the lines to fill in."""
+
+
+def show(manifest: Mapping[str, Any]) -> Sheet:
+    """The sentences of a manifest; a rule that they cannot say is kept."""
+    spec = manifest.get("spec") or {}
+    lines: dict[str, list[Line]] = {RULE: [], IF: [], THEN: []}
+    for number, rule in enumerate(spec.get("rules") or []):
+        sentence = _show_rule(number, rule or {})
+        is_typed = all(can_be_typed(found) for found in sentence.values())
+        if not is_typed or _build_rule(sentence, sentence[RULE][0]) != _complete(rule):
+            sentence = {RULE: [{"kept": str(number)}]}
+        for group, found in sentence.items():
+            lines[group] += found
+    flags = {name: "on" if spec.get(name) else "" for name in FLAGS}
+    return Sheet({**show_metadata(manifest), **flags}, lines)
+
+
+def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
+    """The manifest of the sentences; rules that they keep are taken from ``base``."""
+    built = Built(dict(base))
+    build_metadata(sheet, base, built)
+    spec = dict(base.get("spec") or {})
+    kept = spec.get("rules") or []
+    rules: list[Any] = []
+    for number, line in enumerate(sheet.of(RULE)):
+        if (place := line.get("kept", "")).isdecimal():
+            rules += [kept[int(place)]] if int(place) < len(kept) else []
+        else:
+            _places(sheet, number, len(rules), built)
+            rules.append(_build_rule(_lines_of(sheet, number), line))
+    spec["rules"] = rules
+    for name in FLAGS:
+        spec.pop(name, None)
+        spec |= {name: True} if sheet.fields.get(name) else {}
+    built.manifest["spec"] = spec
+    return built
+
+
+def with_ready(sheet: Sheet, name: str) -> Sheet:
+    """The sheet with one more rule, ready-made as far as it can be."""
+    does, conditions, updates = READY.get(name, READY["require"])
+    number = str(len(sheet.of(RULE)))
+    more: dict[str, list[Line]] = {
+        RULE: [{"does": does}],
+        IF: [{"rule": number, **line} for line in conditions],
+        THEN: [{"rule": number, **line} for line in updates],
+    }
+    lines = {group: [*sheet.of(group), *found] for group, found in more.items()}
+    return Sheet(sheet.fields, lines)
+
+
+def sentence_of(rule: Mapping[str, Any]) -> str:
+    """A rule in words."""
+    lines = _show_rule(0, rule)
+    conditions = [_condition(line) for line in lines[IF]]
+    updates = [f"set {line['on']} {line['key']} to {line['value']!r}" for line in lines[THEN]]
+    does = ["refuse"] if lines[RULE][0]["does"] == REFUSE else updates or ["do nothing"]
+    start = f"if {' and '.join(conditions)}" if conditions else "always"
+    return f"{start}, {' and '.join(does)}"
+
+
+def _condition(line: Line) -> str:
+    words = CONDITIONS.get(line["is"], line["is"])
+    values = f" {line['values']}" if line["is"] not in ("Exists", "DoesNotExist") else ""
+    return f"{line['on']} {line['key']} {words}{values}"
+
+
+def _complete(rule: Any) -> dict[str, Any]:
+    """The rule with what is written always."""
+    given = rule if isinstance(rule, dict) else {}
+    predicate, action = given.get("policyPredicate") or {}, given.get("policyAction") or {}
+    return {**given, "policyPredicate": predicate, "policyAction": {"reject": False, **action}}
+
+
+def _show_rule(number: int, rule: Mapping[str, Any]) -> dict[str, list[Line]]:
+    action = rule.get("policyAction") or {}
+    predicate = rule.get("policyPredicate") or {}
+    parent = {"rule": str(number)}
+    conditions = [
+        {**parent, "on": on, **line}
+        for on, selector in _SELECTORS.items()
+        for line in _conditions(predicate.get(selector) or {})
+    ]
+    updates = [
+        {**parent, "on": on, "key": key, "value": value}
+        for on, name in _UPDATES.items()
+        for key, value in (action.get(name) or {}).items()
+    ]
+    return {
+        RULE: [{"does": REFUSE if action.get("reject") else SET}],
+        IF: conditions,
+        THEN: updates,
+    }
+
+
+def _conditions(selector: Mapping[str, Any]) -> list[Line]:
+    equal = [
+        {"key": key, "is": EQUALS, "values": str(value)}
+        for key, value in (selector.get("matchLabels") or {}).items()
+    ]
+    return equal + [
+        {
+            "key": str(entry.get("key") or ""),
+            "is": str(entry.get("operator") or ""),
+            "values": joined(str(value) for value in entry.get("values") or []),
+        }
+        for entry in selector.get("matchExpressions") or []
+    ]
+
+
+def _lines_of(sheet: Sheet, number: int) -> dict[str, list[Line]]:
+    return {
+        group: [line for line in sheet.of(group) if line.get(RULE) == str(number)]
+        for group in (IF, THEN)
+    }
+
+
+def _build_rule(lines: Mapping[str, Sequence[Line]], head: Line) -> dict[str, Any]:
+    """One rule of its lines; empty lines count as none."""
+    predicate: dict[str, Any] = {}
+    for on, name in _SELECTORS.items():
+        mine = [line for line in lines[IF] if line.get("on") == on and _is_said(line)]
+        if mine:
+            predicate[name] = _selector(mine)
+    action: dict[str, Any] = {"reject": head.get("does") == REFUSE}
+    for on, name in _UPDATES.items():
+        found = {
+            line.get("key", ""): line.get("value", "")
+            for line in lines[THEN]
+            if line.get("on") == on and (line.get("key") or line.get("value"))
+        }
+        action |= {name: found} if found else {}
+    return {"policyPredicate": predicate, "policyAction": action}
+
+
+def _is_said(line: Line) -> bool:
+    return bool(line.get("key") or line.get("values"))
+
+
+def _selector(lines: Sequence[Line]) -> dict[str, Any]:
+    selector: dict[str, Any] = {}
+    for line in lines:
+        key, operator, values = line.get("key", ""), line.get("is", ""), line.get("values", "")
+        equal = selector.get("matchLabels", {})
+        if operator == EQUALS and key not in equal:
+            selector["matchLabels"] = {**equal, key: values}
+            continue
+        operator = "In" if operator == EQUALS else operator
+        entry: dict[str, Any] = {"key": key, "operator": operator}
+        if operator in ("In", "NotIn"):
+            entry["values"] = split(values)
+        selector.setdefault("matchExpressions", []).append(entry)
+    return selector
+
+
+def _places(sheet: Sheet, number: int, index: int, built: Built) -> None:
+    """Note which cell each part of a rule came from."""
+    path = f"spec.rules[{index}]"
+    built.places[path] = f"{RULE}-{number}-does"
+    for group, names, part in (
+        (IF, _SELECTORS, "policyPredicate"),
+        (THEN, _UPDATES, "policyAction"),
+    ):
+        for place, line in enumerate(sheet.of(group)):
+            if line.get("rule") == str(number) and line.get("on") in names:
+                at = f"{path}.{part}.{names[line['on']]}"
+                cell = f"{group}-{place}-key"
+                built.places.setdefault(at, cell)
+                built.places[f"{at}[{line.get('key', '')}]"] = cell

@@ -1,0 +1,125 @@
+"""A form's content as plain text: single fields, and groups of lines that come and go."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Line = dict[str, str]
+LARGEST: Final = 800
+"""Cells of a form: Django reads a thousand fields of one request."""
+_NAME: Final = re.compile(r"([a-z]+)-(\d{1,5})-([A-Za-z]+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What stands in a form. A line that belongs to one of another group names it by number."""
+
+    fields: Line = field(default_factory=dict)
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+
+    def of(self, group: str) -> list[Line]:
+        """The lines of one group."""
+        return self.lines.get(group, [])
+
+    @property
+    def size(self) -> int:
+        """How many cells it has."""
+        return sum(len(line) for lines in self.lines.values() for line in lines)
+
+
+@dataclass(slots=True)
+class Built:
+    """The manifest that a sheet makes, and which cell each of its paths came from.
+
+    ``problems`` are what no manifest can say, each with its cell.
+    """
+
+    manifest: dict[str, Any]
+    places: dict[str, str] = field(default_factory=dict)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def cell_of(self, path: str) -> str:
+        """The cell that a finding at this path belongs to; empty for none."""
+        known = [place for place in self.places if path == place or _is_inside(path, place)]
+        return self.places[max(known, key=len)] if known else ""
+
+
+def _is_inside(path: str, place: str) -> bool:
+    return path.startswith(place) and path[len(place)] in ".["
+
+
+def read_sheet(data: Mapping[str, str], *, fields: Iterable[str], groups: Iterable[str]) -> Sheet:
+    """Read what was posted: lines by their number, then numbered anew from 0."""
+    wanted = set(groups)
+    numbered: dict[str, dict[int, Line]] = {group: {} for group in wanted}
+    for key in data:
+        found = _NAME.fullmatch(key)
+        if found and found[1] in wanted:
+            line = numbered[found[1]].setdefault(int(found[2]), {})
+            line[found[3]] = typed(data[key])
+    anew = {
+        group: {str(number): str(place) for place, number in enumerate(sorted(lines))}
+        for group, lines in numbered.items()
+    }
+    lines = {
+        group: [found[number] for number in sorted(found)] for group, found in numbered.items()
+    }
+    for line in (line for found in lines.values() for line in found):
+        for parent in line.keys() & anew.keys():
+            line[parent] = anew[parent].get(line[parent], "")
+    return Sheet({name: typed(data.get(name, "")) for name in fields}, lines)
+
+
+def typed(text: str) -> str:
+    """A text as it comes back from a form."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def can_be_typed(lines: Iterable[Line]) -> bool:
+    """Whether every cell comes back from a form as it is: one line, no space around it."""
+    cells = (cell for line in lines for cell in line.values())
+    return all(typed(cell) == cell and "\n" not in cell for cell in cells)
+
+
+def with_line(sheet: Sheet, group: str, line: Line) -> Sheet:
+    """The sheet with one more line."""
+    return Sheet(sheet.fields, {**sheet.lines, group: [*sheet.of(group), line]})
+
+
+def without_line(sheet: Sheet, group: str, number: int) -> Sheet:
+    """The sheet without a line, and without those that belong to it."""
+    lines = {name: list(found) for name, found in sheet.lines.items()}
+    if number >= len(lines.get(group, [])):
+        return sheet
+    del lines[group][number]
+    for name, found in lines.items():
+        lines[name] = [
+            _moved(line, group, number) for line in found if not _is_of(line, group, number)
+        ]
+    return Sheet(sheet.fields, lines)
+
+
+def _is_of(line: Line, group: str, number: int) -> bool:
+    return line.get(group) == str(number)
+
+
+def _moved(line: Line, group: str, number: int) -> Line:
+    parent = line.get(group, "")
+    if parent.isdecimal() and int(parent) > number:
+        return {**line, group: str(int(parent) - 1)}
+    return line
+
+
+def joined(values: Iterable[str]) -> str:
+    """Several words in one cell."""
+    return ", ".join(values)
+
+
+def split(cell: str) -> list[str]:
+    """The words of a cell."""
+    return [word for word in (part.strip() for part in cell.split(",")) if word]

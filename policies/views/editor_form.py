@@ -1,0 +1,166 @@
+"""The lines of a form as a template shows them: cells with their names, values and findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.editing import limit_ranges, metadata_rules, quotas
+from policies.editing.scopes import OPERATORS
+from policies.engine.resource_quota.scopes import ALLOWED_NAMES
+from policies.models import PriorityClass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from policies.editing.drafts import Draft, Place
+    from policies.editing.sheets import Sheet
+    from policies.engine.policy import PolicySet
+
+CONTAINER_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+MODES: Final = {
+    "enforce": "enforce: refuse",
+    "warn": "warn: let through, tell who asked",
+    "audit": "audit: let through, note it on record",
+}
+READY_WORDS: Final = {
+    "require": "Require a label",
+    "forbid": "Forbid a label",
+    "default": "Set a label that is missing",
+    "allow-list": "Allow a label only some values",
+    "scheduler": "Choose a scheduler by QoS class",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell: its name, its text, what stands there if nothing is typed, what is wrong."""
+
+    name: str
+    value: str = ""
+    derived: str = ""
+    errors: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line; ``kept`` is what it keeps, ``rows`` are those of other groups that belong to it."""
+
+    group: str
+    number: int
+    cells: dict[str, Cell]
+    kept: str = ""
+    is_kept: bool = False
+    used: str = ""
+    conditions: list[Row] = field(default_factory=list)
+    updates: list[Row] = field(default_factory=list)
+    scopes: list[Row] = field(default_factory=list)
+
+    def __getitem__(self, column: str) -> Cell:
+        """The cell of a column."""
+        return self.cells[column]
+
+
+COLUMNS: Final = {
+    limit_ranges.ROW: ("item", "type", "resource", *limit_ranges.AMOUNTS),
+    quotas.HARD: ("resource", "amount"),
+    quotas.SCOPE: ("entry", "scopeName", "operator", "values"),
+    metadata_rules.RULE: ("does",),
+    metadata_rules.IF: ("rule", "on", "key", "is", "values"),
+    metadata_rules.THEN: ("rule", "on", "key", "value"),
+    "entry": ("resource", "apiGroup", "contains"),
+}
+
+
+def form_context(place: Place, draft: Draft, before: PolicySet | None) -> dict[str, Any]:
+    """All that the form's template needs; nothing where there is no form."""
+    sheet = draft.sheet
+    if sheet is None:
+        return {"form": None}
+    derived = limit_ranges.derived(sheet) if place.kind.name == "LimitRange" else {}
+    used = _used(place, before)
+    rows = {group: _rows(group, sheet, draft, {**derived, **used}) for group in place.kind.groups}
+    for row in rows.get(metadata_rules.RULE, []):
+        row.conditions.extend(_children(rows[metadata_rules.IF], "rule", row.number))
+        row.updates.extend(_children(rows[metadata_rules.THEN], "rule", row.number))
+    for row in rows.get("entry", []):
+        row.scopes.extend(_children(rows[quotas.SCOPE], "entry", row.number))
+    return {
+        "form": rows,
+        "fields": {
+            name: Cell(name=name, value=sheet.fields.get(name, ""), errors=_errors(draft, name))
+            for name in place.kind.fields
+        },
+        "derived": derived,
+        "modes": MODES.items(),
+        **_choices(place, sheet),
+    }
+
+
+def _choices(place: Place, sheet: Sheet) -> dict[str, Any]:
+    """What may be chosen."""
+    if place.kind.name == "LimitRange":
+        return {"types": limit_ranges.TYPES, "resources": (*CONTAINER_RESOURCES, "storage")}
+    if place.kind.name == "MetadataPolicy":
+        return {"conditions": metadata_rules.CONDITIONS.items(), "ready": READY_WORDS.items()}
+    if place.kind.name == "ResourceQuota":
+        return {
+            "resources": quotas.offered_resources(sheet),
+            "scopes": quotas.offered_scopes(sheet),
+            "all_scopes": tuple(ALLOWED_NAMES),
+            "operators": OPERATORS,
+            "priorities": _priorities(place),
+        }
+    if place.kind.is_configuration:
+        return {
+            "resources": quotas.RESOURCES,
+            "all_scopes": tuple(ALLOWED_NAMES),
+            "operators": OPERATORS,
+            "priorities": _priorities(place),
+        }
+    return {}
+
+
+def _priorities(place: Place) -> list[str]:
+    found = PriorityClass.objects.filter(cluster=place.cluster).order_by("-value", "name")
+    return list(found.values_list("name", flat=True))
+
+
+def _used(place: Place, before: PolicySet | None) -> dict[str, str]:
+    """How much of each resource the stored quota has used."""
+    if place.kind.name != "ResourceQuota":
+        return {}
+    quotas_here = before.resource_quotas if before else ()
+    mine = next((quota for quota in quotas_here if quota.name == place.name), None)
+    return {name: str(amount) for name, amount in mine.used.items()} if mine else {}
+
+
+def _rows(group: str, sheet: Sheet, draft: Draft, filled: dict[str, str]) -> list[Row]:
+    return [
+        Row(
+            group=group,
+            number=number,
+            is_kept="kept" in line,
+            used=filled.get(line.get("resource", ""), ""),
+            kept=line.get("kept", ""),
+            cells={
+                column: Cell(
+                    name=(name := f"{group}-{number}-{column}"),
+                    value=line.get(column, ""),
+                    derived=filled.get(name, ""),
+                    errors=_errors(draft, name),
+                )
+                for column in COLUMNS[group]
+            },
+        )
+        for number, line in enumerate(sheet.of(group))
+    ]
+
+
+def _errors(draft: Draft, cell: str) -> tuple[str, ...]:
+    return tuple(finding.message for finding in draft.findings if finding.cell == cell)
+
+
+def _children(rows: Iterable[Row], column: str, number: int) -> list[Row]:
+    return [row for row in rows if row[column].value == str(number)]

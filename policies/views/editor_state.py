@@ -1,0 +1,111 @@
+"""What was sent from the editor: which side was typed into, and what it says now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.editing import metadata_rules
+from policies.editing.drafts import Draft, Finding, draft_of_sheet, draft_of_text
+from policies.editing.sheets import read_sheet, with_line, without_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.editing.drafts import Place
+    from policies.editing.sheets import Line, Sheet
+
+BOTH: Final = "Both the form and the YAML were changed. Say which of them counts."
+BLANK: Final[Mapping[str, Line]] = {
+    "row": {"type": "Container"},
+    "hard": {},
+    "scope": {},
+    "rule": {"does": metadata_rules.REFUSE},
+    "if": {"on": "label", "is": "DoesNotExist"},
+    "then": {"on": "label"},
+    "entry": {},
+}
+"""A new line of each group."""
+_PARENTS: Final = {"if": "rule", "then": "rule", "scope": "entry"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The draft; ``shown`` is the text that form and YAML last agreed on.
+
+    ``is_torn``: both were changed since, and nobody has said which counts.
+    """
+
+    draft: Draft
+    shown: str
+    yaml_edited: bool = False
+    is_torn: bool = False
+
+
+def read_state(place: Place, data: Mapping[str, str], current: Mapping[str, Any]) -> State:
+    """Find out which side was typed into since both agreed, and what it says."""
+    shown, text = _lines(data.get("shown", "")), _lines(data.get("yaml", ""))
+    base = draft_of_text(place, shown, is_checked=False).manifest or current
+    sheet = _sheet(place, data)
+    built = place.kind.build(sheet, base) if sheet else None
+    form_edited = built is not None and (built.manifest != base or bool(built.problems))
+    yaml_edited = text.strip() != shown.strip()
+    take = data.get("do", "")
+    if take == "take-form" and sheet is not None:
+        yaml_edited = False
+    is_torn = form_edited and yaml_edited and take != "take-yaml"
+    if yaml_edited or sheet is None:
+        return _of_text(draft_of_text(place, text), sheet, shown, is_torn=is_torn)
+    if form_edited:
+        draft = draft_of_sheet(place, sheet, base)
+        return State(draft=draft, shown=draft.text)
+    draft = replace(draft_of_text(place, shown), sheet=sheet)
+    return State(draft=draft, shown=shown)
+
+
+def _of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bool) -> State:
+    """The YAML counts; where it cannot be read, or both count, the form stays as it was sent."""
+    if is_torn:
+        finding = Finding(message=BOTH)
+        torn = replace(draft, sheet=sheet, findings=(finding, *draft.findings))
+        return State(draft=torn, shown=shown, yaml_edited=True, is_torn=True)
+    if draft.manifest is None:
+        return State(draft=replace(draft, sheet=sheet), shown=shown, yaml_edited=True)
+    return State(draft=draft, shown=draft.text, yaml_edited=True)
+
+
+def change_lines(place: Place, state: State, do: str, base: Mapping[str, Any]) -> State:
+    """Add or remove a line as a button says: ``add:if:2``, ``drop:row:3``, ``ready:require``."""
+    sheet = state.draft.sheet
+    if sheet is None or state.is_torn:
+        return state
+    verb, _, rest = do.partition(":")
+    group, _, number = rest.partition(":")
+    changed = _changed(sheet, verb, group, number)
+    draft = draft_of_sheet(place, changed, state.draft.manifest or base)
+    return State(draft=draft, shown=draft.text, yaml_edited=True)
+
+
+def _changed(sheet: Sheet, verb: str, group: str, number: str) -> Sheet:
+    if verb == "ready":
+        return metadata_rules.with_ready(sheet, group)
+    if verb == "drop" and number.isdecimal():
+        return without_line(sheet, group, int(number))
+    if group not in BLANK:
+        return sheet
+    parent = {_PARENTS[group]: number} if number.isdecimal() and group in _PARENTS else {}
+    more = with_line(sheet, group, {**BLANK[group], **parent})
+    if group == "rule":
+        place = str(len(more.of("rule")) - 1)
+        return with_line(more, "if", {**BLANK["if"], "rule": place})
+    return more
+
+
+def _sheet(place: Place, data: Mapping[str, str]) -> Sheet | None:
+    if not data.get("form"):
+        return None
+    return read_sheet(data, fields=place.kind.fields, groups=place.kind.groups)
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,111 @@
+"""Policies by paste or upload: first what would change, then all of it or nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from csp.constants import NONCE
+from csp.decorators import csp_update
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.shortcuts import redirect
+from django.utils.decorators import method_decorator
+
+from policies import roles
+from policies.editing import importing
+from policies.editing.drafts import LONGEST
+from policies.manifests.bundle import DEFAULT_NAMESPACE
+from policies.manifests.problems import ManifestError
+from policies.views.access import ClusterPage
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from policies.editing.importing import Plan, Planned
+
+NO_REASON: Final = "Say why: the reason stays on record."
+OVERTAKEN: Final = "Something was saved meanwhile. Look at the changes again, then save."
+NOT_TEXT: Final = "The file is no UTF-8 text."
+
+
+@method_decorator(csp_update({"style-src": [NONCE]}), name="dispatch")
+class ImportView(ClusterPage):
+    """A text of many policies, what it would change, and a button that saves all of it."""
+
+    template_name = "policies/policy_import.html"
+    takes_part = True
+
+    def may(self, permission: str) -> bool:
+        """Whoever sees the cluster may ask; saving asks for each object's own permission."""
+        return not permission or super().may(permission)
+
+    def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+        """Show the plan; with ``save``, carry it out."""
+        text = self._text()
+        if text is None:
+            return self._answer("", None, status=422, form_error=NOT_TEXT)
+        namespace = request.POST.get("namespace", "").strip()[:63] or DEFAULT_NAMESPACE
+        plan = importing.plan(self.cluster, text, namespace=namespace)
+        if plan.problems or request.POST.get("do") != "save":
+            return self._answer(text, plan, status=422 if plan.problems else 200)
+        if not all(self._may_write(each) for each in plan.objects):
+            raise PermissionDenied
+        if not (reason := request.POST.get("reason", "").strip()[:1000]):
+            return self._answer(text, plan, status=422, form_error=NO_REASON)
+        try:
+            done = importing.save(
+                self.cluster,
+                text,
+                namespace=namespace,
+                seen=request.POST.get("seen", ""),
+                author=(self.username, reason),
+            )
+        except importing.OvertakenError:
+            return self._answer(text, plan, status=409, form_error=OVERTAKEN)
+        except ManifestError as error:
+            broken = importing.Plan(problems=tuple(error.problems))
+            return self._answer(text, broken, status=422)
+        number = sum(each.verb != "unchanged" for each in done.objects)
+        messages.success(request, f"{number} of {len(done.objects)} objects written.")
+        return redirect("policy-list", self.cluster.name)
+
+    def _text(self) -> str | None:
+        """What was pasted, or the file in its place; None for a file that is no text."""
+        upload = self.request.FILES.get("file")
+        if upload is None:
+            return self.request.POST.get("text", "").replace("\r\n", "\n")
+        try:
+            return str(upload.read(LONGEST * 4 + 1), "utf-8-sig")
+        except UnicodeDecodeError:
+            return None
+
+    def _may_write(self, each: Planned) -> bool:
+        """Whether who is signed in may do this to the object; seeing what is stored counts, too."""
+        if each.verb == "unchanged":
+            return True
+        action = "change" if each.before else "add"
+        return roles.may(
+            self.request.user,
+            roles.writing(each.kind, action),
+            cluster=self.cluster.name,
+            namespace=each.namespace,
+        )
+
+    def _answer(self, text: str, plan: Plan | None, *, status: int, **more: Any) -> HttpResponse:
+        objects = [
+            {"planned": each, "may_write": self._may_write(each), "is_seen": self._sees(each)}
+            for each in (plan.objects if plan else ())
+        ]
+        context = self.get_context_data(
+            text=text,
+            plan=plan,
+            objects=objects,
+            may_save=bool(objects) and all(each["may_write"] for each in objects),
+            namespace=self.request.POST.get("namespace", ""),
+            reason=self.request.POST.get("reason", ""),
+            **more,
+        )
+        return self.render_to_response(context, status=status)
+
+    def _sees(self, each: Planned) -> bool:
+        return roles.sees(self.request.user, self.cluster.name, each.namespace or None)
