@@ -47,7 +47,7 @@ mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a
 
 test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
 	@$(PY) -m pytest -n 2 --dist loadfile -m "servers" tests/servers
-	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench and not faults" \
+	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench and not faults and not ui" \
 		--deselect tests/sync/test_reality_together.py::test_creates_that_another_webhook_refuses_are_given_back_within_two_passes \
 		$(ON_POSTGRES) $$(grep -l django_db tests/sync/test_*.py)
 
@@ -57,7 +57,7 @@ test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or bui
 
 test-ui: setup-dev ## visit every page with Chromium: journeys, accessibility, hostile texts (4 minutes)
 	@$(PY) -m portal.bundling
-	@$(PY) -m pytest -n 2 --dist loadfile -rs -m ui tests/browser
+	@$(PY) -m pytest -n 2 --dist loadfile -rs -m ui tests/browser tests/editing
 
 conformance: setup-dev ## compare the engine with a real API server on CASES=50000 random cases
 	@$(PY) -m tests.cluster.build
