@@ -17,6 +17,7 @@ from policies.models import (
     Cluster,
     ClusterAlert,
     ClusterConnection,
+    ResourceQuota,
     SyncedObject,
     SyncOwnership,
     SyncResult,
@@ -82,10 +83,24 @@ def pretend_connected(cluster: Cluster) -> None:
     )
 
 
+@transaction.atomic
+def pretend_well(cluster: Cluster) -> None:
+    """The same of a cluster on which both sides agree in everything."""
+    now = timezone.now()
+    _connect(cluster, now)
+    quotas = ResourceQuota.objects.filter(namespace__cluster=cluster)
+    keys = [("ResourceQuota", quota.namespace.name, quota.name) for quota in quotas]
+    objects = [_object(cluster, now, key, None) for key in keys]
+    SyncedObject.objects.bulk_create(objects)
+    SyncOwnership.objects.create(cluster=cluster, user=USER)
+    run = _run(cluster, SyncRun.Mode.SYNC, len(objects), now - timedelta(minutes=9))
+    SyncResult.objects.bulk_create(_result(run, each) for each in objects)
+
+
 def _connect(cluster: Cluster, now: dt.datetime) -> None:
     ClusterConnection.objects.create(
         cluster=cluster,
-        server="https://demo-connected.invalid:6443",
+        server=f"https://{cluster.name}.invalid:6443",
         method=ClusterConnection.Method.TOKEN,
         sealed=b"",
         key_id="demo",

@@ -5,6 +5,7 @@ Everything is drawn from one seed: the same month for everybody, ending now.
 
 from __future__ import annotations
 
+import datetime as dt
 import heapq
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -18,10 +19,10 @@ from policies import policy_set
 from policies.engine.request import Phase
 from policies.engine.resource_list import add, subtract
 from policies.models import Cluster
+from policies.usage.history import KEPT, STEP
 from portal.demo.plot import BEGAN, ODD, WORKLOADS
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Callable, Mapping
 
     from policies.engine.decision import Charge, Decision
@@ -35,6 +36,8 @@ _ROLLOUT: Final = 0.42
 """How often a workload is rolled out on a working day, as yesterday and today always are."""
 _TRIES: Final = 9
 """A controller asks so often for a pod that is refused, twice as late each time."""
+_LOOK: Final = timedelta(hours=2)
+"""So often it is noted how full quotas are."""
 _FIRST_WAIT: Final = timedelta(seconds=20)
 _ON_WEEKENDS: Final = 0.15
 _SATURDAY: Final = 5
@@ -52,13 +55,19 @@ class Running:
 
 @dataclass(slots=True)
 class Month:
-    """The state of all workloads; ``rows`` are what was recorded and not written yet."""
+    """The state of all workloads; ``rows`` are what was recorded and not written yet.
+
+    ``used`` is what quotas count by cluster, namespace and name, ``points`` what they did before.
+    """
 
     now: dt.datetime
     made: Random = field(default_factory=lambda: Random(SEED))  # noqa: S311 - a story, no secret
     rows: list[Mapping[str, Any]] = field(default_factory=list)
     running: dict[str, list[Running]] = field(default_factory=lambda: defaultdict(list))
-    _used: dict[tuple[str, str, str], ResourceList] = field(default_factory=dict)
+    used: dict[tuple[str, str, str], ResourceList] = field(default_factory=dict)
+    points: list[tuple[dt.datetime, dict[tuple[str, str, str], ResourceList]]] = field(
+        default_factory=list
+    )
     _due: list[tuple[dt.datetime, int, Callable[[dt.datetime], None]]] = field(default_factory=list)
     _number: Any = field(default_factory=count)
     _policies: dict[tuple[str, str], PolicySet] = field(default_factory=dict)
@@ -69,6 +78,10 @@ class Month:
         for workload in WORKLOADS:
             for day in range(BEGAN.days, -1, -1):
                 self._plan_day(workload, day)
+        seconds = self.now.timestamp()
+        last = dt.datetime.fromtimestamp(seconds - seconds % STEP.total_seconds(), dt.UTC)
+        for number in range(KEPT // _LOOK):
+            self._at(last - number * _LOOK, self._note)
         for back, workload in ODD:
             self._at(self.now - back, self._asking(workload))
 
@@ -79,6 +92,9 @@ class Month:
         while self._due and self._due[0][0] <= moment:
             when, _, happen = heapq.heappop(self._due)
             happen(when)
+
+    def _note(self, when: dt.datetime) -> None:
+        self.points.append((when, dict(self.used)))
 
     def _at(self, when: dt.datetime, happen: Callable[[dt.datetime], None]) -> None:
         if self.now - BEGAN <= when <= self.now:
@@ -167,7 +183,7 @@ class Month:
         )
         policies = self._policies_of(workload)
         used = {
-            quota.name: self._used.get((*workload.place, quota.name), {})
+            quota.name: self.used.get((*workload.place, quota.name), {})
             for quota in policies.resource_quotas
         }
         decision, row = past.decide(asked, policies, used)
@@ -191,4 +207,4 @@ class Month:
     def _count(self, pod: Running, change: Any) -> None:
         for charge in pod.charges:
             key = (*pod.workload.place, charge.quota.name)
-            self._used[key] = change(self._used.get(key, {}), charge.amounts)
+            self.used[key] = change(self.used.get(key, {}), charge.amounts)

@@ -10,10 +10,12 @@ from django.utils import timezone
 
 from admission import past
 from policies import services, usage
+from policies.engine.resource_list import to_json
 from policies.management.importing import Author, import_bundle
 from policies.manifests.bundle import read_bundle
 from policies.manifests.sources import read_sources
-from policies.models import Cluster, ResourceQuota
+from policies.models import Cluster, QuotaUsagePoint, ResourceQuota
+from portal.demo import connected
 from portal.demo.clock import at
 from portal.demo.month import Month
 from portal.demo.plot import BEGAN, CHANGES
@@ -35,6 +37,7 @@ def tell() -> None:
         for path in sorted(STORY.glob("*.yaml")):
             cluster = Cluster.objects.get(name=path.stem)
             import_bundle(read_bundle(read_sources([str(path)])), cluster=cluster, author=AUTHOR)
+    connected.pretend_well(Cluster.objects.get(name="demo-priority"))
     month = Month(now)
     month.plan()
     for change in CHANGES:
@@ -42,6 +45,7 @@ def tell() -> None:
         _change(change, now)
     month.live_until(now)
     past.keep(month.rows)
+    _draw(month)
     _charge([pod for pods in month.running.values() for pod in pods])
 
 
@@ -53,6 +57,21 @@ def _change(change: Change, now: dt.datetime) -> None:
             user=change.user,
             reason=change.reason,
         )
+
+
+def _draw(month: Month) -> None:
+    """Have the quotas' lines lead up to now."""
+    rows = ResourceQuota.objects.select_related("namespace__cluster")
+    names = {
+        (quota.namespace.cluster.name, quota.namespace.name, quota.name): quota for quota in rows
+    }
+    QuotaUsagePoint.objects.bulk_create(
+        QuotaUsagePoint(
+            cluster=names[key].owner, quota_uid=names[key].uid, taken=when, used=to_json(used)
+        )
+        for when, found in month.points
+        for key, used in found.items()
+    )
 
 
 def _charge(pods: list[Running]) -> None:
