@@ -26,12 +26,21 @@ PAGES: Final = {
     "runs": f"{CLUSTER}/runs/",
     "run": f"{CLUSTER}/runs/{{run}}/",
     "authority": f"{CLUSTER}/authority/",
+    "namespaces": "/clusters/demo/namespaces/",
+    "namespace": "/clusters/demo/namespaces/payments/",
+    "namespace without policies": "/clusters/demo-priority/namespaces/kube-system/",
+    "quota board": "/quotas/",
+    "quota story": "/quotas/demo/payments/",
     "people": "/people/",
     "account": "/account/",
 }
 """What an admin sees."""
 PUBLIC: Final = {"sign in": "/accounts/login/"}
 NO_PAGES: Final = {
+    "decisions/newer/": "a part of the list of decisions",
+    "decisions/export.<str:form>": "a file",
+    "decisions/views/": "a form's address",
+    "decisions/views/<int:pk>/drop/": "a form's address",
     "find/": "lines of the palette",
     "clusters/<str:cluster>/pause/": "a form's address",
     "clusters/<str:cluster>/runs/<uuid:uid>/progress": "a part of a run's page",

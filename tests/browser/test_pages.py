@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tests.browser.visiting import Visitor
 
 pytestmark = pytest.mark.ui
-OWN = {"/accounts/logout/", "/account/"}
-"""What everybody may send: a form about oneself."""
+OWN = {"/accounts/logout/", "/account/", "/decisions/views/", "/clusters/demo/namespaces/payments/"}
+"""What everybody may send: about oneself, and what is only tried."""
 FOR_ADMINS = {"people"}
 LOOKS = [(theme, size) for size in (WIDE, PHONE) for theme in ("light", "dark")]
 
