@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from admission.explorer.searching import Sample
 
 BARS: Final = 48
-LONGEST: Final = timedelta(days=31)
+FEWEST: Final = 12
+"""Fewer would be no picture of a time: what is before them is empty."""
+LONGEST: Final = timedelta(days=14)
 LIVE: Final = timedelta(hours=1)
 """So far back answers are counted one by one where no tally has been made."""
 _STEPS: Final = tuple(
@@ -133,7 +135,7 @@ def _bars(
     query: Mapping[str, str],
 ) -> list[Bar]:
     begin, end, step = extent
-    first = _cut(begin, step)
+    first = min(_cut(begin, step), _cut(end, step) - (FEWEST - 1) * step)
     number = min(int((end - first) / step) + 1, 2 * BARS)
     starts = [first + each * step for each in range(number)]
     return [_bar(start, step, sums.get(start, Counter()), query) for start in starts]

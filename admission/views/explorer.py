@@ -73,6 +73,7 @@ class DecisionListView(RecordMixin, TemplateView):
             older_query=_beside(query, before=page.older),
             is_first=not any(cursors.values()),
             tail=_tail(page, query) if search.is_valid and not any(cursors.values()) else "",
+            has_role=self.has_role,
             views=SavedView.objects.usable_by(self.request.user).select_related("owner"),
             **self._bars(search, sample, query),
         )

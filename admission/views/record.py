@@ -32,6 +32,12 @@ class RecordMixin(LoginRequiredMixin):
         rows = AuditEvent.objects.all()
         return roles.visible(rows, user, cluster="cluster", namespace="namespace")
 
+    @property
+    def has_role(self) -> bool:
+        """Whether there is anything at all that the person may see."""
+        user = self.request.user
+        return roles.sees_all(user) or bool(roles.bindings_of(user))
+
     def whole_clusters(self, asked: str) -> list[str] | None:
         """The clusters of which the person sees all; None: all there are.
 

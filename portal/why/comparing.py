@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 AROUND: Final = 3
 """So many unchanged lines are shown on either side of a change."""
+LINES: Final = 4000
+"""Longer objects are not compared: it would take longer than anybody waits."""
 MOST: Final = 12
 """So many changed fields are told in words."""
 _SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
@@ -37,6 +39,8 @@ class Line:
 def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Line]:
     """Compare two objects line by line; empty where they are alike."""
     old, new = (render_documents([dict(each)]).splitlines() for each in (before, after))
+    if len(old) + len(new) > 2 * LINES:
+        return []
     told = difflib.unified_diff(old, new, n=AROUND, lineterm="")
     lines = [_line(text) for text in list(told)[2:]]
     return lines[1:] if lines and lines[0].look == "gap" and old[:1] == new[:1] else lines

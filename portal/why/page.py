@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.http import Http404
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from policies.engine.decision import Decision
     from policies.engine.request import AdmissionRequest
     from policies.models import PolicyRevision
+
+
+LONGEST: Final = 60_000
+"""Characters of one text on the page."""
 
 
 class WhyView(Page):
@@ -69,7 +73,11 @@ class WhyView(Page):
             "is_of_then": rules is not None,
             "suggestions": [_way(request, each, judging.judge(each.request, now)) for each in ways],
             "is_searched": not event.allowed and event.operation in ("CREATE", "UPDATE"),
-            "copies": copying.copies(event, request, rules, self._address()),
+            "copies": [
+                each
+                for each in copying.copies(event, request, rules, self._address())
+                if len(each.text) <= LONGEST
+            ],
         }
 
     def _address(self) -> str:
@@ -102,4 +110,7 @@ def _operation(operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pretty(value: Any) -> str:
-    return "" if value is None else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+    if value is None:
+        return ""
+    text = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… cut here; the API gives all"

@@ -6,6 +6,7 @@ One field first, then two, then as many as it takes; a search that ends after so
 from __future__ import annotations
 
 import dataclasses
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 SHOWN: Final = 3
 QUESTIONS: Final = 400
 """The engine is asked so often at most: some ten milliseconds."""
+SECONDS: Final = 0.2
+"""For an object that takes long to judge: after that no further question."""
 LONGEST: Final = 12
 """More changes than that are no advice."""
 
@@ -45,6 +48,7 @@ class _Search:
     ) -> None:
         self.request, self.policies, self.classes = request, policies, classes
         self.left = QUESTIONS
+        self.until = time.monotonic() + SECONDS
         self._known: set[frozenset[tuple[object, str]]] = set()
 
     def with_changes(self, changes: Changes) -> AdmissionRequest:
@@ -54,7 +58,8 @@ class _Search:
     def ask(self, changes: Changes) -> Decision | None:
         """What the engine says; None if it was asked that before, or often enough."""
         key = frozenset((change.path, change.new_text) for change in changes)
-        if key in self._known or not self.left:
+        is_over = not self.left or time.monotonic() > self.until
+        if key in self._known or (is_over and changes):
             return None
         self._known.add(key)
         self.left -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -117,3 +118,11 @@ def test_a_limited_class_is_left_for_another() -> None:
     policies = build_policy_set([], limited, namespace="ns")
     found = suggest(request_for(of_class("high"), namespace="ns"), policies, ["high", "low"])
     assert [each.changes[0].new for each in found] == ["low", ABSENT]
+
+
+def test_an_object_that_takes_long_is_not_asked_about_for_ever() -> None:
+    many = [container(f"c{n}", requests={"cpu": "9"}, limits={"cpu": "9"}) for n in range(400)]
+    policies = build_policy_set([item(max={"cpu": "2"})], namespace="ns")
+    began = time.monotonic()
+    assert suggest(request_for(pod(*many), namespace="ns"), policies) == []
+    assert time.monotonic() - began < 5

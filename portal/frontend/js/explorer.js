@@ -66,6 +66,11 @@ if (button) {
   });
 }
 
+// On a narrow screen what is beside the list is above it: closed, the list is in sight.
+if (matchMedia("(max-width: 820px)").matches) {
+  for (const facet of document.querySelectorAll(".facets details[open]")) facet.open = false;
+}
+
 addEventListener("keydown", (event) => {
   const bar = document.getElementById("query-bar");
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
