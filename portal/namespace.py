@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 
 from admission.models import AuditEvent
 from admission.narrative import summary
-from policies import policy_set
+from policies import policy_set, roles
 from policies.models import Namespace, PolicyRevision, PriorityClass
 from policies.views.access import ClusterPage
 from portal.namespace_live import both_sides
@@ -82,6 +82,7 @@ class NamespaceView(ClusterPage):
         groups = groups_of(policies)
         return {
             **self.names(),
+            "sees_cluster": roles.sees(self.request.user, cluster.name, ""),
             "groups": groups,
             "is_bare": not any(group.rows for group in groups),
             "limited": limited_says(policies),

@@ -57,8 +57,8 @@ def anchor_of(ref: PolicyRef) -> str:
 
 
 def by_policy(ref: PolicyRef, rule: int | None = None) -> By:
-    """Name a policy, and its rule as people count."""
-    where = "" if rule is None else f", rule {rule + 1}"
+    """Name a policy, and its rule with the number that denials give it."""
+    where = "" if rule is None else f", rule {rule}"
     return By(f"{ref.kind} {ref.name}{where}", anchor_of(ref))
 
 

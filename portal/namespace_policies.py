@@ -31,6 +31,12 @@ ORDER: Final = {
     "MetadataPolicy": "asked next, by name; all see the same labels, the last to set a key wins",
     "ResourceQuota": "asked last, by name; every one that counts the object must have room",
 }
+_OPERATORS: Final = {
+    "In": "is one of",
+    "NotIn": "is none of",
+    "Exists": "is there",
+    "DoesNotExist": "is missing",
+}
 _COLUMNS: Final = (
     ("min", "min"),
     ("max", "max"),
@@ -114,24 +120,29 @@ def _range_says(policy: LimitRange) -> Iterator[str]:
 
 
 def _rules_say(policy: Any) -> Iterator[str]:
-    for number, rule in enumerate(policy.rules, 1):
+    for number, rule in enumerate(policy.rules):
         yield f"Rule {number}: {_if(rule)} {_then(rule)}"
 
 
 def _if(rule: MetadataPolicyRule) -> str:
     asked = [
-        f"{what} {_selected(selector)}"
+        words
         for what, selector in (
-            ("labels", rule.policy_predicate.label_selector),
-            ("annotations", rule.policy_predicate.annotation_selector),
+            ("label", rule.policy_predicate.label_selector),
+            ("annotation", rule.policy_predicate.annotation_selector),
         )
         if selector is not None
+        for words in _asked(what, selector)
     ]
     return f"if {' and '.join(asked)}:" if asked else "always:"
 
 
-def _selected(selector: LabelSelector) -> str:
-    return f"fit {selector}" if str(selector) else "are of any kind"
+def _asked(what: str, selector: LabelSelector) -> Iterator[str]:
+    for key, value in sorted(selector.match_labels.items()):
+        yield f"{what} {key} is {value or 'empty'}"
+    for entry in selector.match_expressions:
+        words = _OPERATORS.get(entry.operator, entry.operator)
+        yield f"{what} {entry.key} {words} {', '.join(entry.values)}".rstrip()
 
 
 def _then(rule: MetadataPolicyRule) -> str:

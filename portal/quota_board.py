@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from json import loads
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
 from policies import roles, snapshot
 from policies.models import PriorityClass, QuotaUsage
@@ -61,6 +65,21 @@ class Row:
 
     place: Place
     cells: Sequence[Cell]
+
+
+class _Same:
+    """A quota by identity: the snapshot gives the same one until it changes."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: ResourceQuota) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
 
 
 class QuotaBoardView(Page):
@@ -124,9 +143,8 @@ def _need(place: Place) -> tuple[int, int]:
 def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[Place]:
     """Every namespace with a quota that bounds anything, in no order; one query."""
     keys = [each.id for each in clusters.values()]
-    used = dict(
-        QuotaUsage.objects.filter(cluster__in=keys).order_by().values_list("quota_id", "used")
-    )
+    rows = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
+    used = dict(rows.order_by().values_list("quota_id", "text"))
     for cluster in clusters.values():
         for name, found in cluster.namespaces.items():
             if not found.quota_keys or found.trouble:
@@ -134,14 +152,20 @@ def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[Place]:
             levels = [
                 (quota, level)
                 for quota in found.policy_set.resource_quotas
-                if (level := _worst_of(quota, used.get(found.quota_keys[quota.name].id, {})))
+                if (level := _worst_of(quota, used.get(found.quota_keys[quota.name].id, "{}")))
             ]
             if levels:
                 yield Place(cluster.name, name, levels)
 
 
-def _worst_of(quota: ResourceQuota, used: Mapping[str, Any]) -> Level | None:
-    return worst(levels_of(quota, used))
+@lru_cache(maxsize=16_384)
+def _worst_text(quota: _Same, used: str) -> Level | None:
+    return worst(levels_of(quota.value, loads(used)))
+
+
+def _worst_of(quota: ResourceQuota, used: str) -> Level | None:
+    """The worst level; what has not changed since the last look is not worked out again."""
+    return _worst_text(_Same(quota), used)
 
 
 def columns_of(clusters: Sequence[str], places: Sequence[Place]) -> tuple[list[str], int]:

@@ -82,13 +82,15 @@ def test_each_change_in_the_demo_names_its_policy(reader: Client) -> None:
 def test_scheduler_is_the_doing_of_the_rule_for_its_class(reader: Client) -> None:
     seeded("demo")
     asked = {"c": "app", "labels": "team=a"}
-    for amounts, rule in (({}, 3), ({"rc": "1"}, 2), ({"lc": "1", "lm": "1Gi"}, 1)):
+    for amounts, rule in (({}, 2), ({"rc": "1"}, 1), ({"lc": "1", "lm": "1Gi"}, 0)):
         found = causes(shown(reader, "demo/scheduling", **asked, **amounts))
         name = "metadata.annotations[scheduler.alpha.kubernetes.io/name]"
         assert found[name] == f"MetadataPolicy scheduler-by-qos, rule {rule}"
     refused = shown(reader, "demo/scheduling", c="app")
     assert reasons(refused) == ["RejectedByRule"]
-    assert refused["refusals"][0].by.words.endswith("rule 4")
+    told = refused["groups"][1].rows[0].says
+    assert told[3] == "Rule 3: if label team is missing: refuse"
+    assert refused["refusals"][0].by.words.endswith("rule 3")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ const HEIGHT = 180;
 const TOKENS = ["--bar-allowed", "--bar-denied", "--bar-mutated", "--note", "--good", "--muted"];
 const DASHES = [[], [8, 4], [2, 3], [12, 4, 2, 4], [6, 2], [1, 4]];
 const drawn = new Map();
+const date = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZone: "UTC",
+});
 
 const token = (name) => {
   // A canvas knows no light-dark(): an element resolves it.
@@ -28,7 +31,11 @@ function draw(place) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
     scales: { y: { range: (_, __, most) => [0, Math.max(most, 100) * 1.05] } },
     axes: [
-      { ...axis, grid: { show: false } },
+      {
+        ...axis,
+        grid: { show: false },
+        values: (_, moments) => moments.map((seconds) => date.format(new Date(seconds * 1000))),
+      },
       { ...axis, size: 56, values: (_, values) => values.map((value) => `${value} %`) },
     ],
     series: [
