@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
 
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.urls import reverse
@@ -12,6 +11,7 @@ from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
 
 from policies import roles
+from policies.editing.kinds import BY_NAME
 from policies.models import (
     Cluster,
     LimitRange,
@@ -105,21 +105,18 @@ def _policies(words: str, user: Any) -> Iterator[Finding]:
         rows = found.select_related("namespace__cluster").order_by("name", "pk")[:OF_A_KIND]
         for policy in rows:
             name = f"{policy.namespace}/{policy.name}"
-            yield Finding(name, policy.kind, _of_policy(policy, user))
+            yield Finding(name, policy.kind, _of_policy(policy))
     classes = roles.visible(PriorityClass.objects.all(), user, cluster="cluster__name")
-    for priority in classes.filter(name__icontains=words)[:OF_A_KIND]:
-        if user.is_staff:
-            address = reverse("admin:policies_priorityclass_change", args=[priority.pk])
-            yield Finding(priority.name, priority.kind, address)
+    rows = classes.filter(name__icontains=words).select_related("cluster")
+    for priority in rows[:OF_A_KIND]:
+        address = reverse("priority-class", args=[priority.cluster.name, priority.name])
+        yield Finding(priority.name, priority.kind, address)
 
 
-def _of_policy(policy: Any, user: Any) -> str:
-    """Where it can be edited, for those who may; else what it decided."""
-    if user.is_staff:
-        return reverse(f"admin:policies_{policy._meta.model_name}_change", args=[policy.pk])  # noqa: SLF001 - Django's public name
-    name = f"{policy.kind}/{policy.namespace.name}/{policy.name}"
-    asked = {"cluster": policy.namespace.cluster.name, "policy": name}
-    return _address("decision-list", urlencode(asked))
+def _of_policy(policy: Any) -> str:
+    """Its editor, which only shows it to those who may not change it."""
+    place = [policy.namespace.cluster.name, policy.namespace.name]
+    return reverse("policy", args=[*place, BY_NAME[policy.kind].plural, policy.name])
 
 
 def _address(route: str, query: str) -> str:

@@ -5,24 +5,16 @@ Every verdict is the chain's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies import policy_set as stored
-from policies.editing.kinds import LIMITED_RESOURCES
+from policies import simulation
 from policies.engine import chain
 from policies.engine.decision import Reason
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.policy import decode_enforcement
-from policies.engine.request import (
-    AdmissionRequest,
-    GroupVersionKind,
-    GroupVersionResource,
-    Operation,
-    Phase,
-)
-from policies.engine.resource_quota import decode_limited_resources, decode_resource_quota
+from policies.engine.errors import DecodeError
+from policies.engine.request import Phase
 from policies.lints import BUILT_IN_CLASSES, LintCode, lint_namespace
 from policies.manifests.documents import parse_documents
 from policies.manifests.emitter import render_documents
@@ -34,14 +26,9 @@ if TYPE_CHECKING:
 
     from policies.editing.drafts import Place
     from policies.engine.decision import Decision
-    from policies.engine.policy import LimitRange, MetadataPolicy, PolicySet, ResourceQuota
+    from policies.engine.policy import PolicySet
     from policies.lints import Lint
 
-_FIELDS: Final = {
-    "LimitRange": "limit_ranges",
-    "MetadataPolicy": "metadata_policies",
-    "ResourceQuota": "resource_quotas",
-}
 _SHOWN_BY: Final = {
     LintCode.UNSATISFIABLE_RANGES: {Reason.MIN_CONSTRAINT, Reason.MAX_CONSTRAINT},
     LintCode.LIMITS_WITHOUT_DEFAULT: {Reason.MUST_SPECIFY},
@@ -62,36 +49,6 @@ class Hint:
     message: str = ""
 
 
-def with_draft(before: PolicySet, place: Place, manifest: Mapping[str, Any] | None) -> PolicySet:
-    """The policies of a namespace with the draft in its place; None takes it away."""
-    if place.kind is LIMITED_RESOURCES:
-        entries = (manifest or {}).get("limitedResources") or []
-        return replace(before, limited_resources=decode_limited_resources(entries))
-    if (name := _FIELDS.get(place.kind.name)) is None:
-        return before
-    given: tuple[Any, ...] = getattr(before, name)
-    old = next((policy for policy in given if policy.name == place.name), None)
-    others = [policy for policy in given if policy is not old]
-    drafted = [] if manifest is None else [_decoded(place, manifest, old)]
-    together = sorted([*others, *drafted], key=lambda policy: policy.name.encode())
-    change: Any = {name: tuple(together)}
-    return replace(before, **change)
-
-
-def _decoded(
-    place: Place, manifest: Mapping[str, Any], old: Any
-) -> LimitRange | MetadataPolicy | ResourceQuota:
-    metadata = manifest.get("metadata") or {}
-    mode = decode_enforcement(metadata.get("annotations"))
-    if place.kind.name == "LimitRange":
-        return replace(decode_limit_range(manifest), enforcement=mode)
-    if place.kind.name == "MetadataPolicy":
-        return decode_metadata_policy(manifest)
-    quota = decode_resource_quota({**manifest, "status": None})
-    used = {name: old.used[name] for name in quota.used if name in old.used} if old else {}
-    return replace(quota, used={**quota.used, **used})
-
-
 def load(place: Place) -> PolicySet:
     """The stored policies of the draft's namespace."""
     return stored.load(place.cluster.name, place.namespace_name)
@@ -101,7 +58,7 @@ def hints(place: Place, manifest: Mapping[str, Any], before: PolicySet) -> list[
     """What is probably not meant about the draft, or about others because of it."""
     names = PriorityClass.objects.filter(cluster=place.cluster).values_list("name", flat=True)
     classes = BUILT_IN_CLASSES | frozenset(names)
-    after = with_draft(before, place, manifest)
+    after = simulation.with_unsaved(before, [manifest])
     known = {(lint.code, lint.message) for lint in lint_namespace(before, priority_classes=classes)}
     name = (manifest.get("metadata") or {}).get("name") or ""
     found = []
@@ -150,34 +107,12 @@ def pod_of(resources: Mapping[str, Any], **spec: Any) -> dict[str, Any]:
 
 
 def judge(policies: PolicySet, obj: Mapping[str, Any]) -> Decision:
-    """What the chain says of a new object under these policies."""
-    metadata = obj.get("metadata")
-    metadata = dict(metadata) if isinstance(metadata, dict) else {}
-    name = str(metadata.get("name") or "")
-    group, _, version = str(obj.get("apiVersion") or "v1").rpartition("/")
-    kind = str(obj.get("kind") or "Pod")
-    request = AdmissionRequest(
-        kind=GroupVersionKind(group=group, version=version, kind=kind),
-        resource=GroupVersionResource(group=group, version=version, resource=_plural(kind)),
-        name=name,
-        namespace=policies.namespace,
-        operation=Operation.CREATE,
-        object={**obj, "metadata": {**metadata, "namespace": policies.namespace}},
-    )
-    return chain.admit(request, policies, phase=Phase.BOTH)
+    """What the chain says of a new object under these policies; raises DecodeError."""
+    request = simulation.request_for(obj, namespace=policies.namespace)
+    return chain.admit(request, policies, phase=Phase.BOTH, now=int(time.time()))
 
 
-def _plural(kind: str) -> str:
-    """A kind's resource, as Kubernetes' own kinds are called."""
-    word = kind.lower()
-    if word.endswith("s"):
-        return f"{word}es"
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-
-
-def tried(
-    place: Place, manifest: Mapping[str, Any], before: PolicySet | None, text: str
-) -> dict[str, Any]:
+def tried(manifest: Mapping[str, Any], before: PolicySet | None, text: str) -> dict[str, Any]:
     """What a pasted object is told with the draft, and what it is told now."""
     if before is None:
         return {}
@@ -188,5 +123,8 @@ def tried(
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         return {"try_error": "paste one object, such as a pod"}
     obj = documents[0].value
-    after = with_draft(before, place, manifest)
-    return {"verdict": judge(after, obj), "verdict_now": judge(before, obj)}
+    try:
+        after = simulation.with_unsaved(before, [manifest])
+        return {"verdict": judge(after, obj), "verdict_now": judge(before, obj)}
+    except DecodeError as error:
+        return {"try_error": str(error)}

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 LONGEST_REASON: Final = 1000
-OPEN_TO_READERS: Final = frozenset({"", "try"})
 NO_REASON: Final = "Say why: the reason stays on record."
 
 
@@ -37,11 +36,9 @@ class EditorView(PolicyPage):
     is_new: ClassVar[bool] = False
 
     def may_post(self) -> bool:
-        """Looking at what a draft would do is open to whoever sees the policy; writing is not."""
-        do = self.request.POST.get("do", "")
-        if do in OPEN_TO_READERS:
-            return True
-        return self.may("delete" if do == "delete" else "add" if self.is_new else "change")
+        """Who may not write has no form here, only a look."""
+        is_delete = self.request.POST.get("do") == "delete"
+        return self.may("delete" if is_delete else "add" if self.is_new else "change")
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Show what is stored."""
@@ -199,7 +196,7 @@ class EditorView(PolicyPage):
         if draft.is_fine and before is not None and draft.manifest is not None:
             found["hints"] = judging.hints(self.place, draft.manifest, before)
         if self.request.POST.get("do") == "try" and draft.manifest is not None:
-            found |= judging.tried(self.place, draft.manifest, before, found["pod"])
+            found |= judging.tried(draft.manifest, before, found["pod"])
         return {**found, **form_context(self.place, draft, before)}
 
 

@@ -14,6 +14,7 @@ from django.utils.decorators import method_decorator
 from policies import roles
 from policies.editing import importing
 from policies.editing.drafts import LONGEST
+from policies.editing.kinds import KINDS
 from policies.manifests.bundle import DEFAULT_NAMESPACE
 from policies.manifests.problems import ManifestError
 from policies.views.access import ClusterPage
@@ -36,8 +37,21 @@ class ImportView(ClusterPage):
     takes_part = True
 
     def may(self, permission: str) -> bool:
-        """Whoever sees the cluster may ask; saving asks for each object's own permission."""
-        return not permission or super().may(permission)
+        """Who may write anything may ask; saving asks for each object's own permission."""
+        return super().may(permission) if permission else self.may_make
+
+    @property
+    def may_make(self) -> bool:
+        """Whether who is signed in may write a policy anywhere."""
+        return any(
+            roles.may_somewhere(self.request.user, roles.writing(kind.name, action))
+            for kind in KINDS
+            for action in ("add", "change")
+        )
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Say whether there is a form at all."""
+        return super().get_context_data(**kwargs, may_make=self.may_make)
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Show the plan; with ``save``, carry it out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 CLUSTER: Final = "/clusters/demo-connected"
+CHECKOUT: Final = f"{CLUSTER}/namespaces/checkout"
 PAGES: Final = {
     "home": "/",
     "home of 14 days": "/?window=fortnight",
@@ -31,6 +32,22 @@ PAGES: Final = {
     "namespace without policies": "/clusters/demo-priority/namespaces/kube-system/",
     "quota board": "/quotas/",
     "quota story": "/quotas/demo/payments/",
+    "policies": f"{CLUSTER}/policies/",
+    "policies, none": f"{CLUSTER}/policies/?words=nothing-is-called-so",
+    "limit range": f"{CHECKOUT}/limitranges/limits/",
+    "limit range, new": f"{CHECKOUT}/limitranges/new",
+    "quota": f"{CHECKOUT}/resourcequotas/compute/",
+    "metadata policy": f"{CHECKOUT}/metadatapolicies/owner/",
+    "versions": f"{CHECKOUT}/limitranges/limits/revisions/",
+    "version": f"{CHECKOUT}/limitranges/limits/revisions/1/",
+    "priority class": "/clusters/demo/priorityclasses/other/",
+    "priority class, new": "/clusters/demo/priorityclasses/new",
+    "priority class, versions": "/clusters/demo/priorityclasses/other/revisions/",
+    "priority class, version": "/clusters/demo/priorityclasses/other/revisions/1/",
+    "limited resources": "/clusters/demo-priority/limitedresources/",
+    "limited resources, versions": "/clusters/demo-priority/limitedresources/revisions/",
+    "limited resources, version": "/clusters/demo-priority/limitedresources/revisions/1/",
+    "import": f"{CLUSTER}/import/",
     "people": "/people/",
     "account": "/account/",
 }
