@@ -27,7 +27,7 @@ HOSTILE = (
     "\u202egnp.exe", "\u2028\u2029", "a\r\nb", "=cmd|' /C calc'!A0", "&lt;b&gt;", "%3Cscript%3E",
     "<svg/onload=x>", "\\u003cscript\\u003e", "' or 1=1 --", "\ufeff\u200b", "x" * 5000,
 )  # fmt: skip
-SAMPLE = 12
+SAMPLE = 30
 """Every so many of the corpus; all of it takes half a minute."""
 
 
