@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Min, Sum
+from django.db.models import F, Min, Sum
+from django.db.models.functions import TruncHour
 
 from admission.explorer.facets import with_fields
 from admission.models import AuditEvent, Tally
@@ -94,7 +95,7 @@ def of_tallies(
     edge = Tally.objects.edge()
     border = max(edge, stretch_of(now - LIVE)) if edge else stretch_of(now - LIVE)
     sums: dict[datetime, Counter[str]] = {}
-    for start, counts in _tallied(tallies, begin, min(border, span.until)):
+    for start, counts in _tallied(tallies, (begin, min(border, span.until)), step):
         sums.setdefault(_cut(start, step), Counter()).update(counts)
     if span.until > border:
         lately = events.filter(created__gte=max(begin, border), created__lt=span.until)
@@ -113,10 +114,14 @@ def _begin(tallies: Any, span: Span) -> datetime:
 
 
 def _tallied(
-    tallies: Any, since: datetime, until: datetime
+    tallies: Any, extent: tuple[datetime, datetime], step: timedelta
 ) -> list[tuple[datetime, dict[str, int]]]:
-    rows = tallies.filter(start__gte=since, start__lt=until).order_by("start")
-    sums = rows.values_list("start").annotate(*(Sum(verdict) for verdict in _VERDICTS))
+    """Sums by ten minutes, or by hours where bars are of hours: fewer rows to bring over."""
+    since, until = extent
+    rows = tallies.filter(start__gte=since, start__lt=until).order_by()
+    is_coarse = step >= timedelta(hours=1)
+    at = rows.annotate(at=TruncHour("start", tzinfo=UTC) if is_coarse else F("start"))
+    sums = at.values_list("at").annotate(*(Sum(verdict) for verdict in _VERDICTS))
     return [(start, dict(zip(_VERDICTS, numbers, strict=True))) for start, *numbers in sums]
 
 
