@@ -105,12 +105,18 @@ def _ask_server() -> None:
 def _collect_static() -> None:
     """Bundle and collect the static files again only when they or their packages changed."""
     bundling.main()
-    mark = Path(settings.STATIC_ROOT) / "gatehouse.stamp"
-    wanted = _fingerprint()
-    if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
-        return
-    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
-    mark.write_text(wanted, encoding="utf-8")
+    folder = Path(settings.STATIC_ROOT)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Held by its folder: two portals may start from one checkout, and all in it is made anew.
+    holder = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        mark, wanted = folder / "gatehouse.stamp", _fingerprint()
+        if not mark.exists() or mark.read_text(encoding="utf-8") != wanted:
+            call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+            mark.write_text(wanted, encoding="utf-8")
+    finally:
+        os.close(holder)
 
 
 def _fingerprint() -> str:
@@ -128,7 +134,7 @@ def _own_files() -> list[Path]:
     found = (
         Path(storage.path(path))
         for finder in get_finders()
-        for path, storage in finder.list([])
+        for path, storage in finder.list([".*"])
         if Path(storage.location).is_relative_to(base)
     )
     return [path for path in found if ".venv" not in path.parts]
