@@ -89,10 +89,18 @@ class Keys:
         part.wait_for(state="visible")
         for _ in range(FARTHEST):
             if part.evaluate(_IS_FOCUSED):
-                assert part.evaluate(_SHOWS_FOCUS), f"the focus cannot be seen on {part}"
+                self._see(part)
                 return
             part.page.keyboard.press("Tab")
         raise AssertionError(f"no key leads to {part}")
+
+    def _see(self, part: Locator) -> None:
+        """The focus is shown, by an editor a moment later."""
+        for _ in range(20):
+            if part.evaluate(_SHOWS_FOCUS):
+                return
+            part.page.wait_for_timeout(50)
+        raise AssertionError(f"the focus cannot be seen on {part}")
 
     def _reach_in_group(self, part: Locator) -> None:
         """Tab into a group of radio buttons, then go on by arrows."""

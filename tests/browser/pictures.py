@@ -14,6 +14,7 @@ from playwright.sync_api import sync_playwright
 from tests.browser import serving
 from tests.browser.conftest import ARGUMENTS
 from tests.browser.hands import HANDS
+from tests.browser.pages import PLACE
 from tests.browser.smaller import smaller
 from tests.browser.visiting import Visitor
 from tests.processes import ROOT
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 IMAGES: Final = ROOT / "docs" / "images"
-SIZE: Final = {"width": 1280, "height": 860}
+SIZE: Final = {"width": 1280, "height": 1100}
 SCREENS: Final = {
     "home": "/",
-    "namespace": "/clusters/demo/namespaces/payments/",
-    "editor": "/clusters/demo/namespaces/payments/limitranges/limits/",
+    "namespace": f"{PLACE}/?c=ledger-api&rc=500m&rm=1Gi&priority=critical&labels=team%3Dpayments",
+    "editor": f"{PLACE}/limitranges/limits/",
     "explorer": "/decisions/",
     "why": "/decisions/{denied}",
     "quotas": "/quotas/",

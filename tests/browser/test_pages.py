@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ui
 OWN = {"/accounts/logout/", "/account/", "/decisions/views/", "/clusters/demo/namespaces/payments/"}
 """What everybody may send: about oneself, and what is only tried."""
-FOR_ADMINS = {"people"}
+FOR_ADMINS = {
+    "people",
+    "import",
+    "new limit range",
+    "new quota",
+    "new metadata policy",
+    "new priority class",
+}
 LOOKS = [(theme, size) for size in (WIDE, PHONE) for theme in ("light", "dark")]
 
 

@@ -1,0 +1,140 @@
+"""Journeys of an editor: make each kind by form and by YAML, edit, compare, restore, import."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.browser.hands import Hand
+    from tests.browser.visiting import Visitor
+
+pytestmark = pytest.mark.ui
+CLUSTER = "/clusters/demo"
+PLACE = f"{CLUSTER}/namespaces/payments"
+RULE = """\
+  rules:
+  - policyPredicate:
+      labelSelector:
+        matchExpressions:
+        - {key: tier, operator: DoesNotExist}
+    policyAction: {reject: true}
+"""
+SPECS = {
+    "limitranges": ("v1", "LimitRange", "  limits:\n  - {type: Container, max: {cpu: '2'}}\n"),
+    "resourcequotas": ("v1", "ResourceQuota", "  hard: {pods: '90'}\n"),
+    "metadatapolicies": ("policy.gatehouse.dev/v1alpha1", "MetadataPolicy", RULE),
+}
+FIELDS = {
+    "limitranges": {"row-0-resource": "cpu", "row-0-max": "2"},
+    "resourcequotas": {"hard-0-resource": "pods", "hard-0-amount": "90"},
+    "metadatapolicies": {"if-0-key": "tier"},
+}
+EDITED = {"limitranges": "row-0-max", "resourcequotas": "hard-0-amount"}
+
+
+def manifest(plural: str, name: str) -> str:
+    version, kind, spec = SPECS[plural]
+    metadata = f"metadata: {{name: {name}, namespace: payments}}"
+    return f"apiVersion: {version}\nkind: {kind}\n{metadata}\nspec:\n{spec}"
+
+
+def save(visitor: Visitor, hand: Hand, reason: str) -> None:
+    """Give a reason and save; the page of what is stored then comes."""
+    hand.fill(visitor.page.locator("#reason"), reason)
+    visitor.page.wait_for_load_state("networkidle")  # what was typed has been looked at
+    with visitor.page.expect_navigation():
+        hand.press(visitor.main("button", "Save"))
+    assert visitor.page.get_by_role("alert").count() == 0
+    visitor.check()
+
+
+def named(hand: Hand, *words: str) -> str:
+    return "-".join(("ui", type(hand).__name__.lower(), *words))
+
+
+@pytest.mark.parametrize("plural", SPECS)
+def test_kind_is_made_by_form(visit: Callable[[str], Visitor], hand: Hand, plural: str) -> None:
+    visitor, name = visit("editor"), named(hand, "form")
+    begun = "?ready=require" if plural == "metadatapolicies" else ""
+    page = visitor.go(f"{PLACE}/{plural}/new{begun}")
+    hand.fill(page.get_by_label("Name", exact=True), name)
+    for field, text in FIELDS[plural].items():
+        part = page.locator(f'[name="{field}"]')
+        part.wait_for()
+        hand.fill(part, text)
+    save(visitor, hand, "made by form")
+    assert page.url.endswith(f"{PLACE}/{plural}/{name}/")
+    assert page.get_by_role("heading", level=1).inner_text() == name
+
+
+@pytest.mark.parametrize("plural", SPECS)
+def test_kind_is_made_by_yaml(visit: Callable[[str], Visitor], hand: Hand, plural: str) -> None:
+    visitor, name = visit("editor"), named(hand, "yaml")
+    page = visitor.go(f"{PLACE}/{plural}/new")
+    hand.fill(page.locator(".cm-content"), manifest(plural, name))
+    page.locator("#outcome").wait_for()
+    save(visitor, hand, "made by YAML")
+    assert page.url.endswith(f"{PLACE}/{plural}/{name}/")
+
+
+@pytest.mark.parametrize("plural", SPECS)
+def test_kind_is_imported(visit: Callable[[str], Visitor], hand: Hand, plural: str) -> None:
+    visitor, name = visit("editor"), named(hand, "import")
+    page = visitor.go(f"{CLUSTER}/import/")
+    hand.fill(page.locator(".cm-content"), manifest(plural, name))
+    hand.press(visitor.main("button", "Show what it would change"))
+    page.get_by_role("heading", name="What saving changes").wait_for()
+    assert page.get_by_role("row", name=name).get_by_text("created", exact=True).is_visible()
+    hand.fill(page.locator("#reason"), "moved in")
+    with page.expect_navigation():
+        hand.press(visitor.main("button", "Save all 1"))
+    visitor.go(f"{PLACE}/{plural}/{name}/")
+
+
+@pytest.mark.parametrize("plural", EDITED)
+def test_edit_is_compared_and_restored(
+    visit: Callable[[str], Visitor], hand: Hand, plural: str
+) -> None:
+    visitor, name = visit("editor"), named(hand, "edit")
+    page = visitor.go(f"{PLACE}/{plural}/new")
+    hand.fill(page.locator(".cm-content"), manifest(plural, name))
+    save(visitor, hand, "first")
+    first = page.locator(f'[name="{EDITED[plural]}"]').input_value()
+    hand.fill(page.locator(f'[name="{EDITED[plural]}"]'), "3")
+    page.locator("#outcome").get_by_text("What saving changes").wait_for()
+    save(visitor, hand, "second")
+    hand.press(visitor.main("link", "Versions"))
+    hand.press(page.get_by_role("main").get_by_role("button", name="Compare the two chosen"))
+    page.get_by_role("heading", name="Version 1 and version 2").wait_for()
+    hand.press(page.get_by_role("main").get_by_role("link", name="1", exact=True))
+    hand.fill(page.locator("#reason"), "as before")
+    with page.expect_navigation():
+        hand.press(visitor.main("button", "Restore version 1"))
+    visitor.go(f"{PLACE}/{plural}/{name}/")
+    assert page.locator(f'[name="{EDITED[plural]}"]').input_value() == first
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "sent"), [("viewer", 200, 403), ("other", 404, 404), ("approver", 404, 404)]
+)
+def test_policy_is_edited_by_those_who_may(
+    visit: Callable[[str], Visitor], name: str, status: int, sent: int
+) -> None:
+    visitor, path = visit(name), f"{PLACE}/limitranges/limits/"
+    visitor.go(path, status=status)
+    assert visitor.page.get_by_role("button", name="Save", exact=True).count() == 0
+    text = manifest("limitranges", "limits")
+    assert visitor.post(path, do="save", yaml=text, reason="x", seen="1") == sent
+    assert visitor.post(f"{PLACE}/limitranges/new", do="save", yaml=text, reason="x") == sent
+    assert visitor.post(f"{CLUSTER}/import/", do="save", text=text, reason="x") in {403, 404, 422}
+
+
+@pytest.mark.parametrize("name", ["editor", "admin"])
+def test_who_may_edit_is_offered_to(visit: Callable[[str], Visitor], name: str) -> None:
+    visitor = visit(name)
+    visitor.go(f"{PLACE}/limitranges/limits/")
+    assert visitor.page.get_by_role("button", name="Save", exact=True).count() == 1
