@@ -89,6 +89,8 @@ class Quantity:
         they are refused like every other shape, with FORMAT.
         """
         if isinstance(value, str):
+            if type(value) is not str and isinstance(value, _Printed):
+                return value.quantity
             return cls.parse(value.strip(_JSON_SPACE))
         if value is None:
             return NULL
@@ -143,6 +145,15 @@ class Quantity:
         has_suffix = self.format == BINARY_SI and self.nano % (_KIBI * _NANO) == 0
         return has_suffix and 0 < self.nano <= _LARGEST_BINARY
 
+    def printed(self) -> str:
+        """Write the canonical text so that it reads as this very quantity in this process.
+
+        A sum of binary amounts that is no whole number of KiB has no suffix, and its text alone
+        reads as decimal. An API server goes on with the sum until it is stored.
+        """
+        text = self.canonical()
+        return text if Quantity.parse(text).format == self.format else _Printed.of(self, text)
+
     def canonical(self) -> str:
         """Write the canonical text, whatever the input looked like."""
         return _canonical(self.nano, self.format)
@@ -179,6 +190,19 @@ class Quantity:
 
     def __hash__(self) -> int:
         return hash(self.nano)
+
+
+class _Printed(str):
+    """A text that remembers the quantity it was written of."""
+
+    __slots__ = ("quantity",)
+    quantity: Quantity
+
+    @classmethod
+    def of(cls, quantity: Quantity, text: str) -> _Printed:
+        made = cls(text)
+        made.quantity = quantity
+        return made
 
 
 _set_nano, _set_format, _set_text = (

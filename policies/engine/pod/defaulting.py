@@ -184,7 +184,7 @@ def _rounded(raw: Any, at: Tokens, owner: str, record: Record) -> Any:
             text = str(rounded)
             if rounded is not quantity:
                 record((*at, name), text)
-            if type(value) is not str or value != text:
+            if not isinstance(value, str) or value != text:
                 changes[name] = text
     except QuantityError:
         read_list(raw, _dotted(at), owner)
@@ -207,7 +207,7 @@ def _default_pod_level(pod: Mapping[str, Any], record: Record) -> Any:
     if not fresh.get("limits"):
         return fresh
     texts = {
-        name: str(quantity.round_up_milli())
+        name: quantity.round_up_milli().printed()
         for name, quantity in aggregate_requests(_filled(spec)).items()
         if is_pod_level(name) and is_over_commit_allowed(name)
     }
@@ -220,7 +220,7 @@ def _pages_of(spec: PodSpec) -> dict[str, str]:
     if not own:
         return {}
     return {
-        name: str(quantity.round_up_milli())
+        name: quantity.round_up_milli().printed()
         for name, quantity in aggregate_limits(spec).items()
         if is_hugepage(name) and name not in own
     }

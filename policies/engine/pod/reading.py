@@ -159,7 +159,7 @@ def _has_final_resources(resources: Mapping[str, Any]) -> bool:
 def _is_final(amounts: Mapping[str, Any] | None) -> bool:
     """Whether each amount is written as Kubernetes prints it, in whole thousandths."""
     return all(
-        type(value) is str and value == str(Quantity.parse_json(value).round_up_milli())
+        isinstance(value, str) and value == str(Quantity.parse_json(value).round_up_milli())
         for value in (amounts or {}).values()
     )
 

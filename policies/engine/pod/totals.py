@@ -21,7 +21,6 @@ from policies.engine.pod.reading import (
     read_requirements,
     read_text,
 )
-from policies.engine.quantity import BINARY_SI, DECIMAL_SI
 from policies.engine.resource_list import add
 
 if TYPE_CHECKING:
@@ -102,22 +101,6 @@ def aggregate_limits(spec: PodSpec) -> dict[str, Quantity]:
     return _aggregate(spec, "limits")
 
 
-def as_summed(own: ResourceList, together: ResourceList) -> ResourceList:
-    """Give the pod's own amounts; those that defaulting took from its containers as their sum.
-
-    A sum of binary amounts that are no whole KiB together is written without a suffix, and read
-    back as decimal. An API server validates and checks it before anything is written.
-    """
-    found = dict(own)
-    for name, amount in own.items():
-        total = together.get(name)
-        if total is not None and (amount.format, total.format) == (DECIMAL_SI, BINARY_SI):
-            rounded = total.round_up_milli()
-            has_no_suffix = str(rounded).isdecimal()
-            found[name] = rounded if rounded == amount and has_no_suffix else amount
-    return found
-
-
 def has_pod_level_resources(spec: PodSpec) -> bool:
     """Whether the pod itself names cpu, memory or huge pages; then containers need not."""
     return spec.has_resources and any(map(is_pod_level, (*spec.requests, *spec.limits)))
@@ -174,7 +157,7 @@ def _override(
         return total
     return total | {
         name: quantity
-        for name, quantity in as_summed(own, total).items()
+        for name, quantity in own.items()
         if name in _POD_LEVEL or (hugepages and is_hugepage(name))
     }
 

@@ -21,7 +21,7 @@ from policies.engine.names import (
     qualified_name_errors,
 )
 from policies.engine.pod.reading import PodSpec, read_pod
-from policies.engine.pod.totals import aggregate_limits, aggregate_requests, as_summed, is_pod_level
+from policies.engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
 from policies.engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
@@ -130,10 +130,9 @@ def _is_whole_pages(name: str, quantity: Quantity) -> bool:
 
 def _pod_level_errors(spec: PodSpec, path: FieldPath) -> list[FieldError]:
     """Check the pod's own resources, alone and against its containers'."""
+    errors = validate_requirements(spec.requests, spec.limits, path)
     together = aggregate_requests(spec)
-    requests = as_summed(spec.requests, together)
-    errors = validate_requirements(requests, spec.limits, path)
-    for name, request in sorted(requests.items()):
+    for name, request in sorted(spec.requests.items()):
         if name in together and is_pod_level(name) and together[name] > request:
             least = together[name]
             detail = f"must be greater than or equal to aggregate container requests of {least}"
