@@ -46,6 +46,8 @@ function edit(form) {
   field.after(view.dom);
   document.fonts.ready.then(() => view.requestMeasure());
   mark(view, form);
+  // What is being saved needs no look any more: it would find its own name taken.
+  form.addEventListener("submit", () => clearTimeout(timer));
   if (!form.matches("[data-editor]")) return;
 
   form.addEventListener("input", (event) => {
