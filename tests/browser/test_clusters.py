@@ -64,7 +64,7 @@ def kubeconfig(api: FakeAPI) -> str:
 def connect(visitor: Visitor, hand: Hand, name: str, api: FakeAPI) -> None:
     visitor.go("/clusters/")
     hand.press(visitor.main("link", "Connect a cluster"))
-    hand.fill(visitor.page.get_by_label("Name"), name)
+    hand.fill(visitor.page.get_by_label("Name", exact=True), name)
     hand.fill(visitor.page.get_by_label("Kubeconfig", exact=True), kubeconfig(api))
     hand.press(visitor.main("button", "Connect"))
     visitor.page.wait_for_url(f"**/clusters/{name}/")
@@ -105,7 +105,7 @@ def test_cluster_is_connected_and_a_conflict_settled(
 def test_a_kubeconfig_that_is_refused_says_why(visit: Callable[[str], Visitor], hand: Hand) -> None:
     visitor = visit("admin")
     visitor.go("/clusters/-/connect/")
-    hand.fill(visitor.page.get_by_label("Name"), "shop-none")
+    hand.fill(visitor.page.get_by_label("Name", exact=True), "shop-none")
     hand.fill(visitor.page.get_by_label("Kubeconfig", exact=True), "users: [")
     hand.press(visitor.main("button", "Connect"))
     alert = visitor.page.get_by_role("alert")

@@ -45,7 +45,7 @@ def manifest(plural: str, name: str) -> str:
 def save(visitor: Visitor, hand: Hand, reason: str) -> None:
     """Give a reason and save; the page of what is stored then comes."""
     hand.fill(visitor.page.locator("#reason"), reason)
-    visitor.page.wait_for_load_state("networkidle")  # what was typed has been looked at
+    visitor.page.wait_for_timeout(800)  # what was typed has been looked at
     with visitor.page.expect_navigation():
         hand.press(visitor.main("button", "Save"))
     assert visitor.page.get_by_role("alert").count() == 0
@@ -85,7 +85,8 @@ def test_kind_is_made_by_yaml(visit: Callable[[str], Visitor], hand: Hand, plura
 def test_kind_is_imported(visit: Callable[[str], Visitor], hand: Hand, plural: str) -> None:
     visitor, name = visit("editor"), named(hand, "import")
     page = visitor.go(f"{CLUSTER}/import/")
-    hand.fill(page.locator(".cm-content"), manifest(plural, name))
+    text = page.locator(".cm-content:visible, #yaml:visible").first
+    hand.fill(text, manifest(plural, name))
     hand.press(visitor.main("button", "Show what it would change"))
     page.get_by_role("heading", name="What saving changes").wait_for()
     assert page.get_by_role("row", name=name).get_by_text("created", exact=True).is_visible()
