@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.browser.hands import Hand
     from tests.browser.visiting import Visitor
 
-pytestmark = [pytest.mark.ui, pytest.mark.skip(reason="written, and not seen to pass yet")]
+pytestmark = pytest.mark.ui
 CLUSTER = "/clusters/demo"
 PLACE = f"{CLUSTER}/namespaces/payments"
 RULE = """\

@@ -114,11 +114,3 @@ class Visitor:
         while text not in self.go(path).get_by_role("main").inner_text():
             assert time.monotonic() < deadline, f"{path} never says {text!r}"
             self.page.wait_for_timeout(250)
-
-
-def settled(visitor: Visitor, path: str) -> None:
-    """Wait until no run of a list of runs waits or goes on."""
-    deadline = time.monotonic() + SECONDS
-    while visitor.go(path).locator("main .mark.waiting, main .mark.running").count():
-        assert time.monotonic() < deadline, "a run never ends"
-        visitor.page.wait_for_timeout(250)

@@ -25,6 +25,8 @@ document.addEventListener("securitypolicyviolation", (event) =>
 """
 _OURS: Final = ("data:", "blob:", "about:")
 _STATUS: Final = "Failed to load resource: the server responded with a status of"
+_LEFT: Final = ("htmx:afterRequest", "htmx:sendAbort")
+"""What htmx says when a page is left, or asked anew, while it is being asked."""
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Watch:
 
     def _console(self, message: ConsoleMessage) -> None:
         # A status is judged with its response: a page that says "not found" does no wrong.
-        if message.type == "error" and not message.text.startswith(_STATUS):
+        if message.type == "error" and not message.text.startswith((_STATUS, *_LEFT)):
             self.troubles.append(f"console of {message.page and message.page.url}: {message.text}")
 
     def _error(self, error: WebError) -> None:
