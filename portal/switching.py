@@ -23,22 +23,22 @@ DECISIONS: Final = 5000
 """The newest decisions that are judged again at most."""
 
 
-def preview(cluster: Cluster, to: str, *, days: int = DAYS) -> Change:
+def preview(cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS) -> Change:
     """Look at the newest decisions of some days, and at what both sides do not have in common."""
     return what_changes(
         Authority(to),
-        _judged(cluster, days),
+        _judged(cluster, days, most),
         missing=services.not_native(cluster),
         differing=_differing(cluster),
     )
 
 
-def _judged(cluster: Cluster, days: int) -> Iterator[Judged]:
+def _judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
     since = datetime.now(UTC) - timedelta(days=days)
     rows = AuditEvent.objects.for_cluster(cluster.name).filter(
         created__gte=since, phase="validate", dry_run=False
     )
-    for event in rows.newest(DECISIONS):
+    for event in rows.newest(most):
         yield Judged(
             id=event.pk,
             namespace=event.namespace,

@@ -9,6 +9,8 @@ from portal.switching import DAYS, DECISIONS, preview
 
 CHOICES: Final = (1, DAYS, 30)
 """Days that can be looked back."""
+AT_ONCE: Final = 500
+"""Decisions that are judged while somebody waits for the page; more on demand."""
 
 
 class SwitchingView(AuthorityView):
@@ -19,6 +21,8 @@ class SwitchingView(AuthorityView):
         context = super().get_context_data(**kwargs)
         asked = self.request.GET.get("days", "")
         days = next((each for each in CHOICES if str(each) == asked), DAYS)
-        change = preview(self.cluster, context["other"], days=days)
-        words = {"days": days, "choices": CHOICES, "is_cut": change.looked_at == DECISIONS}
-        return {**context, **words, "change": change}
+        most = DECISIONS if "more" in self.request.GET else AT_ONCE
+        change = preview(self.cluster, context["other"], days=days, most=most)
+        words = {"days": days, "choices": CHOICES, "is_cut": change.looked_at == most}
+        more = DECISIONS if most == change.looked_at < DECISIONS else 0
+        return {**context, **words, "change": change, "more": more}

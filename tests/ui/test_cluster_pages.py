@@ -24,6 +24,7 @@ from policies.models import (
     SyncState,
     WebhookHealth,
 )
+from portal import views
 from tests import factories, people
 
 if TYPE_CHECKING:
@@ -517,6 +518,16 @@ def test_switching_looks_back_as_far_as_asked(viewer: Client) -> None:
     assert "No decision of the last 7 days" in text(viewer, "/clusters/prod/authority/?days=x")
     assert "No decision of the last 1 day " in text(viewer, "/clusters/prod/authority/?days=1")
     assert "1 decision of the last 30" in text(viewer, "/clusters/prod/authority/?days=30")
+
+
+def test_switching_judges_more_decisions_on_demand(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected()
+    refused()
+    monkeypatch.setattr(views, "AT_ONCE", 1)
+    assert 'href="?days=7&amp;more=1"' in text(viewer, "/clusters/prod/authority/")
+    assert "more=1" not in text(viewer, "/clusters/prod/authority/?more=1")
 
 
 def test_switching_tells_of_decisions_that_would_have_been_others(viewer: Client) -> None:
