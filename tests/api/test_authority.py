@@ -125,7 +125,7 @@ def test_list_reads_no_row_of_its_own_for_who_enforced(
 ) -> None:
     for name in "abc":
         ask(review(new_pod(name)))
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         reader.get("/decisions/")
 
 

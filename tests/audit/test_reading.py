@@ -185,7 +185,7 @@ def test_lists_neither_skip_rows_nor_count_all(
         decided()
     for sql in statements(admin_client, address):
         assert "OFFSET" not in sql
-        assert "LIMIT" in sql
+        assert "LIMIT" in sql or '"id" IN (' in sql
 
 
 def test_the_admin_pages(admin_client: Client, decided: Callable[..., AuditEvent]) -> None:
