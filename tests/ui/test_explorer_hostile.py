@@ -77,7 +77,7 @@ def reader(client: Client, db: None) -> Client:
 def made(db: None) -> dict[str, str]:
     """A refusal for each text, in all that callers write; ids by text as it is on record."""
     began = int(datetime.now(UTC).timestamp() * 1000) - 1000
-    columns = ("cluster", "namespace", "name", "user", "kind", "operation", "message")
+    columns = ("cluster", "namespace", "name", "user", "kind", "message")
     found = {}
     for number, text in enumerate(HOSTILE):
         kept = escape(text)
@@ -91,6 +91,7 @@ def made(db: None) -> dict[str, str]:
             policy_names=" LimitRange/ns/lr ",
             request={"object": {"metadata": metadata, "spec": {"priorityClassName": kept}}},
             violations=[{"message": kept, "policy": {"kind": kept, "name": kept}, "reason": kept}],
+            operation=kept[:16],
             **dict.fromkeys(columns, kept),
         )
         event.save()
