@@ -57,7 +57,8 @@ test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or bui
 
 test-ui: setup-dev ## visit every page with Chromium: journeys, accessibility, hostile texts (4 minutes)
 	@$(PY) -m portal.bundling
-	@$(PY) -m pytest -n 2 --dist loadfile -rs -m ui tests/browser tests/editing tests/ui
+	@$(PY) -m pytest -q -n 2 -m ui tests/editing tests/ui
+	@$(PY) -m pytest -n 2 --dist loadfile -rs -m ui tests/browser
 
 conformance: setup-dev ## compare the engine with a real API server on CASES=50000 random cases
 	@$(PY) -m tests.cluster.build

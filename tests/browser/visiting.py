@@ -27,8 +27,10 @@ _AXE: Final = """([tags, rules]) => axe.run(document, {
 _OVERFLOWS: Final = """() => {
   const wide = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= wide) return "";
+  const kept = (each) => each !== document.body && each !== document.documentElement &&
+    (getComputedStyle(each).overflowX !== "visible" || kept(each.parentElement));
   const beyond = [...document.body.querySelectorAll("*")]
-    .filter((each) => each.getBoundingClientRect().right > wide + 1)
+    .filter((each) => each.getBoundingClientRect().right > wide + 1 && !kept(each.parentElement))
     .map((each) => `${each.tagName}.${each.className} ${(each.textContent || "").slice(0, 60)}`);
   return `${document.documentElement.scrollWidth} px: ${beyond.slice(-3).join(" | ")}`;
 }"""
