@@ -11,6 +11,7 @@ import pytest
 from tests.browser import serving
 from tests.browser.hands import HANDS, Hand
 from tests.browser.visiting import Visitor
+from tests.processes import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
+AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 ARGUMENTS: Final = (
     # No name leads anywhere: what a page would fetch from elsewhere fails, and is seen.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
@@ -30,6 +32,10 @@ def chromium() -> str:
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
     if not found:
         pytest.skip("there is no Chromium: no page is looked at; on Debian: apt install chromium")
+    if not AXE.exists():
+        pytest.skip(
+            "NO FRONT-END PACKAGES HERE: no page is looked at; where npm reaches a registry: npm ci"
+        )
     return found
 
 
@@ -92,7 +98,5 @@ def hand(request: pytest.FixtureRequest) -> Hand:
 
 
 @pytest.fixture(scope="session")
-def axe(root: Path) -> Path:
-    found = root / "node_modules" / "axe-core" / "axe.min.js"
-    assert found.exists(), "the front end's packages are not there: npm ci"
-    return found
+def axe() -> Path:
+    return AXE
