@@ -55,7 +55,7 @@ test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or bui
 	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
 	@$(PY) -m pytest -n 2 --dist loadfile -rs -m cluster tests
 
-test-ui: setup-dev ## visit every page with Chromium: journeys, accessibility, hostile texts (4 minutes)
+test-ui: setup-dev ## visit every page with Chromium: journeys, accessibility, hostile texts (9 minutes)
 	@$(PY) -m portal.bundling
 	@$(PY) -m pytest -q -n 2 -m ui tests/editing tests/ui
 	@$(PY) -m pytest -n 2 --dist loadfile -rs -m ui tests/browser

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.browser.hands import Hand
+    from tests.browser.serving import Portal
     from tests.browser.visiting import Visitor
 
 pytestmark = pytest.mark.ui
@@ -34,6 +35,22 @@ FIELDS = {
     "metadatapolicies": {"if-0-key": "tier"},
 }
 EDITED = {"limitranges": "row-0-max", "resourcequotas": "hard-0-amount"}
+
+
+CLEAR = """
+from policies import services
+from policies.models import LimitRange, MetadataPolicy, ResourceQuota
+for kind in (LimitRange, MetadataPolicy, ResourceQuota):
+    for policy in kind.objects.filter(name__startswith="ui-"):
+        services.delete_policy(policy=policy, user="tests", reason="the journeys are over")
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def left_as_found(portal: Portal) -> Iterator[None]:
+    """What these journeys make judges pods of other journeys no more."""
+    yield
+    portal.manage("shell", "-c", CLEAR)
 
 
 def manifest(plural: str, name: str) -> str:
