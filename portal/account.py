@@ -14,7 +14,7 @@ from policies.views.access import Page
 from portal.people import ROLE_WORDS
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse, HttpResponseBase
+    from django.http import HttpRequest, HttpResponse
 
 DAYS: Final = (1, 7, 30, 90)
 MOST: Final = 50
@@ -25,10 +25,6 @@ class AccountView(Page):
     """Roles and tokens; a new token is shown once, in the answer that makes it."""
 
     template_name = "portal/account.html"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Everybody's own page: no right is needed to send its form."""
-        return super().dispatch(request, *args, **kwargs)
 
     def may(self, permission: str) -> bool:
         """One's own tokens need no permission."""
