@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from policies.engine.facts import Remembering
 from policies.engine.policy import Authority
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Remembering):
     """One entry of the trace: which policy (and rule) was asked, and what came of it."""
 
     name: str
@@ -83,7 +84,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class Charge(Remembering):
     """What admitting the object costs one quota.
 
     ``delta`` is what ``used`` grows by; ``amounts`` is the object's whole usage, cut to the

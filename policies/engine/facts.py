@@ -6,7 +6,6 @@ value: they are neither compared nor shown, and a changed copy starts without an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,13 +16,11 @@ _Value = TypeVar("_Value", bound="Remembering")
 _Fact = TypeVar("_Fact")
 
 
-@dataclass(frozen=True, slots=True)
 class Remembering:
-    """A value that facts can be kept with; any thread may add to them."""
+    """A value that facts can be kept with; any thread may add to them. Most never have any."""
 
-    _facts: dict[object, Any] = field(
-        default_factory=dict, init=False, repr=False, compare=False, hash=False
-    )
+    __slots__ = ("_facts",)
+    _facts: dict[object, Any]
 
 
 def once(work: Callable[[_Value], _Fact]) -> Callable[[_Value], _Fact]:
@@ -34,11 +31,19 @@ def once(work: Callable[[_Value], _Fact]) -> Callable[[_Value], _Fact]:
 
     @wraps(work)
     def remembered(value: _Value) -> _Fact:
-        facts = value._facts  # noqa: SLF001 - this module's own
         try:
-            found: _Fact = facts[work]
-        except KeyError:
-            found = facts[work] = work(value)
+            found: _Fact = value._facts[work]  # noqa: SLF001 - this module's own
+        except (AttributeError, KeyError):
+            found = _facts_of(value)[work] = work(value)
         return found
 
     return remembered
+
+
+def _facts_of(value: Remembering) -> dict[object, Any]:
+    """Where its facts are kept. Of two threads that begin at once one keeps its first in vain."""
+    facts: dict[object, Any] | None = getattr(value, "_facts", None)
+    if facts is None:
+        facts = {}
+        object.__setattr__(value, "_facts", facts)
+    return facts

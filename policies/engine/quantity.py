@@ -43,6 +43,7 @@ _FAST_DIGITS: Final = 18
 _BINARY_DIGITS: Final = 14
 _BINARY_PLACES: Final = 80
 _KIBI: Final = 1024
+_WHOLE_KIBI: Final = _KIBI * _NANO
 _WHOLE_DIGITS: Final = 61  # a value with more digits than this before its point is infinite
 _INFINITE: Final = 10**_WHOLE_DIGITS * _NANO
 _MODEST: Final = _INFINITE // 2  # a term and a sum below it tell that the other term is finite
@@ -88,6 +89,8 @@ class Quantity:
         Control characters can only come from an escape, which Kubernetes does not decode here:
         they are refused like every other shape, with FORMAT.
         """
+        if type(value) is str and len(value) <= _CACHED_LENGTH:
+            return _parse_json_cached(value)
         if isinstance(value, str):
             if type(value) is not str and isinstance(value, _Printed):
                 return value.quantity
@@ -167,6 +170,16 @@ class Quantity:
             nano = _sum(self.nano, other.nano)
         return _made(nano, self.format if self.nano else other.format)
 
+    def stored_sum(self, more: Quantity) -> Quantity:
+        """Add, and return the sum as ``stored`` does: in one go for what nearly all sums are."""
+        nano, fmt = self.nano + more.nano, self.format if self.nano else more.format
+        if fmt == DECIMAL_SI:
+            is_kept = 0 <= self.nano <= nano < _LARGEST_DECIMAL
+        else:
+            is_kept = fmt == BINARY_SI and 0 <= self.nano <= nano <= _LARGEST_BINARY
+            is_kept = is_kept and nano > 0 and not nano % _WHOLE_KIBI
+        return _made(nano, fmt) if is_kept else (self + more).stored()
+
     def __sub__(self, other: Quantity) -> Quantity:
         return _made(_sum(self.nano, -other.nano), self.format if self.nano else other.format)
 
@@ -244,6 +257,11 @@ def _parse(text: str) -> Quantity:
 
 
 _parse_cached = lru_cache(maxsize=16384)(_parse)
+
+
+@lru_cache(maxsize=4096)
+def _parse_json_cached(text: str) -> Quantity:
+    return Quantity.parse(text.strip(_JSON_SPACE))
 
 
 def _interpret(suffix: str) -> tuple[int, str]:

@@ -52,12 +52,26 @@ class GroupVersionResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """Whoever read an object knows it to be like others, without looking at it again.
+
+    Requests of the very same ``mould`` differ in nothing but uids, names and times; labels,
+    annotations, ``spec`` and ``status`` are the same. ``of`` is the object of which that is known:
+    a changed copy of the request may carry another one.
+    """
+
+    of: Mapping[str, Any]
+    mould: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionRequest:
     """One request, in the terms of ``admission.k8s.io/v1`` AdmissionRequest.
 
     ``object`` and ``old_object`` are decoded JSON whose numbers kept their text, or are an ``int``
     where that has the same text; ``float`` never appears. ``is_plain``: the whole of it was short,
-    and no text or name in it needs another spelling on any record.
+    and no text or name in it needs another spelling on any record. ``likeness`` is that of
+    ``object``, where it is known.
     """
 
     uid: str = ""
@@ -74,13 +88,16 @@ class AdmissionRequest:
     dry_run: bool = False
     user_info: Mapping[str, Any] = field(default_factory=dict)
     is_plain: bool = False
+    likeness: Likeness | None = field(default=None, repr=False, compare=False)
 
     @property
     def display_name(self) -> str:
         """The name that messages use: request, object, generateName, or ``Unknown``."""
+        if self.name and type(self.name) is str:
+            return self.name
         metadata = (self.object or {}).get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
-        names = (self.name, metadata.get("name"), metadata.get("generateName"))
+        names = (metadata.get("name"), metadata.get("generateName"))
         return next((n for n in names if type(n) is str and n), "Unknown")
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from policies.engine.resource_quota import (
 )
 from tests.builders import container, pod, request
 
+pytestmark = pytest.mark.no_cover  # thousands of cases: tracing each line of them takes minutes
 AMOUNT = st.builds(
     "{}{}".format, st.integers(0, 2000), st.sampled_from(["", "m", "k", "Mi", "Gi", "e3"])
 )

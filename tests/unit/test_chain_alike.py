@@ -79,6 +79,11 @@ def test_a_pod_that_is_being_deleted_is_judged_by_the_clock() -> None:
     assert findings(leaving, known) is not findings(leaving, known)
 
 
+def test_a_pod_too_long_to_be_kept_is_judged_each_time() -> None:
+    known, long = policies(), asked(affinity={"podAffinity": {"x": "y" * 5000}})
+    assert findings(long, known) is not findings(long, known)
+
+
 def test_a_refusal_names_the_pod_that_was_asked_about() -> None:
     full = dataclasses.replace(
         policies(),

@@ -247,7 +247,7 @@ def _decide(
     validation: Validation,
     authority: Authority,
 ) -> Decision:
-    violations = _distinct(findings.violations)
+    violations = _distinct(findings.violations) if findings.violations else ()
     is_native = authority is Authority.NATIVE
     allowed = Decision(
         allowed=not violations,

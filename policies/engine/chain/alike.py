@@ -15,7 +15,7 @@ from policies.engine.errors import DecodeError
 from policies.engine.request import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
     from typing import TypeAlias
 
     from policies.engine.policy import PolicySet
@@ -34,31 +34,41 @@ _CONTAINERS: Final = ("containers", "initContainers")
 _UNREAD: Final = frozenset(("volumes", *_CONTAINERS))
 
 
-class _Asked:
-    """A request and its excerpt; equal to others of the same excerpt and policies."""
+class _OddError(Exception):
+    """A pod that is judged as a whole."""
 
-    __slots__ = ("_text", "excerpt", "policy_set", "request")
+
+class _Asked:
+    """A request, and what is kept of its object; equal to others of the same key and policies."""
+
+    __slots__ = ("_excerpt", "_key", "_request", "policy_set")
 
     def __init__(
-        self, request: AdmissionRequest, policy_set: PolicySet, excerpt: Excerpt, text: bytes
+        self,
+        request: AdmissionRequest,
+        policy_set: PolicySet,
+        key: Hashable,
+        excerpt: Excerpt | None = None,
     ) -> None:
-        self.request: AdmissionRequest | None = request
-        self.policy_set, self.excerpt, self._text = policy_set, excerpt, text
+        self._request: AdmissionRequest | None = request
+        self.policy_set, self._key, self._excerpt = policy_set, key, excerpt
 
     def take_request(self) -> AdmissionRequest:
         """Give the request, once, cut down to the excerpt: the rest need not be kept."""
-        request, self.request = self.request, None
+        request, self._request = self._request, None
         assert request is not None  # noqa: S101 - asked by the one call that is not recalled
-        return dataclasses.replace(request, object=self.excerpt)
+        if self._excerpt is None:
+            return request
+        return dataclasses.replace(request, object=self._excerpt)
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, _Asked)
             and self.policy_set is other.policy_set
-            and self._text == other._text
+            and self._key == other._key
         )
 
 
@@ -66,45 +76,62 @@ def once_for_alike(judge: Judge[Found]) -> Judge[Found]:
     """Make a judgement of new pods answer for all that are alike, under the very same policies.
 
     It sees the excerpt alone, and no time: only pods that are being deleted are asked for it.
+    Pods that are known to be alike as they come need not even be cut down.
     """
 
     @lru_cache(_KEPT)
     def recalled(asked: _Asked) -> Found:
         return judge(asked.take_request(), asked.policy_set, None)
 
+    @lru_cache(_KEPT)
+    def recognised(asked: _Asked) -> Found:
+        return recalled(_cut_down(asked.take_request(), asked.policy_set))
+
     @wraps(judge)
     def judged(
         request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
     ) -> Found:
-        asked = _cut_down(request, policy_set)
-        if asked is not None:
+        if _is_new_pod(request):
             try:
-                return recalled(asked)
-            except DecodeError:
+                if likeness := _likeness(request):
+                    return recognised(_Asked(request, policy_set, likeness))
+                return recalled(_cut_down(request, policy_set))
+            except (DecodeError, _OddError):
                 pass  # what cannot be read is worded from the whole, in its own order
         return judge(request, policy_set, now)
 
     return judged
 
 
-def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _Asked | None:
-    """Keep what rules may read of a new pod; None for anything else, and what is long or odd."""
+def _is_new_pod(request: AdmissionRequest) -> bool:
     if request.operation is not Operation.CREATE or request.old_object is not None:
+        return False
+    resource = request.resource
+    return resource.resource == "pods" and not resource.group and not request.sub_resource
+
+
+def _likeness(request: AdmissionRequest) -> Hashable:
+    """What only requests that are known to be like this one have; None where nothing is known."""
+    known = request.likeness
+    if known is None or known.of is not request.object:
         return None
-    if request.sub_resource or request.resource.resource != "pods" or request.resource.group:
-        return None
+    return known.mould
+
+
+def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _Asked:
+    """Keep what rules may read of a new pod; raises ``_OddError`` for what is long or odd."""
     obj = request.object or {}
     try:
         metadata, spec = obj["metadata"], obj["spec"]
         if "deletionTimestamp" in metadata:
-            return None
+            raise _OddError
         excerpt = _excerpt(metadata, spec, obj.get("status"))
         text = marshal.dumps((excerpt, request.namespace, request.dry_run), _PLAIN_FORMAT)
     except (AttributeError, KeyError, TypeError, ValueError):
-        return None
+        raise _OddError from None
     if len(text) > _LONGEST:
-        return None
-    return _Asked(request, policy_set, excerpt, text)
+        raise _OddError
+    return _Asked(request, policy_set, text, excerpt)
 
 
 def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) -> dict[str, Any]:

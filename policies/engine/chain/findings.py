@@ -37,12 +37,13 @@ NOTHING_FOUND: Final = Findings()
 
 def together(*parts: Findings) -> Findings:
     """Put findings one behind the other."""
-    return Findings(
-        violations=tuple([found for part in parts for found in part.violations]),
-        observed=tuple([found for part in parts for found in part.observed]),
-        warnings=tuple([text for part in parts for text in part.warnings]),
-        steps=tuple([step for part in parts for step in part.steps]),
-    )
+    violations, observed, warnings, steps = NOTHING_FOUND
+    for part in parts:
+        violations += part.violations
+        observed += part.observed
+        warnings += part.warnings
+        steps += part.steps
+    return Findings(violations, observed, warnings, steps)
 
 
 def skipped(name: str, why: str) -> Findings:

@@ -75,10 +75,12 @@ def used_amounts(quotas: Iterable[ResourceQuota], given: UsedAmounts = _OWN) -> 
 
 
 def _used(quota: ResourceQuota, given: UsedAmounts) -> ResourceList:
-    amounts = given.get(quota.name)
+    amounts, tracked = given.get(quota.name), quota.used
     if amounts is None:
-        return quota.used
-    return {name: amounts.get(name, own) for name, own in quota.used.items()}
+        return tracked
+    if amounts.keys() == tracked.keys():
+        return amounts
+    return {name: amounts.get(name, own) for name, own in tracked.items()}
 
 
 def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
@@ -87,23 +89,31 @@ def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
     ``given`` are the used amounts by quota name; a quota that is not among them has its own. Pure
     and repeatable; raises nothing.
     """
-    used = dict(used_amounts(assessment.quotas, given))
+    used = {quota.name: _used(quota, given) for quota in assessment.quotas}
     if assessment.steps:
         return QuotaResult(used=used, steps=assessment.steps)
     request = assessment.request
-    claims = [
-        _claim(request, demand, used[demand.match.quota.name]) for demand in assessment.demands
-    ]
-    found = assessment.violations + tuple([v for claim in claims for v in claim.violations])
+    claims = {
+        (name := demand.match.quota.name): _claim(request, demand, used[name])
+        for demand in assessment.demands
+    }
+    found = assessment.violations
+    for claim in claims.values():
+        found += claim.violations
     is_refused = bool(found) and _refuses(assessment, found)
-    charged = [] if is_refused or request.dry_run else [c for c in claims if _is_charged(c)]
-    steps = [_quota_step(match, claims, charged) for match in assessment.matches]
+    charged: list[_Claim] = []
+    if not (is_refused or request.dry_run):
+        charged = [claim for claim in claims.values() if _is_charged(claim)]
+    steps = [
+        _quota_step(match, claims.get(match.quota.name), charged) for match in assessment.matches
+    ]
     if assessment.limited:
         steps.insert(0, assessment.limited)
-    used.update({claim.demand.match.quota.name: claim.total for claim in charged})
+    for claim in charged:
+        used[claim.demand.match.quota.name] = claim.total
     return QuotaResult(
         violations=found,
-        charges=tuple([_charge(claim.demand) for claim in charged]),
+        charges=tuple([claim.demand.charge for claim in charged]),
         used=used,
         steps=tuple(steps),
     )
@@ -121,9 +131,12 @@ def _claim(request: AdmissionRequest, demand: Demand, used: ResourceList) -> _Cl
     """Add up what one quota would have used, and find the names that this takes too far."""
     quota, requested = demand.match.quota, demand.requested
     hard = quota.hard
-    grown = {name: (used[name] + amount).stored() for name, amount in requested.items()}
-    total = {**used, **grown}
-    exceeded = sorted([name for name, sum_ in grown.items() if sum_.nano > hard[name].nano])
+    total, exceeded = dict(used), []
+    for name, amount in requested.items():
+        total[name] = grown = used[name].stored_sum(amount)
+        if grown.nano > hard[name].nano:
+            exceeded.append(name)
+    exceeded.sort()
     if not exceeded or request.sub_resource == "status":
         return _Claim(demand=demand, used=used, total=total)
     message = (
@@ -156,13 +169,8 @@ def _is_charged(claim: _Claim) -> bool:
     return claim.demand.match.is_enforced and bool(claim.demand.requested)
 
 
-def _charge(demand: Demand) -> Charge:
-    return Charge(quota=demand.match.quota.ref, delta=demand.requested, amounts=demand.counted)
-
-
-def _quota_step(match: Match, claims: Sequence[_Claim], charged: Sequence[_Claim]) -> Step:
+def _quota_step(match: Match, claim: _Claim | None, charged: Sequence[_Claim]) -> Step:
     """Say in the trace what came of one quota."""
-    claim = next((claim for claim in claims if claim.demand.match is match), None)
     violations = match.violations + (claim.violations if claim else ())
     if violations:
         is_broken = violations[0].reason is Reason.BAD_SCOPE_SELECTOR

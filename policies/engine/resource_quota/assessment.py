@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from policies.engine.decision import Outcome, Reason, Step, Violation
+from policies.engine.decision import Charge, Outcome, Reason, Step, Violation
 from policies.engine.request import Operation
 from policies.engine.resource_list import (
     mask,
@@ -48,7 +48,8 @@ class Demand(NamedTuple):
 
     ``requested`` is the growth by name, without zeros. ``counted`` is what the quota is to hold
     for the object once it is admitted, ``before`` what it counted of the object before its update.
-    ``sums`` are the texts of the request and of the limit, by name, to stand behind what is used.
+    ``sums`` are the texts of the request and of the limit, by name, to stand behind what is used,
+    and ``charge`` is what admitting it costs.
     """
 
     match: Match
@@ -56,6 +57,7 @@ class Demand(NamedTuple):
     counted: ResourceList
     before: ResourceList
     sums: Mapping[str, str]
+    charge: Charge
 
 
 class Assessment(NamedTuple):
@@ -217,12 +219,14 @@ def _demand(match: Match, usage: _Usage) -> Demand:
     """Work out what is new to one quota, and what it held of the object before."""
     hard = match.quota.hard
     requested = mask(usage.more if match.matched_old else usage.new, hard)
+    counted = mask(usage.whole, hard)
     return Demand(
         match=match,
         requested=requested,
-        counted=mask(usage.whole, hard),
+        counted=counted,
         before=mask(usage.old, hard) if match.matched_old else _NOTHING,
         sums={name: f" + {requested[name]} of {hard[name]}" for name in sorted(requested)},
+        charge=Charge(quota=match.quota.ref, delta=requested, amounts=counted),
     )
 
 
