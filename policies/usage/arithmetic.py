@@ -54,11 +54,23 @@ def moved(used: ResourceList, held: ResourceList, wanted: ResourceList) -> Resou
 
     Gives ``used`` itself where nothing moves.
     """
+    if not held:
+        return _enlarged(used, wanted)
     steps = {}
     for name, total in used.items():
         after, now = wanted.get(name, ZERO), held.get(name, ZERO)
         if after.nano != now.nano:
             steps[name] = _stored(total + (after - now if now.nano else after))
+    return {**used, **steps} if steps else used
+
+
+def _enlarged(used: ResourceList, more: ResourceList) -> ResourceList:
+    """Do as ``moved`` for an object of which nothing was counted: most are new."""
+    steps = {
+        name: used[name].stored_sum(amount)
+        for name, amount in more.items()
+        if amount.nano and name in used
+    }
     return {**used, **steps} if steps else used
 
 

@@ -10,10 +10,11 @@ from django.db import transaction
 
 from policies.asking import is_in_transaction, is_postgresql
 from policies.engine.quantity import ZERO
-from policies.engine.resource_list import mask, parse, subtract, to_json
+from policies.engine.resource_list import mask, parse, subtract
 from policies.usage import postgresql, sqlite
-from policies.usage.arithmetic import as_stored, grown, moved, used_before, without_surplus
-from policies.usage.rows import NewCharge, NewUsage
+from policies.usage.arithmetic import as_stored, grown, moved, without_surplus
+from policies.usage.entries import entry_of
+from policies.usage.rows import NewCharge, NewUsage, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -61,18 +62,19 @@ class Quota:
 
     def row(self) -> NewUsage:
         """Give what is to be written of it."""
-        return NewUsage(self.cluster_id, self.id, to_json(self.used))
+        return NewUsage(self.cluster_id, self.id, text_of(self.used))
 
 
 class _Charge:
     """What one quota counts of one object."""
 
-    __slots__ = ("amounts", "changed", "key", "name", "quota", "state")
+    __slots__ = ("amounts", "changed", "key", "name", "quota", "state", "text")
 
     def __init__(self, quota: Quota, key: Key, found: FoundCharge | None = None) -> None:
         self.quota, self.key = quota, key
         self.name = found.object_name if found else ""
         self.amounts: ResourceList = parse(orjson.loads(found.amounts)) if found else {}
+        self.text: str | None = None  # of the amounts, where it is known
         self.state = found.state if found else RESERVED
         self.changed = False
 
@@ -84,7 +86,12 @@ class _Charge:
     def row(self) -> NewCharge:
         cluster_id, resource, uid = self.key
         place = (cluster_id, self.quota.uid, self.quota.namespace)
-        return NewCharge(*place, resource, uid, self.name, to_json(self.amounts), self.state)
+        text = self.text or text_of(self.amounts)
+        return NewCharge(*place, resource, uid, self.name, text, self.state)
+
+    def hold(self, amounts: ResourceList, text: str | None = None) -> None:
+        """Count these amounts from now on."""
+        self.amounts, self.text = amounts, text
 
 
 class Book:
@@ -144,34 +151,34 @@ class Book:
         quota = self._quotas[quota_id]
         if quota.cluster_id != key[0]:
             raise KeyError(quota_id)
-        charge = self._charges.get((quota_id, key))
+        charge, text = self._charges.get((quota_id, key)), None
         if charge is None:
             charge = self._charges[quota_id, key] = _Charge(quota, key)
-            held = self._take_from_opening_balance(quota, decided)
-            wanted = as_stored(decided.amounts)
+            wanted, text, before = entry_of(decided)
+            held = self._take_from_opening_balance(quota, before)
         else:
             held, wanted = charge.held, grown(charge.held, decided)
         quota.move(held, wanted)
         confirmed = charge.state == CONFIRMED
         charge.changed |= not confirmed or wanted != charge.amounts
-        charge.amounts, charge.name = wanted, name[:LONGEST_NAME]
+        charge.hold(wanted, text)
+        charge.name = name[:LONGEST_NAME]
         if not confirmed:
             charge.state = RESERVED
             self._added[quota.cluster_id, quota.namespace] += key not in self._waiting
         self._note(key, charge.state)
 
-    def _take_from_opening_balance(self, quota: Quota, decided: DecidedCharge) -> ResourceList:
+    def _take_from_opening_balance(self, quota: Quota, before: ResourceList) -> ResourceList:
         """Move what an object used before the ledger first saw it out of the opening balance.
 
         Returns what was moved. Of an object that no balance covers, all it uses is newly counted.
         """
-        before = used_before(decided)
         opening = self._opening_balances().get(quota.id) if before else None
         if opening is None:
             return {}
         balance = opening.amounts
         taken = {name: min(balance.get(name, ZERO), amount) for name, amount in before.items()}
-        opening.amounts = as_stored(subtract(balance, mask(taken, balance)))
+        opening.hold(as_stored(subtract(balance, mask(taken, balance))))
         opening.changed = True
         return taken
 
@@ -234,12 +241,17 @@ def open_book(quota_ids: Collection[int], objects: Collection[Key]) -> Book:
     return ask_book(quota_ids, objects)()
 
 
-def ask_book(quota_ids: Collection[int], objects: Collection[Key]) -> Callable[[], Book]:
-    """Send what ``open_book`` asks; returns what waits for the answers, and makes the book."""
+def ask_book(
+    quota_ids: Collection[int], objects: Collection[Key], *, waits: bool = True
+) -> Callable[[], Book]:
+    """Send what ``open_book`` asks; returns what waits for the answers, and makes the book.
+
+    Without waiting, a book has the quotas alone that no other transaction holds now.
+    """
     require_transaction()
     cluster_ids = {key[0] for key in objects}
     if not quota_ids or not cluster_ids:
         return lambda: Book((), ())
-    rows = statements().lock(cluster_ids, set(quota_ids))
+    rows = statements().lock(cluster_ids, set(quota_ids), waits=waits)
     charges = statements().charges_of(set(objects))
     return lambda: Book(rows(), charges())

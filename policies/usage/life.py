@@ -27,12 +27,15 @@ from policies.usage.sums import OPEN_STATES, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from contextlib import AbstractContextManager
     from uuid import UUID
 
     from django.db.models import QuerySet
 
     from policies.engine.resource_list import ResourceList
     from policies.models import ResourceQuota
+
+    Guard = Callable[[], AbstractContextManager[object]]
 
 ORPHAN_AGE: Final = dt.timedelta(seconds=120)
 LIST_MARGIN: Final = dt.timedelta(seconds=60)
@@ -90,11 +93,13 @@ class _Ledger:
             raise _QuotaCameBackError
 
 
-def _in_namespace(cluster_id: int, namespace: str, work: Callable[[_Ledger], int]) -> int:
+def _in_namespace(
+    cluster_id: int, namespace: str, work: Callable[[_Ledger], int], guard: Guard
+) -> int:
     """Do the work in a transaction; again, when a quota came in between."""
     while True:
         try:
-            with transaction.atomic():
+            with guard():
                 ledger = _Ledger(cluster_id, namespace)
                 count = work(ledger)
                 ledger.write()
@@ -103,10 +108,15 @@ def _in_namespace(cluster_id: int, namespace: str, work: Callable[[_Ledger], int
             continue
 
 
-def _in_each_namespace(charges: QuerySet[Charge], work: Callable[[_Ledger], int]) -> int:
-    """Do the work in every namespace that has such charges; gives the sum."""
+def _in_each_namespace(
+    charges: QuerySet[Charge], work: Callable[[_Ledger], int], guard: Guard = transaction.atomic
+) -> int:
+    """Do the work in every namespace that has such charges; gives the sum.
+
+    ``guard`` begins the short transaction of each, and may refuse to.
+    """
     places = charges.order_by().values_list("cluster_id", "namespace").distinct()
-    return sum(_in_namespace(*place, work) for place in sorted(places))
+    return sum(_in_namespace(*place, work, guard) for place in sorted(places))
 
 
 def lock_quotas(cluster: str, namespace: str) -> None:
@@ -141,10 +151,12 @@ def confirm(
     return _in_each_namespace(charges, work)
 
 
-def confirm_seen(cluster: str, *, resource: str, seen: Collection[str]) -> int:
+def confirm_seen(
+    cluster: str, *, resource: str, seen: Collection[str], guard: Guard = transaction.atomic
+) -> int:
     """Note which objects of a resource exist, by uid; returns how many charges waited for it.
 
-    What they use stays as it was reserved.
+    What they use stays as it was reserved. ``guard`` begins each namespace's transaction.
     """
     waiting = _open_charges(cluster, resource=resource, state=Charge.State.RESERVED)
     uids = frozenset(seen)
@@ -154,7 +166,7 @@ def confirm_seen(cluster: str, *, resource: str, seen: Collection[str]) -> int:
         ledger.mark(found, Charge.State.CONFIRMED)
         return len(found)
 
-    return _in_each_namespace(waiting, work)
+    return _in_each_namespace(waiting, work, guard)
 
 
 def release(cluster: str, *, resource: str, uid: str) -> int:
@@ -164,7 +176,12 @@ def release(cluster: str, *, resource: str, uid: str) -> int:
 
 
 def release_orphans(
-    cluster: str, *, list_started: dt.datetime, seen: Collection[str], resource: str = "pods"
+    cluster: str,
+    *,
+    list_started: dt.datetime,
+    seen: Collection[str],
+    resource: str = "pods",
+    guard: Guard = transaction.atomic,
 ) -> int:
     """Give back what objects reserved that were never made; returns how many charges that were.
 
@@ -172,6 +189,7 @@ def release_orphans(
     ``list_started`` is what ``read_clock`` gave before the list was asked for. Released is what is
     still unconfirmed, was reserved more than 120 s ago and more than 60 s before the list began,
     and is not on it. Whoever has no complete list must not call this: nothing is released then.
+    ``guard`` begins each namespace's transaction.
     """
     latest = min(read_clock() - ORPHAN_AGE, list_started - LIST_MARGIN)
     waiting = _open_charges(
@@ -182,7 +200,7 @@ def release_orphans(
     def work(ledger: _Ledger) -> int:
         return _release(ledger, [row for row in ledger.read(waiting) if row.object_uid not in uids])
 
-    return _in_each_namespace(waiting, work)
+    return _in_each_namespace(waiting, work, guard)
 
 
 def read_clock() -> dt.datetime:

@@ -36,7 +36,7 @@ from policies.usage.book import (
     statements,
 )
 from policies.usage.life import LIST_MARGIN
-from policies.usage.rows import NewCharge
+from policies.usage.rows import NewCharge, text_of
 from policies.usage.sums import OPEN_STATES
 
 if TYPE_CHECKING:
@@ -290,5 +290,5 @@ class _Meeting:
         self, quota: Quota, resource: str, uid: str, name: str, amounts: ResourceList
     ) -> NewCharge:
         place = (self.seen.cluster_id, quota.uid, self.namespace)
-        counted = to_json(stored(amounts))
+        counted = text_of(stored(amounts))
         return NewCharge(*place, resource, uid, name[:LONGEST_NAME], counted, CONFIRMED)

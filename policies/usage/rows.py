@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import orjson
+
+from policies.engine.resource_list import to_json
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from policies.engine.request import AdmissionRequest
+    from policies.engine.resource_list import ResourceList
 
 Key = tuple[int, str, str]
 """An object: id of its cluster, resource as in ``pods`` or ``deployments.apps``, uid."""
@@ -18,6 +23,11 @@ def object_key(request: AdmissionRequest) -> tuple[str, str]:
     metadata = (request.object or {}).get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return str(request.resource), uid if isinstance(uid, str) and uid else request.uid
+
+
+def text_of(amounts: ResourceList) -> str:
+    """Write amounts as a JSON text."""
+    return orjson.dumps(to_json(amounts)).decode()
 
 
 class UsageRow(NamedTuple):
@@ -43,15 +53,15 @@ class FoundCharge(NamedTuple):
 
 
 class NewUsage(NamedTuple):
-    """What a quota uses from now on."""
+    """What a quota uses from now on; ``used`` is a JSON text."""
 
     cluster_id: int
     quota_id: int
-    used: dict[str, str]
+    used: str
 
 
 class NewCharge(NamedTuple):
-    """A charge as it stands from now on."""
+    """A charge as it stands from now on; ``amounts`` is a JSON text."""
 
     cluster_id: int
     quota_uid: str
@@ -59,7 +69,7 @@ class NewCharge(NamedTuple):
     resource: str
     object_uid: str
     object_name: str
-    amounts: dict[str, str]
+    amounts: str
     state: str
 
 
@@ -67,9 +77,12 @@ class Statements(Protocol):
     """The ledger's statements in one database's words; each names the cluster."""
 
     def lock(
-        self, cluster_ids: Collection[int], quota_ids: Collection[int]
+        self, cluster_ids: Collection[int], quota_ids: Collection[int], *, waits: bool
     ) -> Callable[[], list[UsageRow]]:
-        """Lock the rows of those quotas in id order, until the transaction ends."""
+        """Lock the rows of those quotas in id order, until the transaction ends.
+
+        Who does not wait gets those alone that nobody else holds now.
+        """
 
     def lock_namespace(self, cluster_id: int, namespace: str) -> list[UsageRow]:
         """Lock the rows of all quotas of a namespace in id order."""

@@ -52,8 +52,11 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def lock(cluster_ids: Collection[int], quota_ids: Collection[int]) -> Callable[[], list[UsageRow]]:
-    """Read the rows of those quotas in id order."""
+def lock(
+    cluster_ids: Collection[int], quota_ids: Collection[int], *, waits: bool
+) -> Callable[[], list[UsageRow]]:
+    """Read the rows of those quotas in id order; who writes holds the whole database anyway."""
+    del waits
     rows = ask(_LOCK, [_json(list(cluster_ids)), _json(list(quota_ids))])
     return lambda: [UsageRow(*row) for row in rows()]
 
@@ -89,10 +92,7 @@ def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
         if usage:
             cursor.executemany(
                 _WRITE_USAGE,
-                [(_json(row.used), row.cluster_id, row.quota_id) for row in usage],
+                [(row.used, row.cluster_id, row.quota_id) for row in usage],
             )
         if charges:
-            cursor.executemany(
-                _WRITE_CHARGE,
-                [(*row[:6], _json(row.amounts), row.state) for row in charges],
-            )
+            cursor.executemany(_WRITE_CHARGE, charges)

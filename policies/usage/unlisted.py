@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
-from policies.engine.resource_list import equals, parse, remove_zeros, stored, to_json
+from policies.engine.resource_list import equals, parse, remove_zeros, stored
 from policies.models import Charge
 from policies.usage.book import (
     CONFIRMED,
@@ -25,7 +25,7 @@ from policies.usage.book import (
     statements,
 )
 from policies.usage.life import LIST_MARGIN, ORPHAN_AGE, read_clock
-from policies.usage.rows import NewCharge
+from policies.usage.rows import NewCharge, text_of
 from policies.usage.sums import OPEN_STATES
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _end(told: Unlisted, namespace: str, latest: dt.datetime) -> int:
             quota.move(held, wanted)
             place = (told.cluster_id, quota.uid, namespace)
             opening = (OPENING_RESOURCE, OPENING_UID, OPENING_NAME)
-            added.append(NewCharge(*place, *opening, to_json(wanted), CONFIRMED))
+            added.append(NewCharge(*place, *opening, text_of(wanted), CONFIRMED))
     changed = [quota.row() for quota in quotas.values() if quota.changed]
     if changed or added:
         statements().write(changed, added)

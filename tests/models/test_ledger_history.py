@@ -24,7 +24,7 @@ from tests.sequential_ledger import SequentialQuota, growth_of
 if TYPE_CHECKING:
     from tests.sequential_ledger import Amounts, Change
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.no_cover]
 NAMES = ("pods", "requests.cpu")
 QUOTAS = ("a", "b")
 UIDS = [f"u{number}" for number in range(5)]

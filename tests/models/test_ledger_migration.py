@@ -14,7 +14,7 @@ from policies import usage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.no_cover]
 BEFORE = ("policies", "0003_counted_revisions")
 AFTER = ("policies", "0004_quota_usage")
 QUOTA, GONE = uuid.uuid4(), uuid.uuid4()

@@ -13,7 +13,7 @@ from tests import factories
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.no_cover]
 
 
 @pytest.fixture
