@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import os
+import random
 import time
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from django.db.models import JSONField
 
 from admission import partitions
+from admission.casts import cast, mould_of
 from admission.decision_id import encode, moment
 from admission.models import AuditEvent, Verdict
 from admission.redaction import ESCAPE, clip, escape, redacted_request, storable
 from policies.asking import is_postgresql, tell
+from policies.engine.facts import Remembering, once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from admission.moulds import Mould
     from policies.engine.decision import Charge, Decision, Step, Violation
-    from policies.engine.policy import PolicyRef
+    from policies.engine.policy import PolicyRef, PolicySet
     from policies.engine.request import AdmissionRequest, Phase
 
 _COLUMNS: Final = tuple(str(field.column) for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django's own way to ask
@@ -32,10 +37,11 @@ _JSON_PLACES: Final = tuple(
     if isinstance(field, JSONField)
 )
 _TIME_PLACE: Final = _COLUMNS.index("created")
+_in_order: Final = itemgetter(*_COLUMNS)
 _TABLE: Final = AuditEvent._meta.db_table  # noqa: SLF001 - the same
 _NAMES: Final = ", ".join(f'"{name}"' for name in _COLUMNS)
-_INSERT: Final = f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES ({", ".join(["%s"] * len(_COLUMNS))})'  # noqa: S608 - names of our own columns
-_KEPT: Final = 4096
+_ROW: Final = f"({', '.join(['%s'] * len(_COLUMNS))})"
+_MOST_AT_ONCE: Final = 32
 _EMPTY: Final = "[]"
 _NOTHING_ASKED: Final[Mapping[str, Any]] = {
     "operation": "",
@@ -53,24 +59,45 @@ _NOTHING_ASKED: Final[Mapping[str, Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Asked(Remembering):
+    """The policies that were asked: the same in all rows of a namespace."""
+
+    refs: tuple[PolicyRef, ...] = ()
+
+
+_NONE_ASKED: Final = Asked()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What belongs on record beside request and decision.
-
-    ``started`` is a ``time.monotonic_ns()``; ``policies`` are those that were asked.
-    """
+    """What belongs on record beside request and decision. ``started`` is a ``monotonic_ns()``."""
 
     cluster: str
     phase: Phase
     client: str
     started: int
     policy_revision: int = 0
-    policies: tuple[PolicyRef, ...] = ()
+    policies: Asked = _NONE_ASKED
+
+
+@once
+def asked_of(policies: PolicySet) -> Asked:
+    """Name all policies of a namespace."""
+    refs = (
+        *(policy.ref for policy in policies.limit_ranges),
+        *(policy.ref for policy in policies.metadata_policies),
+        *(policy.ref for policy in policies.resource_quotas),
+    )
+    return Asked(refs)
 
 
 def new_decision_id() -> str:
     """16 characters of Crockford's base32: 48 bit of milliseconds, 32 random. Sorts by time."""
-    return encode(time.time_ns() // 1_000_000, int.from_bytes(os.urandom(4)))
+    # It tells them apart and keeps nothing secret. The system's own bits, with which a process
+    # begins, would have the thread stand back each time.
+    tail = random.getrandbits(32)
+    return encode(time.time_ns() // 1_000_000, tail)
 
 
 def row(
@@ -99,21 +126,32 @@ def row(
 
 
 def write(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows inside the caller's transaction, one statement sent once for each.
+    """Write rows inside the caller's transaction. JSON is taken as text, or as a value.
 
-    JSON is taken as text, or as a value.
+    Many rows a statement: PostgreSQL opens a table of partitions, with its indexes, for each.
 
     Raises:
         DatabaseError: if they cannot be written; then there must be no answers either.
     """
-    if rows:
-        as_time = str if is_postgresql() else _naive
-        tell(_INSERT, [_values(entry, as_time) for entry in rows])
+    as_time = str if is_postgresql() else _naive
+    values = [_values(entry, as_time) for entry in rows]
+    while values:
+        # By powers of two, so that a session has few statements to keep plans of.
+        share = min(1 << (len(values).bit_length() - 1), _MOST_AT_ONCE)
+        tell(_insert(share), [list(chain.from_iterable(values[:share]))])
+        del values[:share]
+
+
+@cache
+def _insert(number: int) -> str:
+    """Write the statement for so many rows."""
+    rows = ", ".join([_ROW] * number)
+    return f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES {rows}'  # noqa: S608 - names of our own columns
 
 
 def _values(entry: Mapping[str, Any], as_time: Callable[[datetime], str]) -> list[Any]:
     """The row as the database takes it: JSON and times as text."""
-    values = [entry[name] for name in _COLUMNS]
+    values = list(_in_order(entry))
     for place in _JSON_PLACES:
         if type(values[place]) is not str:
             values[place] = _json(values[place])
@@ -152,23 +190,35 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
     """
     if request is None:
         return {**_NOTHING_ASKED, "request_uid": clip(request_uid)}
-    metadata = _metadata(request)
-    uid = metadata.get("uid")
+    mould = mould_of(request)
+    uid = _metadata(request).get("uid")
     return {
+        **(_shared(request) if mould is None else _shared_by_all(mould)),
         "request_uid": clip(request.uid),
+        "name": clip(request.display_name),
+        "object_uid": clip(uid) if isinstance(uid, str) else "",
+        "request": redacted_request(request) if mould is None else cast(request, mould),
+    }
+
+
+def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
+    """Give the columns that are the same for all requests of one mould."""
+    return {
         "operation": request.operation.value,
         "api_group": clip(request.kind.group),
         "kind": clip(request.kind.kind),
         "resource": clip(request.resource.resource),
         "sub_resource": clip(request.sub_resource),
         "namespace": clip(request.namespace),
-        "name": clip(request.display_name),
-        "object_uid": clip(uid) if isinstance(uid, str) else "",
         "user": clip(request.user),
         "groups": _json([clip(group) for group in request.groups]),
         "dry_run": request.dry_run,
-        "request": redacted_request(request),
     }
+
+
+@once
+def _shared_by_all(mould: Mould) -> Mapping[str, Any]:
+    return _shared(mould.request)
 
 
 def _metadata(request: AdmissionRequest) -> Mapping[str, Any]:
@@ -178,7 +228,7 @@ def _metadata(request: AdmissionRequest) -> Mapping[str, Any]:
 
 def _answered(decision: Decision) -> dict[str, Any]:
     found = (*decision.violations, *decision.observed)
-    reasons = dict.fromkeys(v.reason.value for v in found)
+    reasons = dict.fromkeys([v.reason.value for v in found])
     return {
         "verdict": _verdict(decision),
         "code": decision.code,
@@ -187,10 +237,10 @@ def _answered(decision: Decision) -> dict[str, Any]:
         "reasons": _words(reasons),
         "violations": _texts(decision.violations),
         "observed": _texts(decision.observed),
-        "trace": _texts(decision.trace),
+        "trace": _joined([_step(step) for step in decision.trace]),
         "patch": _patch(decision),
         "warnings": _json(storable(list(decision.warnings))) if decision.warnings else _EMPTY,
-        "charges": _texts([_charge(charge) for charge in decision.charges]),
+        "charges": _joined([_charge(charge) for charge in decision.charges]),
     }
 
 
@@ -205,16 +255,22 @@ def _patch(decision: Decision) -> str:
     return _json(storable(operations)) if operations else _EMPTY
 
 
-def _policies(decision: Decision, asked: tuple[PolicyRef, ...]) -> Mapping[str, str]:
+def _policies(decision: Decision, asked: Asked) -> Mapping[str, str]:
     found: list[Step | Violation] = [*decision.trace, *decision.violations, *decision.observed]
-    # Nearly always there is none: whatever finds anything was asked.
-    others = [each.policy for each in found if each.policy and each.policy not in asked]
-    return _named(tuple(dict.fromkeys((*asked, *others))))
+    # Nearly always there is none: whatever finds anything was asked, and is the very same.
+    known = _known(asked)
+    others = [ref for each in found if (ref := each.policy) and id(ref) not in known]
+    return _named(Asked(tuple(dict.fromkeys((*asked.refs, *others)))) if others else asked)
 
 
-@lru_cache(_KEPT)
-def _named(refs: tuple[PolicyRef, ...]) -> Mapping[str, str]:
-    """Name the policies that were asked, the same in all rows of a namespace."""
+@once
+def _known(asked: Asked) -> frozenset[int]:
+    return frozenset(map(id, asked.refs))
+
+
+@once
+def _named(asked: Asked) -> Mapping[str, str]:
+    refs = asked.refs
     return {
         "policies": _texts(refs),
         "policy_names": _words(f"{r.kind}/{r.namespace}/{r.name}" for r in refs),
@@ -226,21 +282,36 @@ def _words(texts: Iterable[str]) -> str:
     return f" {escape(joined)} " if joined else ""
 
 
-def _charge(charge: Charge) -> Mapping[str, Any]:
-    return {
+@once
+def _step(step: Step) -> str:
+    """Write one step; all but those of quotas are the same for alike objects."""
+    return _text(step)
+
+
+@once
+def _charge(charge: Charge) -> str:
+    """Write one charge, the same for alike objects."""
+    amounts = {
         "quota": charge.quota,
         "delta": {name: str(amount) for name, amount in charge.delta.items()},
         "amounts": {name: str(amount) for name, amount in charge.amounts.items()},
     }
+    return _text(amounts)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return f"[{','.join(texts)}]"
 
 
 def _texts(found: Sequence[Any]) -> str:
+    return _text(found) if found else _EMPTY
+
+
+def _text(found: Any) -> str:
     """Write findings field by field, every text so that all databases can store it.
 
     The library writes them as they are, and almost never a text needs another spelling.
     """
-    if not found:
-        return _EMPTY
     try:
         text = orjson.dumps(found).decode()
     except TypeError:  # a lone surrogate

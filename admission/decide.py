@@ -17,7 +17,6 @@ from admission.writer import OverBudgetError, UnavailableError
 from policies import snapshot, usage
 from policies.engine import chain
 from policies.engine.decision import Decision, Reason, Violation
-from policies.engine.facts import once
 from policies.engine.policy import Authority, PolicySet
 from policies.engine.request import Phase
 from policies.policy_set import Authentication
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from admission.writer.items import Stamp
     from policies.engine.chain import Prepared
-    from policies.engine.policy import PolicyRef
     from policies.engine.request import AdmissionRequest
     from policies.engine.resource_list import ResourceList
     from policies.snapshot import ClusterPolicies, QuotaKey, Snapshot
@@ -165,7 +163,7 @@ class _Asked(writer.Item):
             client=self.call.client,
             started=self.call.started,
             policy_revision=self.cluster.revision if self.cluster and self.prepared else 0,
-            policies=_refs(self.policies),
+            policies=audit.asked_of(self.policies),
         )
         row = audit.row(
             decision, decision_id=self.id, asked=self.columns, circumstances=circumstances
@@ -247,13 +245,4 @@ def _unfit_name(field: str) -> Decision:
     violation = Violation(reason=Reason.UNREADABLE_OBJECT, field=field, message=message)
     return Decision(
         allowed=False, code=422, reason="Invalid", message=message, violations=(violation,)
-    )
-
-
-@once
-def _refs(policies: PolicySet) -> tuple[PolicyRef, ...]:
-    return (
-        *(policy.ref for policy in policies.limit_ranges),
-        *(policy.ref for policy in policies.metadata_policies),
-        *(policy.ref for policy in policies.resource_quotas),
     )

@@ -20,26 +20,40 @@ _ESCAPE_SIGN: Final = "␛".encode()
 _DOLLAR_NAME: Final = re.compile(rb'"\$(?:[^"\\]|\\.)*":')
 
 
+class UnusualError(ValueError):
+    """The quick way is not proven to be exact for this text."""
+
+
 def read_document(body: bytes) -> tuple[Any, bool]:
     """Read JSON the quick way where that is sure to mean the same; raises ``DecodeError``.
 
+    Returns also whether it is plain, as ``AdmissionRequest`` has it.
+    """
+    try:
+        value, text = read_usual(body.removesuffix(b"\n"))
+    except UnusualError:
+        return loads(body), False
+    return value, is_plain(text)
+
+
+def read_usual(body: bytes) -> tuple[Any, bytes]:
+    """Read JSON the quick way, and how it is written again; raises ``UnusualError``.
+
     What was read is written again. Only one without a key twice, with no number but whole ones
     in their usual spelling (which come as ``int``) and no text spelled oddly comes out as it went
-    in. Go's own spelling of ``<``, ``>`` and ``&`` is not odd. All others are read exactly.
-    Returns also whether it is plain, as ``AdmissionRequest`` has it.
+    in. Go's own spelling of ``<``, ``>`` and ``&`` is not odd. No others are read.
     """
     try:
         value = _READER.decode(body)
         text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
-        return loads(body), False
-    body = body.removesuffix(b"\n")
+        raise UnusualError from None
     if text == body or text == _without_go_escapes(body):
-        return value, _is_plain(text)
-    return loads(body), False
+        return value, text
+    raise UnusualError
 
 
-def _is_plain(text: bytes) -> bool:
+def is_plain(text: bytes) -> bool:
     """Whether a short document has nothing that records would spell otherwise.
 
     That is: NUL, the record's own escape sign, and names that begin with ``$``.

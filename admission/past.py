@@ -60,11 +60,7 @@ def decide(
         client=asked.client,
         started=time.monotonic_ns() - asked.microseconds * 1000,
         policy_revision=asked.revision,
-        policies=(
-            *(policy.ref for policy in policies.limit_ranges),
-            *(policy.ref for policy in policies.metadata_policies),
-            *(policy.ref for policy in policies.resource_quotas),
-        ),
+        policies=audit.asked_of(policies),
     )
     columns = audit.columns_of(asked.request)
     return decision, audit.row(

@@ -107,9 +107,20 @@ def _restore_map(value: dict[str, Any]) -> Any:
 
 def redacted_request(request: AdmissionRequest) -> str:
     """The AdmissionRequest for the record as JSON, in its own words, without what nobody judges."""
+    recorded = {"uid": request.uid, **wire_form(request), "dryRun": request.dry_run}
+    if not request.is_plain:
+        recorded = storable(recorded)
+    kind = request.kind.kind
+    for name, value in (("object", request.object), ("oldObject", request.old_object)):
+        quick = excerpts.of(value, kind=kind) if request.is_plain else None
+        recorded[name] = quick or redacted_object(value, kind=kind)
+    return orjson.dumps(recorded).decode()
+
+
+def wire_form(request: AdmissionRequest) -> dict[str, Any]:
+    """What a request says of itself in the words of an AdmissionReview, without its objects."""
     kind, resource = request.kind, request.resource
-    recorded = {
-        "uid": request.uid,
+    return {
         "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
         "resource": {
             "group": resource.group,
@@ -121,14 +132,7 @@ def redacted_request(request: AdmissionRequest) -> str:
         "namespace": request.namespace,
         "operation": request.operation.value,
         "userInfo": {"username": request.user, "groups": list(request.groups)},
-        "dryRun": request.dry_run,
     }
-    if not request.is_plain:
-        recorded = storable(recorded)
-    for name, value in (("object", request.object), ("oldObject", request.old_object)):
-        quick = excerpts.of(value, kind=kind.kind) if request.is_plain else None
-        recorded[name] = quick or redacted_object(value, kind=kind.kind)
-    return orjson.dumps(recorded).decode()
 
 
 def redacted_object(value: Mapping[str, Any] | None, *, kind: str) -> Any:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from admission.document import read_document
+from admission import moulds
+from admission.document import UnusualError, is_plain, read_document, read_usual
+from admission.request_uid import find_uid, uid_despite_encoding
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.errors import DecodeError
 from policies.engine.policy import Authority
@@ -26,7 +28,6 @@ from policies.engine.request import (
     Operation,
     Phase,
 )
-from policies.engine.wire import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +39,6 @@ _Named = TypeVar("_Named", GroupVersionKind, GroupVersionResource)
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 MAX_BODY: Final = 8 * 1024 * 1024
-UID_WINDOW: Final = 4096
 MAX_WARNING: Final = 120
 MAX_SUFFIX: Final = 100
 _SUFFIX: Final = " (decision {})"
@@ -56,9 +56,8 @@ _REASONS: Final = {
     _TOO_LARGE: "RequestEntityTooLarge",
     _INVALID: "Invalid",
 }
-_UID_DEPTH: Final = 2
 _SHARED_LENGTH: Final = 256
-_TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
+_KEPT_MOULDS: Final = 512  # each of some 30 kB in memory
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -98,10 +97,35 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
 
     Raises ``ReviewError`` where the uid can be read, ``NotAReviewError`` where it cannot.
     """
-    if isinstance(body, bytes | bytearray):
-        review, is_plain = _decode(bytes(body))
-    else:
-        review, is_plain = body, False
+    if not isinstance(body, bytes | bytearray):
+        return _read_review(body, is_plain=False)
+    body = bytes(body)
+    return _from_mould(body) or _read_review(*_decode(body))
+
+
+def _from_mould(body: bytes) -> AdmissionRequest | None:
+    """Read only what is a review's own; None for any that has to be read as a whole."""
+    cut = moulds.cut(body.removesuffix(b"\n"))
+    if cut is None or not moulds.comes_again(cut):
+        return None
+    try:
+        return cut.fill(_read_mould(cut.mould))
+    except (UnusualError, DecodeError, ReviewError):
+        return None
+
+
+@lru_cache(_KEPT_MOULDS)
+def _read_mould(text: bytes) -> moulds.Mould:
+    review, written = read_usual(text)
+    _expect_version(review, "")
+    request = build_request(review["request"], is_plain=is_plain(written))
+    try:
+        return moulds.Mould(request, text)
+    except (AttributeError, KeyError, TypeError):
+        raise UnusualError from None
+
+
+def _read_review(review: Any, is_plain: bool) -> AdmissionRequest:  # noqa: FBT001 - as decoded
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict):
         raise NotAReviewError("the body is not an AdmissionReview: it has no request")
@@ -132,52 +156,8 @@ def too_large(head: bytes) -> ReviewError | NotAReviewError:
 
 
 def _answerable(body: bytes, code: int, detail: str) -> ReviewError | NotAReviewError:
-    uid = find_uid(body) or (_uid_despite_encoding(body) if code == _BAD_REQUEST else "")
+    uid = find_uid(body) or (uid_despite_encoding(body) if code == _BAD_REQUEST else "")
     return ReviewError(uid, code, "", detail) if uid else NotAReviewError(detail)
-
-
-def _uid_despite_encoding(body: bytes) -> str:
-    """Find ``request.uid`` in a body that is JSON but for bytes that are no UTF-8, as Go would."""
-    try:
-        found = loads(body.decode("utf-8", "replace"))["request"]["uid"]
-    except (DecodeError, LookupError, TypeError):
-        return ""
-    return found if type(found) is str else ""
-
-
-def find_uid(body: bytes) -> str:
-    """Find ``request.uid`` in the first 4 KiB of a body that is not JSON as a whole; else empty.
-
-    An API server writes it first of all, so that it is there even when the rest is cut off.
-    """
-    head = body[:UID_WINDOW].decode("utf-8", "replace")
-    path: list[str] = []
-    name, is_value = "", False
-    for match in _TOKENS.finditer(head):
-        text, sign = match.group(1), match.group(2)
-        if text is None:
-            path, is_value = _step(path, name, sign)
-            continue
-        if is_value and name == "uid" and path[1:] == ["request"] and len(path) == _UID_DEPTH:
-            return _unescape(text)
-        name, is_value = text, False
-    return ""
-
-
-def _step(path: list[str], name: str, sign: str) -> tuple[list[str], bool]:
-    """Follow one structural sign: the names of the open brackets, and whether a value follows."""
-    if sign in "{[":
-        return [*path, name if path else ""], False
-    if sign in "}]":
-        return path[:-1], False
-    return path, True
-
-
-def _unescape(text: str) -> str:
-    try:
-        return str(json.loads(f'"{text}"', strict=False))
-    except ValueError:
-        return ""
 
 
 def _expect_version(review: Mapping[str, Any], uid: str) -> None:

@@ -40,6 +40,7 @@ from bench.names import HOT, SPREAD, key  # noqa: E402
 from policies import snapshot  # noqa: E402
 from policies.engine.request import Phase  # noqa: E402
 from policies.models import QuotaUsage  # noqa: E402
+from portal.serving.application import settle  # noqa: E402
 
 PROCESSES: Final = 2
 THREADS: Final = 16
@@ -174,6 +175,7 @@ def child(pipe: Connection, found: Pattern) -> None:
             steps, end = _product(quota, max(int(FEWEST * seconds), 2 * last)), writer.stop
         else:
             steps, end = _floors(name, quota, found)
+        settle()  # as web processes do: what was made ready is not searched while the clock runs
         pipe.send("ready")
         pipe.recv()
         measured = _closed_loop(steps, seconds)

@@ -15,12 +15,12 @@ class SavedViewQuerySet(models.QuerySet["SavedView"]):
     """Views by who may use them."""
 
     def usable_by(self, user: object) -> SavedViewQuerySet:
-        """A person's own, and those that others share."""
+        """A person's own, and those that others share: of these not all need to be shown."""
         return self.filter(Q(owner=user) | Q(is_shared=True))
 
 
 class SavedView(models.Model):
-    """One query string, kept by a person, maybe shared with all who sign in.
+    """One query string, kept by a person, maybe shared with who sees the places it names.
 
     What it finds is what its reader may see, not its owner.
     """

@@ -1,9 +1,10 @@
 """One batch in one transaction: lock, look at revisions, decide in turn, write, commit, answer.
 
 Correctness rests on this order alone. The quotas' rows are locked before anything is read, in the
-order of their ids, so that two batches never wait for each other. A cluster's revision is read
-after that, under a lock that its policies' writers wait for: what was prepared on an older one is
-prepared again. Answers are given when the database said that all is kept, and not before.
+order of their ids, so that two batches never wait for each other; whose rows somebody else holds
+comes with the next batch, as a rule. A cluster's revision is read after that, under a lock that
+its policies' writers wait for: what was prepared on an older one is prepared again. Answers are
+given when the database said that all is kept, and not before.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from policies.usage import Book
 
 ATTEMPTS: Final = 6  # of one batch that loses its database, or a fight for locks
+MOST_PASSES: Final = 3  # batches that may go by without an item, until all wait for its quotas
 
 
 class _StaleError(Exception):
@@ -47,21 +49,33 @@ class _PoisonedError(Exception):
 class _Attempt:
     """One transaction: what was decided, and whether the database was told to keep it."""
 
+    waits: bool
     decided: list[tuple[Item, Any]] = field(default_factory=list)
+    passed: list[Item] = field(default_factory=list)
     rows: list[Mapping[str, Any]] = field(default_factory=list)
     is_complete: bool = False
 
 
-def commit(items: list[Item]) -> bool:
-    """Decide and record the items, then answer them; none is left without answer or error.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether the database could be reached, and who has to come again with the next batch."""
 
-    Returns whether the database could be reached.
+    is_reachable: bool
+    passed: list[Item] = field(default_factory=list)
+    is_crowded: bool = False  # everybody was passed by
+
+
+def commit(items: list[Item], *, waits: bool = True) -> Outcome:
+    """Decide and record the items, then answer them.
+
+    Unless it ``waits`` for them, those whose quotas somebody else holds are passed by, so that the
+    others need not wait, too; all others get an answer or an error.
     """
     waiting, is_reachable = _still_wanted(items), True
     for _ in range(ATTEMPTS):
         if not waiting:
-            return is_reachable
-        attempt = _Attempt()
+            return Outcome(is_reachable)
+        attempt = _Attempt(waits or _must_wait(waiting))
         try:
             _run(waiting, attempt)
         except _StaleError:
@@ -72,12 +86,18 @@ def commit(items: list[Item]) -> bool:
         except (DatabaseError, InterfaceError) as error:
             waiting, is_reachable = _recover(error, attempt, waiting)
         else:
-            _answer(attempt, waiting)
-            return True
+            passed = _answer(attempt, waiting)
+            is_crowded = bool(passed) and not attempt.decided
+            return Outcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
         waiting = _still_wanted(waiting)
     for item in waiting:
         item.fail(UnavailableError())
-    return is_reachable
+    return Outcome(is_reachable)
+
+
+def _must_wait(items: list[Item]) -> bool:
+    """Whether somebody was passed by often enough; one alone has nothing else to do."""
+    return len(items) == 1 or any(item.passes >= MOST_PASSES for item in items)
 
 
 def _still_wanted(items: list[Item]) -> list[Item]:
@@ -94,12 +114,12 @@ def _still_wanted(items: list[Item]) -> list[Item]:
 def _run(items: list[Item], attempt: _Attempt) -> None:
     with transaction_of_few_packets():
         hit("batch-begin")
-        ask_book, ask_revisions = _ask(items)
+        ask_book, ask_revisions = _ask(items, waits=attempt.waits)
         book = ask_book()
         hit("after-lock")
         _check_revisions(items, ask_revisions())
         hit("after-revision")
-        for item in items:
+        for item in _those_free(items, book, attempt):
             _decide(item, book, attempt)
         hit("after-decide")
         hit("before-ledger")
@@ -113,12 +133,24 @@ def _run(items: list[Item], attempt: _Attempt) -> None:
     hit("after-commit")
 
 
-def _ask(items: list[Item]) -> tuple[Callable[[], Book], Callable[[], Revisions]]:
+def _ask(items: list[Item], *, waits: bool) -> tuple[Callable[[], Book], Callable[[], Revisions]]:
     """Send all that is to be read, in the order in which it has to be locked."""
     quota_ids = {quota_id for item in items for quota_id in item.quota_ids}
     objects = {item.object_key for item in items if item.quota_ids}
     clusters = {stamp[0] for item in items if (stamp := item.stamp)}
-    return usage.ask_book(quota_ids, objects), policy_set.ask_revisions(sorted(clusters))
+    book = usage.ask_book(quota_ids, objects, waits=waits)
+    return book, policy_set.ask_revisions(sorted(clusters))
+
+
+def _those_free(items: list[Item], book: Book, attempt: _Attempt) -> list[Item]:
+    """Pass by those whose quotas somebody else holds."""
+    if attempt.waits:
+        return items
+    free: list[Item] = []
+    for item in items:
+        is_free = all(map(book.has, item.quota_ids))
+        (free if is_free else attempt.passed).append(item)
+    return free
 
 
 def _check_revisions(items: list[Item], found: Revisions) -> None:
@@ -152,14 +184,18 @@ def _prepare_again(items: list[Item]) -> list[Item]:
     return prepared
 
 
-def _answer(attempt: _Attempt, items: list[Item]) -> None:
+def _answer(attempt: _Attempt, items: list[Item]) -> list[Item]:
+    """Answer all but those who were passed by, which are returned."""
     hit("before-answer")
     for item, answer in attempt.decided:
         item.answer(answer)
-    answered = {id(item) for item, _ in attempt.decided}
+    for item in attempt.passed:
+        item.passes += 1
+    done = {id(item) for item, _ in attempt.decided} | set(map(id, attempt.passed))
     for item in items:
-        if id(item) not in answered:
+        if id(item) not in done:
             item.fail(OverBudgetError())
+    return attempt.passed
 
 
 def _recover(
@@ -209,5 +245,4 @@ def _look_up(attempt: _Attempt, items: list[Item]) -> tuple[list[Item], bool]:
         return [], False
     if not kept:
         return items, True
-    _answer(attempt, items)
-    return [], True
+    return _answer(attempt, items), True

@@ -36,6 +36,7 @@ class Item(ABC):
     def __init__(self, *, id: str, deadline: float) -> None:  # noqa: A002 - the decision's id
         self.id = id
         self.deadline = deadline
+        self.passes = 0  # how many batches went by without it: others held its quotas
         self._outcome: Any = None
         self._error: Exception | None = None
         self._given_up = False

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 FAILURES: Final = 3  # batches in a row without a database, until it counts as away
 PROBE_EVERY: Final = 1.0  # seconds
+CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
 STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away
 _STOP: Final = None
 
@@ -42,6 +43,9 @@ class Writer:
         self._began: float | None = None
         self._failures = 0
         self._is_stopping = False
+        self._is_busy = False  # whether the last batch was of many
+        self._passed: list[Item] = []  # by the last batch: they go with the next one
+        self._patient_for = 0  # batches that wait for what others hold
         self._thread.start()
 
     @property
@@ -77,23 +81,43 @@ class Writer:
     def _run(self) -> None:
         session.own()
         try:
-            while self._serve(self._gather()):
-                pass
+            is_going_on = True
+            while is_going_on or self._passed:
+                is_going_on = self._serve(self._gather()) and is_going_on
         finally:
             session.close()
 
     def _gather(self) -> list[Item | None]:
-        """Wait for one item and take along what else waits; none where it is time to probe."""
+        """Wait for one item and take along what else waits; none where it is time to probe.
+
+        Who was passed by comes first, and waits for nobody.
+        """
         timeout = PROBE_EVERY if self._is_away else None
-        items: list[Item | None] = []
+        items: list[Item | None] = [*self._passed]
+        self._passed = []
         with contextlib.suppress(queue.Empty):
-            items.append(self._queue.get(timeout=timeout))
+            if not items:
+                items.append(self._queue.get(timeout=timeout))
+            if self._is_busy:
+                self._let_others_in()
             while len(items) < settings.GATEHOUSE_BATCH_LIMIT:
                 items.append(self._queue.get_nowait())
         return items
 
+    def _let_others_in(self) -> None:
+        """Let those who were just answered ask again, as long as each turn brings more of them.
+
+        Nothing is waited for: a turn is for whoever can run now. Else the first to come would be a
+        batch with its commit, and all others the next one.
+        """
+        known = -1
+        while known < (found := self._queue.qsize()):
+            known = found
+            time.sleep(0)
+
     def _serve(self, found: list[Item | None]) -> bool:
         items = [item for item in found if item is not None]
+        self._is_busy = len(items) > 1
         self._began = time.monotonic()
         try:
             self._commit(items)
@@ -106,7 +130,9 @@ class Writer:
             session.open_marked()
             if self._is_away:
                 session.probe()
-            is_reachable = commit(items)
+            outcome = commit(items, waits=self._patient_for > 0)
+            is_reachable, self._passed = outcome.is_reachable, outcome.passed
+            self._patient_for = CROWDED_FOR if outcome.is_crowded else max(self._patient_for - 1, 0)
         except (DatabaseError, InterfaceError) as error:
             session.close()
             _fail(items, error)

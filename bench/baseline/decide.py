@@ -49,7 +49,7 @@ def decide(
             client="bench",
             started=started,
             policy_revision=revision,
-            policies=_refs(policies),
+            policies=audit.asked_of(policies),
         )
         name = audit.new_decision_id()
         row = audit.row(
@@ -57,11 +57,6 @@ def decide(
         )
         AuditEvent(**row).save()
     return name, decision
-
-
-def _refs(policies: PolicySet) -> tuple:
-    kinds = (policies.limit_ranges, policies.metadata_policies, policies.resource_quotas)
-    return tuple(policy.ref for kind in kinds for policy in kind)
 
 
 def _policies(cluster: str, namespace: str, revision: int) -> PolicySet:

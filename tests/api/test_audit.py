@@ -281,6 +281,14 @@ def test_findings_are_kept_field_by_field_in_texts_that_can_be(text: str, kept: 
     assert row["policy_names"] == f" LimitRange/ns/{kept} "
 
 
+def test_many_rows_are_written_each_once() -> None:
+    decision = Decision(allowed=True)
+    rows = [{**row_of(decision), "name": f"pod-{number}"} for number in range(45)]
+    audit.write(rows)
+    kept = AuditEvent.objects.order_by("id").values_list("id", "name")
+    assert sorted(kept) == sorted((row["id"], row["name"]) for row in rows)
+
+
 def test_a_row_is_read_back_the_same_whoever_saved_it() -> None:
     step = Step(name="Check", outcome=Outcome.PASSED)
     written, saved = (row_of(Decision(allowed=True, trace=(step,))) for _ in range(2))

@@ -35,8 +35,8 @@ def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
         armed = failpoints.read("before-audit:raise")
         monkeypatch.setattr(failpoints, "_armed", armed)
         return 500
-    nowhere = audit._INSERT.replace(AuditEvent._meta.db_table, "nowhere")
-    monkeypatch.setattr(audit, "_INSERT", nowhere)
+    nowhere = audit._insert(1).replace(AuditEvent._meta.db_table, "nowhere")
+    monkeypatch.setattr(audit, "_insert", lambda _: nowhere)
     return 503
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -30,7 +31,7 @@ class Waiting(writer.Item):
     """An item without a request; ``before`` runs in the writer's thread when it is decided."""
 
     stamp = None
-    quota_ids = ()
+    quota_ids: tuple[int, ...] = ()
     object_key = (0, "", "")
 
     def __init__(self, before: Callable[[], Any] = lambda: None, **columns: Any) -> None:
@@ -89,6 +90,22 @@ def test_what_waits_together_is_one_transaction() -> None:
     items = [Waiting() for _ in range(10)]
     assert gathered(*items) == [item.id for item in items]
     assert len({id(item.books[0]) for item in items}) == 1
+
+
+def test_who_asks_again_at_once_is_one_transaction_with_who_was_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gathered(Waiting(), Waiting())
+    others = [Waiting(), Waiting()]
+    coming = list(others)
+    clock = SimpleNamespace(
+        monotonic=time.monotonic, sleep=lambda _: coming and writer.submit(coming.pop())
+    )
+    monkeypatch.setattr("admission.writer.thread.time", clock)
+    first = Waiting()
+    writer.submit(first)
+    assert [outcome_of(item) for item in (first, *others)] == [first.id, *[o.id for o in others]]
+    assert len({id(item.books[0]) for item in (first, *others)}) == 1
 
 
 def test_who_comes_alone_waits_for_nobody() -> None:

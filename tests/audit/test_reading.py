@@ -270,7 +270,7 @@ def test_stretches_meet_and_cover_all(days: int, start: int) -> None:
 def test_the_page_says_how_far_a_search_came(
     admin_client: Client, spread: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "SECONDS", -1.0)
+    monkeypatch.setattr(searching, "MOST_DAYS", 2)
     page = admin_client.get("/decisions/?cluster=nobody").content.decode()
     told = "Nothing on record" if connection.vendor == "sqlite" else "Nothing found yet"
     assert told in page

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from admission.request_uid import find_uid
 from admission.review import (
     MAX_BODY,
     NotAReviewError,
     ReviewError,
     decision_link,
     dump_response,
-    find_uid,
     parse_request,
     render_response,
     render_warnings,

@@ -1,0 +1,77 @@
+"""What the record keeps of requests of one mould: written once, with room for what is their own.
+
+No rule here: what is cast gives the very text that ``redaction`` gives for the request.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from admission.moulds import BLANK_VOLUME, Mould
+from admission.redaction import redacted_request
+from policies.engine.facts import once
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.engine.request import AdmissionRequest
+
+_UID, _NAME, *_OWN_MARKS = (secrets.token_hex(16) for _ in range(5))  # occur nowhere else
+_OWN: Final = dict(zip(("name", "uid", "creationTimestamp"), _OWN_MARKS, strict=True))
+_ROOM: Final = re.compile("|".join((_UID, _NAME, *_OWN_MARKS)))
+_NEEDS_ESCAPE: Final = re.compile(r'["\\]')
+_SHARED: Final = (
+    *("kind", "resource", "sub_resource", "user", "groups"),
+    *("namespace", "operation", "old_object"),
+)
+
+
+def mould_of(request: AdmissionRequest) -> Mould | None:
+    """Give the mould that a request was read by, if it is still as it was read."""
+    known = request.likeness
+    if known is None or known.of is not request.object or not isinstance(known.mould, Mould):
+        return None
+    blank = known.mould.request
+    is_same = all(getattr(request, name) is getattr(blank, name) for name in _SHARED)
+    return known.mould if is_same and request.dry_run == blank.dry_run else None
+
+
+def cast(request: AdmissionRequest, mould: Mould) -> str:
+    """Write what goes on record of a request of this mould, as JSON."""
+    pieces = _pieces(mould)
+    if pieces is None:
+        return redacted_request(request)
+    metadata = (request.object or {})["metadata"]
+    own = {_UID: request.uid, _NAME: request.name}
+    own.update((mark, metadata[name]) for name, mark in _OWN.items() if name in metadata)
+    if _NEEDS_ESCAPE.search("".join(own.values())):
+        own = {mark: orjson.dumps(text).decode()[1:-1] for mark, text in own.items()}
+    return "".join([own.get(piece, piece) for piece in pieces])
+
+
+@once
+def _pieces(mould: Mould) -> list[str] | None:
+    """Cut what is kept of a marked request; None where more than the marks would be its own."""
+    blank = mould.request
+    obj = {**(blank.object or {})}
+    obj["metadata"] = _marked(obj["metadata"])
+    text = redacted_request(dataclasses.replace(blank, uid=_UID, name=_NAME, object=obj))
+    return None if BLANK_VOLUME in text else _split(text)
+
+
+def _marked(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {**metadata, **{name: mark for name, mark in _OWN.items() if name in metadata}}
+
+
+def _split(text: str) -> list[str]:
+    """Cut a text before and behind each mark."""
+    pieces, end = [], 0
+    for found in _ROOM.finditer(text):
+        pieces += [text[end : found.start()], found.group()]
+        end = found.end()
+    return [*pieces, text[end:]]

@@ -1,0 +1,250 @@
+"""A review's mould: its text without what tells one object from another of the same template.
+
+Pods of one template differ in their names, uids and times, and in the name of the volume that their
+service account's token comes by; all else of their reviews is the same text, and is read once.
+No rule here: who fills a mould gets what reading the whole would give.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Union
+
+import msgspec
+import orjson
+from msgspec import UNSET, Raw, UnsetType
+
+from admission.document import PLAIN_LENGTH, UnusualError
+from policies.engine.facts import Remembering
+from policies.engine.request import AdmissionRequest, Likeness
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_KEPT_SIGHTS: Final = 8192
+_PATIENCE: Final = 256  # reviews
+_SELDOM: Final = 16
+_BLANK: Final = ""
+_VOLUME: Final = "kube-api-access-"  # and five signs, as the API server names it
+_VOLUME_START: Final = f'"{_VOLUME}'.encode()
+BLANK_VOLUME: Final = f'"{_VOLUME}"'
+_NO_VOLUME: Final = BLANK_VOLUME.encode()
+_VOLUME_LENGTH: Final = len(_NO_VOLUME) + 5
+_CONTAINERS: Final = ("containers", "initContainers")
+
+
+def _shape(name: str, /, *members: str, **types: Any) -> Any:
+    """Make the type of an object whose members come in this order, if they are there.
+
+    Of those that no type is given for, the text is kept as it came.
+    """
+    fields = [
+        (member, Union[types.get(member, Raw), UnsetType], UNSET)  # noqa: UP007 - made of values
+        for member in members
+    ]
+    return msgspec.defstruct(name, fields, gc=False)
+
+
+_MANAGED: Final = _shape(
+    "ManagedFields",
+    *("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"),
+    time=str,
+)
+_METADATA: Final = _shape(
+    "Metadata",
+    *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp"),
+    *("labels", "annotations", "ownerReferences", "finalizers", "managedFields"),
+    name=str,
+    uid=str,
+    creationTimestamp=str,
+    managedFields=list[_MANAGED],  # type: ignore[valid-type]  # made while running
+)
+_OBJECT: Final = _shape(
+    "Object", "kind", "apiVersion", "metadata", "spec", "status", metadata=_METADATA
+)
+_REQUEST: Final = _shape(
+    "Request",
+    *("uid", "kind", "resource", "subResource"),
+    *("requestKind", "requestResource", "requestSubResource", "name", "namespace", "operation"),
+    *("userInfo", "object", "oldObject", "dryRun", "options"),
+    uid=str,
+    name=str,
+    object=_OBJECT,
+)
+_REVIEW: Final = _shape("Review", "kind", "apiVersion", "request", request=_REQUEST)
+_CUTTER: Final = msgspec.json.Decoder(_REVIEW)
+_WRITER: Final = msgspec.json.Encoder()
+
+
+class Luck:
+    """Whether cutting is worth its time: where no mould has come again for long, few are cut."""
+
+    __slots__ = ("missed",)
+
+    def __init__(self) -> None:
+        self.missed = 0
+
+    def is_tried(self) -> bool:
+        """Count one more review; it has missed until its mould is found to come again."""
+        self.missed += 1
+        return self.missed <= _PATIENCE or self.missed % _SELDOM == 0
+
+
+LUCK: Final = Luck()
+
+
+class Mould(Remembering):
+    """What all reviews of one mould ask for, their own texts left blank; equal to itself alone.
+
+    Raises ``UnusualError`` where the volume's name stands in other places than volumes have.
+    """
+
+    __slots__ = ("request",)
+
+    def __init__(self, request: AdmissionRequest, text: bytes) -> None:
+        self.request = request
+        if _NO_VOLUME in text:
+            obj = dict(request.object or {})
+            filled = {**obj, "spec": _with_volume(obj["spec"], _BLANK)}
+            found = [orjson.dumps(one).count(_NO_VOLUME) for one in (obj, filled)]
+            if found != [text.count(_NO_VOLUME), 0]:
+                raise UnusualError
+
+
+class Cut:
+    """A review cut into its mould and the texts that are its own."""
+
+    __slots__ = ("_name", "_own", "_times", "_uid", "_volume", "mould")
+
+    def __init__(self, review: Any) -> None:
+        request = review.request
+        metadata = request.object.metadata
+        self._uid, self._name, request.uid = request.uid, request.name, _BLANK
+        self._own = {}
+        if self._name is not UNSET:
+            request.name = _BLANK
+        if metadata.name is not UNSET:
+            self._own["name"], metadata.name = metadata.name, _BLANK
+        if metadata.uid is not UNSET:
+            self._own["uid"], metadata.uid = metadata.uid, _BLANK
+        if metadata.creationTimestamp is not UNSET:
+            self._own["creationTimestamp"] = metadata.creationTimestamp
+            metadata.creationTimestamp = _BLANK
+        self._times = _take_times(metadata.managedFields)
+        text = _WRITER.encode(review)
+        self._volume = _volume_in(text)
+        self.mould = (
+            text.replace(f'"{self._volume}"'.encode(), _NO_VOLUME) if self._volume else text
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing that is the review's own needs another spelling anywhere."""
+        if not self._uid:
+            return False
+        together = "".join([self._uid, self._name or "", *self._own.values(), *self._times])
+        return together.isascii() and together.isprintable()
+
+    def fill(self, mould: Mould) -> AdmissionRequest:
+        """Make the request of this review; it shares with the mould's what is not its own."""
+        blank = mould.request
+        obj = dict(blank.object or {})
+        obj["metadata"] = self._metadata(obj["metadata"])
+        if self._volume:
+            obj["spec"] = _with_volume(obj["spec"], self._volume)
+        return AdmissionRequest(
+            uid=self._uid,
+            kind=blank.kind,
+            resource=blank.resource,
+            sub_resource=blank.sub_resource,
+            name=blank.name if self._name is UNSET else self._name,
+            namespace=blank.namespace,
+            operation=blank.operation,
+            user=blank.user,
+            groups=blank.groups,
+            object=obj,
+            old_object=blank.old_object,
+            dry_run=blank.dry_run,
+            user_info=blank.user_info,
+            is_plain=blank.is_plain,
+            likeness=Likeness(of=obj, mould=mould),
+        )
+
+    def _metadata(self, blank: Mapping[str, Any]) -> dict[str, Any]:
+        filled = {**blank, **self._own}
+        if self._times:
+            filled["managedFields"] = [
+                {**entry, "time": time} if time else entry
+                for entry, time in zip(filled["managedFields"], self._times, strict=True)
+            ]
+        return filled
+
+
+def cut(body: bytes) -> Cut | None:
+    """Cut a review of a created or updated object; None where it is not spelled as usual.
+
+    None, too, for most reviews while nothing comes of it.
+
+    What was cut is written again: only where that gives the body, no member is there twice, none
+    was overlooked and none is spelled oddly. That the mould can be read has to be seen, too.
+    """
+    if len(body) > PLAIN_LENGTH or not LUCK.is_tried():
+        return None
+    try:
+        review = _CUTTER.decode(body)
+        if _WRITER.encode(review) != body:
+            return None
+        found = Cut(review)
+    except (msgspec.MsgspecError, AttributeError, RecursionError, UnicodeDecodeError):
+        return None
+    return found if found.is_plain else None
+
+
+def comes_again(found: Cut) -> bool:
+    """Whether the mould was seen before: most that never come again are not worth their room."""
+    sights = _sights(hash(found.mould))
+    if not sights:
+        sights.append(None)
+        return False
+    LUCK.missed = 0
+    return True
+
+
+@lru_cache(_KEPT_SIGHTS)
+def _sights(_mould: int) -> list[None]:
+    return []
+
+
+def _take_times(entries: Any) -> list[str]:
+    """Blank the times of managed fields, and give what they were; empty where there was none."""
+    times = []
+    for entry in entries or ():
+        times.append(entry.time or _BLANK)
+        if entry.time is not UNSET:
+            entry.time = _BLANK
+    return times
+
+
+def _volume_in(text: bytes) -> str:
+    """Find the name of the token's volume; empty where there is none that can be left blank."""
+    start = text.find(_VOLUME_START)
+    name = text[start + 1 : start + _VOLUME_LENGTH - 1]
+    if start < 0 or not name[len(_VOLUME) :].isalnum() or _NO_VOLUME in text:
+        return ""
+    return name.decode("ascii") if text.startswith(b'"', start + _VOLUME_LENGTH - 1) else ""
+
+
+def _with_volume(spec: Any, name: str) -> dict[str, Any]:
+    """Write the volume's name where a mould left it blank: where it is declared and mounted."""
+
+    def named(entries: Any) -> list[Any]:
+        return [{**e, "name": name} if e.get("name") == _VOLUME else e for e in entries]
+
+    filled = {**spec, "volumes": named(spec["volumes"])}
+    for group in _CONTAINERS:
+        if containers := spec.get(group):
+            filled[group] = [
+                {**c, "volumeMounts": named(c["volumeMounts"])} if "volumeMounts" in c else c
+                for c in containers
+            ]
+    return filled

@@ -1,0 +1,102 @@
+"""Who made an object, as far as the record tells: the one place that reads it. No queries here.
+
+A Deployment's pod names its ReplicaSet; that is called after the Deployment and the pod template's
+hash, which the pod has as a label. A CronJob's pod names its Job, called after the CronJob and the
+minute it was due. So what comes back again and again under new names has one owner.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TEMPLATE_HASH: Final = "pod-template-hash"
+READ: Final = 8_192
+"""So many characters of a recorded request are enough for the metadata of its object."""
+_MADE_UP: Final = re.compile(r"-(?:[a-z0-9]{5}|[0-9]+)$")
+_HASH: Final = re.compile(r"-(?=[a-z]*[0-9])(?:[0-9a-f]|[bcdfghjklmnpqrstvwxz2456789]){6,10}$")
+_DUE: Final = re.compile(r"-[0-9]{7,10}$")
+_OBJECT: Final = '"object":{'
+_METADATA: Final = '"metadata":'
+_JSON: Final = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who made an object; ``uid`` only where no name is known."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.name or self.uid)
+
+
+NOBODY: Final = Owner()
+
+
+def recorded(metadata: Mapping[str, Any]) -> Owner:
+    """The owner that an object's own metadata tell of; NOBODY where they tell of none."""
+    for each in _list(metadata.get("ownerReferences")):
+        if isinstance(each, dict) and each.get("controller") is True:
+            return _controller(each, metadata)
+    generated = _text(metadata.get("generateName")).rstrip("-")
+    if not generated:
+        return NOBODY
+    plain = _without_hash(generated, metadata)
+    return Owner("Deployment", plain) if plain != generated else Owner("", generated)
+
+
+def named(name: str) -> str:
+    """What made an object of this name, as far as its name tells: ``web-5d9f8c7b6d-x2x4z``: web."""
+    shorter = _MADE_UP.sub("", name)
+    return _HASH.sub("", shorter) if shorter != name else name
+
+
+def name_of(name: str, metadata: Mapping[str, Any]) -> str:
+    """The name of what made an object: as recorded, else as its own name tells."""
+    return recorded(metadata).name or named(name.rstrip("-"))
+
+
+def metadata_in(text: str) -> dict[str, Any]:
+    """An object's metadata, out of the beginning of the request that is on record, as JSON.
+
+    Nothing where that ends too early.
+    """
+    start = text.find(_METADATA, max(text.find(_OBJECT), 0))
+    if start < 0:
+        return {}
+    try:
+        found = _JSON.raw_decode(text, start + len(_METADATA))[0]
+    except (ValueError, RecursionError):  # cut off, or deeper than anybody writes
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _controller(reference: Mapping[str, Any], metadata: Mapping[str, Any]) -> Owner:
+    kind, name = _text(reference.get("kind")), _text(reference.get("name"))
+    if kind == "ReplicaSet" and (plain := _without_hash(name, metadata)) != name:
+        return Owner("Deployment", plain)
+    if kind == "Job" and (plain := _DUE.sub("", name)) != name:
+        return Owner("CronJob", plain)
+    return Owner(kind, name) if name else Owner(kind, uid=_text(reference.get("uid")))
+
+
+def _without_hash(name: str, metadata: Mapping[str, Any]) -> str:
+    labels = metadata.get("labels")
+    made = _text(labels.get(TEMPLATE_HASH)) if isinstance(labels, dict) else ""
+    return name.removesuffix(f"-{made}") if made else name
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
