@@ -86,24 +86,22 @@ def transaction_of_few_packets() -> Iterator[None]:
             yield
         return
     own.ensure_connection()
-    with own.wrap_database_errors, _pipeline(own.connection):
-        yield
+    with own.wrap_database_errors:
+        pipeline = _thread.pipeline = _pipeline(own.connection)
+        try:
+            pipeline.begin()
+            yield
+            pipeline.commit()
+        except BaseException:
+            # The first error tells what happened; one of taking back ends the session at most.
+            with suppress(Exception):
+                pipeline.abandon()
+            raise
+        finally:
+            _thread.pipeline = None
 
 
-@contextmanager
-def _pipeline(session: Any) -> Iterator[None]:
+def _pipeline(session: Any) -> Pipeline:
     from policies.pipeline import Pipeline  # noqa: PLC0415 - SQLite needs no driver for PostgreSQL
 
-    pipeline = Pipeline(session.pgconn, _prepared.setdefault(session, set()))
-    _thread.pipeline = pipeline
-    try:
-        pipeline.begin()
-        yield
-        pipeline.commit()
-    except BaseException:
-        # The first error tells what happened; one of taking back ends the session at most.
-        with suppress(Exception):
-            pipeline.abandon()
-        raise
-    finally:
-        _thread.pipeline = None
+    return Pipeline(session.pgconn, _prepared.setdefault(session, set()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import select
 from collections import deque
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -26,7 +26,7 @@ Row = tuple[Any, ...]
 _BOOLEAN, _INTEGERS, _UUID = 16, (20, 21, 23), 2950  # object identifiers of types in pg_type
 _READERS: Final[dict[int, Callable[[bytes], Any]]] = {
     _BOOLEAN: lambda text: text == b"t",
-    _UUID: lambda text: UUID(text.decode()),
+    _UUID: lru_cache(1024)(lambda text: UUID(text.decode())),
     **dict.fromkeys(_INTEGERS, int),
 }
 
@@ -125,7 +125,7 @@ class Pipeline:
         """Take the answer to the next statement, whatever it is, and remember what is prepared."""
         sent = self._coming.popleft()
         sent.result = result = self._next()
-        self._next()  # the end of this answer
+        self._pgconn.get_result()  # the end of this answer, which has come with it
         if sent.prepares and result is not None and result.status in _FINE:
             self._prepared.add(sent.prepares)
         return result
@@ -168,10 +168,17 @@ def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
     """Write parameters as text, which cannot hold NUL: such a one would end there unnoticed."""
     try:
         # Most are texts, and there are dozens for each row: no function is called for those.
-        texts = [each.encode() if type(each) is str else _as_text(each) for each in parameters]
+        texts = [
+            each.encode()
+            if (kind := type(each)) is str
+            else b"%d" % each
+            if kind is int
+            else _as_text(each)
+            for each in parameters
+        ]
     except UnicodeEncodeError as error:
         raise DataError(str(error)) from None
-    if b"\0" in b"".join([text for text in texts if text]):
+    if b"\0" in b"".join(filter(None, texts)):
         raise DataError("a text with NUL (0x00) cannot be sent")
     return texts
 
@@ -194,6 +201,8 @@ def _listed(values: Sequence[Any]) -> str:
 
 
 def _rows_of(result: PGresult) -> list[Row]:
+    if not result.ntuples:
+        return []
     columns = range(result.nfields)
     readers = [_READERS.get(result.ftype(column), bytes.decode) for column in columns]
     return [

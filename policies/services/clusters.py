@@ -111,13 +111,24 @@ def _store(instance: Recorded) -> None:
         instance.save()
 
 
-def delete_priority_class(*, priority_class: PriorityClass, user: str, reason: str = "") -> Saved:
-    """Delete a priority class; quotas that name it are only linted."""
-    return _delete(priority_class, author=(user, reason))
+def delete_priority_class(
+    *,
+    priority_class: PriorityClass,
+    user: str,
+    reason: str = "",
+    expected_revision: int | None = None,
+) -> Saved:
+    """Delete a class; quotas that name it are only linted. Raises ``StaleRevisionError``."""
+    author = (user, reason)
+    return _delete(priority_class, author=author, expected_revision=expected_revision)
 
 
-def _delete(instance: Recorded, *, author: tuple[str, str]) -> Saved:
+def _delete(
+    instance: Recorded, *, author: tuple[str, str], expected_revision: int | None = None
+) -> Saved:
     with policy_write(instance.owner):
+        if expected_revision is not None:
+            check_fresh(stored_version(instance), expected_revision)
         revision = put_on_record(
             instance,
             action=Action.DELETE,

@@ -9,6 +9,7 @@ from policies.simulation.asking import request_for, run, simulate
 from policies.simulation.causes import Cause, Change, Source
 from policies.simulation.costs import Cost, CostLine
 from policies.simulation.replacing import with_unsaved
+from policies.simulation.restarting import Refused, RunningPod, refused_restarts
 from policies.simulation.values import Simulation
 
 __all__ = [
@@ -16,8 +17,11 @@ __all__ = [
     "Change",
     "Cost",
     "CostLine",
+    "Refused",
+    "RunningPod",
     "Simulation",
     "Source",
+    "refused_restarts",
     "request_for",
     "run",
     "simulate",

@@ -10,16 +10,17 @@ import binascii
 import hashlib
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
 from django.db import transaction
 
 from policies.models import Cluster, ClusterConnection
-from policies.services.writing import policy_write, record
+from policies.services.writing import Action, policy_write
 from policies.sync import alerts, sealing
 from policies.sync.errors import UnauthorizedError, UnreachableError
 from policies.sync.probing import test
+from policies.sync.telling import describe, record_connection
 from policies.sync.values import Credentials
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ __all__ = [
     "test",
 ]
 
-KIND: Final = "ClusterConnection"
 ALERT: Final = "sealed-credential"
 """The kind of alert for a credential that does not open where it stands."""
 _METHODS: Final = ClusterConnection.Method
@@ -64,7 +64,8 @@ def connect(
             connection.cluster_uid = ""
         connection.full_clean()
         connection.save()
-        _record(connection, "update" if found else "create", before=before, author=(user, reason))
+        action = Action.UPDATE if found else Action.CREATE
+        record_connection(connection, action, before=before, author=(user, reason))
     alerts.resolve(cluster, ALERT)
     return connection
 
@@ -75,7 +76,7 @@ def disconnect(cluster: Cluster, user: str, *, reason: str = "") -> bool:
         found = ClusterConnection.objects.filter(cluster=cluster).first()
         if found is None:
             return False
-        _record(found, "delete", before=describe(found), author=(user, reason))
+        record_connection(found, Action.DELETE, before=describe(found), author=(user, reason))
         found.delete()
     return True
 
@@ -142,24 +143,6 @@ def place_of(connection: ClusterConnection) -> str:
     return f"{connection.cluster.uid}/{connection.method}/{digest}"
 
 
-def describe(connection: ClusterConnection) -> dict[str, Any]:
-    """Give a connection in the shape of a manifest, without its secret, for the history."""
-    spec = {
-        "server": connection.server,
-        "method": connection.method,
-        "tlsServerName": connection.tls_server_name,
-        "authorityCertificates": _digest(connection.authority_certificates),
-        "certificate": _digest(connection.certificate),
-        "generation": connection.generation,
-        "paused": connection.is_paused,
-    }
-    return {
-        "kind": KIND,
-        "metadata": {"name": connection.cluster.name},
-        "spec": {name: value for name, value in spec.items() if value},
-    }
-
-
 def _fill(connection: ClusterConnection, credentials: Credentials) -> None:
     """Take the credentials over; what was found out by the former ones no longer holds."""
     connection.server = credentials.server
@@ -188,29 +171,6 @@ def _expiry(credentials: Credentials) -> datetime | None:
         return datetime.fromtimestamp(claims["exp"], UTC)
     except (IndexError, ValueError, KeyError, TypeError, OverflowError, OSError, binascii.Error):
         return None
-
-
-def _digest(text: str) -> str:
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""
-
-
-def _record(
-    connection: ClusterConnection,
-    action: str,
-    *,
-    before: dict[str, Any] | None,
-    author: tuple[str, str],
-) -> None:
-    fields = {
-        "cluster": connection.cluster.name,
-        "namespace": "",
-        "kind": KIND,
-        "name": connection.cluster.name,
-        "action": action,
-        "before": before,
-        "after": None if action == "delete" else describe(connection),
-    }
-    record(connection.cluster, fields, author=author)
 
 
 def alarm(connection: ClusterConnection, found: str) -> None:

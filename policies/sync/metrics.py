@@ -58,6 +58,9 @@ def _timetable(now: dt.datetime) -> Iterator[Metric]:
     up = GaugeMetricFamily(
         "gatehouse_sync_connected", "Whether the API server lets us work.", labels=["cluster"]
     )
+    paused = GaugeMetricFamily(
+        "gatehouse_sync_paused", "Whether a person has paused the cluster.", labels=["cluster"]
+    )
     states = SyncState.objects.filter(cluster__connection__isnull=False)
     for state in states.select_related("cluster__connection"):
         name = [state.cluster.name]
@@ -66,7 +69,8 @@ def _timetable(now: dt.datetime) -> Iterator[Metric]:
         failures.add_metric(name, state.failures)
         is_up = state.cluster.connection.state == ClusterConnection.State.OK
         up.add_metric(name, float(is_up))
-    yield from (lag, failures, up)
+        paused.add_metric(name, float(state.cluster.connection.is_paused))
+    yield from (lag, failures, up, paused)
 
 
 def _objects() -> Metric:

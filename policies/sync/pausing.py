@@ -7,15 +7,15 @@ at that moment loses its lease, writes nothing more, and begins again after the 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 
 from policies.models import ClusterConnection, SyncRun, SyncState
-from policies.services.writing import Action, policy_write, record
-from policies.sync import connecting
+from policies.services.writing import Action, policy_write
+from policies.sync.telling import describe, record_connection
 from policies.usage import read_clock
 
 if TYPE_CHECKING:
@@ -84,19 +84,10 @@ def _changed(cluster: Cluster, *, user: str, reason: str) -> Iterator[ClusterCon
             connection = found.select_related(None).first()
             if connection is None:
                 raise ValidationError(f"{cluster.name} is not connected", code="not_connected")
-            before = connecting.describe(connection)
+            before = describe(connection)
             yield connection
             connection.save(update_fields=[*_OURS, "updated"])
-            _record(cluster, before, connecting.describe(connection), author=(user, reason))
-
-
-def _record(
-    cluster: Cluster, before: dict[str, Any], after: dict[str, Any], *, author: tuple[str, str]
-) -> None:
-    names = {"cluster": cluster.name, "namespace": "", "kind": connecting.KIND}
-    sides = {"before": before, "after": after}
-    fields = {**names, "name": cluster.name, "action": Action.UPDATE, **sides}
-    record(cluster, fields, author=author)
+            record_connection(connection, Action.UPDATE, before=before, author=(user, reason))
 
 
 def _stop_what_goes_on(cluster: Cluster, words: str) -> None:

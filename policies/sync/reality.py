@@ -173,7 +173,7 @@ def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
     """Confirm, give back and correct; what vanished in bulk only when a second list says so."""
     names = cluster.name, seen.resource
     orphans = usage.release_orphans(
-        names[0], resource=names[1], seen=seen.objects, list_started=seen.started
+        names[0], resource=names[1], seen=seen.objects, list_started=seen.started, guard=guard
     )
     row, _ = LedgerPass.objects.get_or_create(cluster=cluster, resource=seen.resource)
     before = count_vanished(seen)
@@ -183,7 +183,7 @@ def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
     believe = not is_doubtful or row.doubted is not None
     met = meet(seen, believe=believe, guard=guard)
     # Last, since it makes charges look fresh: as if an update had just been admitted.
-    confirmed = usage.confirm_seen(names[0], resource=names[1], seen=seen.objects)
+    confirmed = usage.confirm_seen(names[0], resource=names[1], seen=seen.objects, guard=guard)
     counts = Counter(
         confirmed=confirmed,
         added=met.added,

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
-from policies.sync import alerts, connecting, leases, passes, reality, turns
+from policies.sync import alerts, leases, turns
 from policies.sync.beating import beating
 from policies.sync.errors import (
     APIError,
@@ -122,6 +122,9 @@ def _begin(run: SyncRun, lease: Lease) -> bool:
 
 def _work(run: SyncRun, lease: Lease) -> None:
     """Go through the cluster, and end the run whatever comes of it."""
+    # What meets clusters and opens credentials is large, and web processes only ask for runs.
+    from policies.sync import connecting, passes, reality  # noqa: PLC0415 - as said
+
     try:
         with connecting.open_client(run.cluster) as client:
             if run.mode == Mode.WATCH:

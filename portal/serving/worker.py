@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from typing import TYPE_CHECKING, Any, Final
 
 from granian.server.mp import MPServer
 
 from portal.serving import leaving
-from portal.serving.application import begin, build, finish
+from portal.serving.application import begin, build, finish, settle
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from portal.serving.leaving import Application
 
 _FLUSH_WITHIN: Final = 5.0  # seconds
-_RARELY: Final = 20_000  # objects: those of some dozens of reviews
 
 
 def load(application: Application | None, listener: int | None, ready: Event) -> Application:
@@ -27,11 +25,7 @@ def load(application: Application | None, listener: int | None, ready: Event) ->
     leaving.listen_for_signals(listener)
     answering = application or build()
     begin()
-    # What was loaded stays: the collector need not look at it again with every few requests.
-    gc.collect()
-    gc.freeze()
-    # A review leaves no cycles; to search each few of them for some was a thirtieth of the work.
-    gc.set_threshold(_RARELY)
+    settle()
     ready.set()
     return leaving.saying_farewell(answering)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from portal.supervisor.children import Children
 
-READY_WITHIN: Final = 60.0  # seconds
+READY_WITHIN: Final = 120.0  # seconds; a process that ends is told of at once
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STEP: Final = 0.1
 POD: Final = {

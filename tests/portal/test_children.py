@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from portal.supervisor.children import Children, commands, environment
+from tests.processes import is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,14 +36,6 @@ def children() -> Iterator[Children]:
     made = Children()
     yield made
     made.stop()
-
-
-def is_alive(number: int) -> bool:
-    try:
-        with open(f"/proc/{number}/stat") as file:  # noqa: PTH123 - not a file of ours
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def wait_for(condition: Callable[[], Any]) -> None:

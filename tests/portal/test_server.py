@@ -156,7 +156,7 @@ def test_process_is_ready_once_its_policies_are_read(monkeypatch: pytest.MonkeyP
     begun: list[str] = []
     monkeypatch.setattr(worker, "begin", lambda: begun.append("begin"))
     monkeypatch.setattr(worker.leaving, "listen_for_signals", begun.append)
-    monkeypatch.setattr(worker.gc, "freeze", lambda: begun.append("freeze"))
+    monkeypatch.setattr(application.gc, "freeze", lambda: begun.append("freeze"))
     ready = multiprocessing.Event()
     worker.load(lambda *_: [], 7, ready)
     assert begun == [7, "begin", "freeze"]

@@ -12,7 +12,7 @@ from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve, stored
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.no_cover]
 CALLS = 12
 NAMES = ("changed", "dropped", "made", "theirs")
 

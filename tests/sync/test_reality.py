@@ -10,8 +10,15 @@ from django.db.models import F
 
 from policies import services
 from policies.engine.request import Operation
-from policies.models import Charge, ClusterAlert, LedgerPass, QuotaUsage, UsageComparison
-from policies.sync import comparing, reality
+from policies.models import (
+    Charge,
+    ClusterAlert,
+    LedgerPass,
+    QuotaUsage,
+    SyncState,
+    UsageComparison,
+)
+from policies.sync import comparing, leases, reality
 from policies.sync.errors import ForbiddenError, UnreachableError
 from tests import factories
 from tests.builders import request
@@ -68,6 +75,22 @@ def test_what_was_refused_elsewhere_is_given_back_when_its_lease_is_over(
     age(object_name="lost")
     assert look(there) == {"released": 1}
     assert used() == "1"
+
+
+@pytest.mark.parametrize("name", ["there", "lost"])
+def test_who_has_lost_the_lease_neither_confirms_nor_gives_back(
+    name: str, there: PretendedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.resource_quota({"pods": "9"})
+    let_in(there.put(live_pod("there")) if name == "there" else live_pod("lost"))
+    age()
+    monkeypatch.setattr(leases.Lease, "renew", lambda _: None)  # it ends after the last renewal
+    cluster = factories.cluster()
+    with leases.hold(cluster, 60) as lease:
+        SyncState.objects.update(epoch=F("epoch") + 1)
+        with pytest.raises(leases.LostLeaseError):
+            reality.look_over(cluster, there, lease)  # type: ignore[arg-type]
+    assert Charge.objects.get().state == "reserved"
 
 
 def test_nothing_is_given_back_without_a_list(there: PretendedCluster) -> None:

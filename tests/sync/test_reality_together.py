@@ -28,7 +28,7 @@ from tests.sync.test_reality import age, let_in, look, used
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.no_cover]
 LEASE = timedelta(minutes=3)
 
 

@@ -136,4 +136,5 @@ def test_gauges_tell_lag_states_and_trouble(memory: Memory) -> None:
     text = generate_latest(metrics.registry).decode()
     assert 'gatehouse_sync_objects{cluster="prod",state="unowned"} 1.0' in text
     assert 'gatehouse_sync_connected{cluster="prod"} 1.0' in text
+    assert 'gatehouse_sync_paused{cluster="prod"} 0.0' in text
     assert 'gatehouse_sync_lag_seconds{cluster="prod"}' in text

@@ -109,7 +109,7 @@ def test_server_that_hangs_up_at_once_is_not_asked_on_and_on() -> None:
     memory = known()
     asked = len(memory.calls)
     watch(memory)
-    assert 5 < len(memory.calls) - asked <= 20
+    assert 5 <= len(memory.calls) - asked <= 20  # each kind once, where time is short
 
 
 def test_watch_ends_when_its_worker_does(monkeypatch: pytest.MonkeyPatch) -> None:

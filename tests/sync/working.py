@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from policies import services
 from policies.models import ClusterConnection, SyncedObject, SyncOwnership, SyncRun
-from policies.sync import leases, passes, runs
+from policies.sync import connecting, leases, passes
 from tests import factories
 
 if TYPE_CHECKING:
@@ -62,4 +62,4 @@ def edit(hard: dict[str, str], *, name: str = "rq") -> None:
 
 def serve(monkeypatch: pytest.MonkeyPatch, memory: Memory) -> None:
     """Have runs meet this cluster instead of a real one."""
-    monkeypatch.setattr(runs.connecting, "open_client", lambda *_args, **_kwargs: memory)
+    monkeypatch.setattr(connecting, "open_client", lambda *_args, **_kwargs: memory)

@@ -1,0 +1,55 @@
+"""What the history of changes tells of a connection: all but its secret."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.services.writing import Action, record
+
+if TYPE_CHECKING:
+    from policies.models import ClusterConnection
+
+_KIND: Final = "ClusterConnection"
+
+
+def describe(connection: ClusterConnection) -> dict[str, Any]:
+    """Give a connection in the shape of a manifest, without its secret, for the history."""
+    spec = {
+        "server": connection.server,
+        "method": connection.method,
+        "tlsServerName": connection.tls_server_name,
+        "authorityCertificates": _digest(connection.authority_certificates),
+        "certificate": _digest(connection.certificate),
+        "generation": connection.generation,
+        "paused": connection.is_paused,
+    }
+    return {
+        "kind": _KIND,
+        "metadata": {"name": connection.cluster.name},
+        "spec": {name: value for name, value in spec.items() if value},
+    }
+
+
+def record_connection(
+    connection: ClusterConnection,
+    action: Action,
+    *,
+    before: dict[str, Any] | None,
+    author: tuple[str, str],
+) -> None:
+    """Keep what became of a connection, beside how it was; ``author`` is a user and a reason."""
+    fields = {
+        "cluster": connection.cluster.name,
+        "namespace": "",
+        "kind": _KIND,
+        "name": connection.cluster.name,
+        "action": action,
+        "before": before,
+        "after": None if action == Action.DELETE else describe(connection),
+    }
+    record(connection.cluster, fields, author=author)
+
+
+def _digest(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""
