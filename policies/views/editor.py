@@ -22,7 +22,7 @@ from policies.views.editor_state import State, change_lines, read_state
 from policies.views.policies_page import PolicyPage, address_of
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest, HttpResponse, QueryDict
 
 LONGEST_REASON: Final = 1000
 NO_REASON: Final = "Say why: the reason stays on record."
@@ -71,7 +71,7 @@ class EditorView(PolicyPage):
         do = request.POST.get("do", "")
         if do == "delete":
             return self._delete()
-        state = read_state(self.place, request.POST, self.current)
+        state = self.read(request.POST)
         if do.partition(":")[0] in {"add", "drop", "ready"}:
             return self.answer(change_lines(self.place, state, do, self.current))
         if do != "save":
@@ -81,6 +81,15 @@ class EditorView(PolicyPage):
         if not self.reason:
             return self.answer(state, status=422, form_error=NO_REASON)
         return self._save(state)
+
+    def read(self, data: QueryDict) -> State:
+        """What was sent, form or YAML."""
+        return read_state(self.place, data, self.current)
+
+    @property
+    def here(self) -> str:
+        """Where its form is sent to."""
+        return self.request.path
 
     @property
     def reason(self) -> str:
@@ -140,17 +149,22 @@ class EditorView(PolicyPage):
             return self.answer(
                 State(draft=draft, shown=draft.text), status=422, form_error=NO_REASON
             )
-        author = {"user": self.username, "reason": self.reason}
         try:
-            if self.place.kind.is_namespaced:
-                services.delete_policy(policy=self.stored, expected_revision=self.seen, **author)
-            else:
-                services.delete_priority_class(priority_class=self.stored, **author)
+            self._remove()
         except services.StaleRevisionError:
             draft = draft_of_manifest(self.place, self.current)
             return self.answer(State(draft=draft, shown=draft.text), status=409, is_stale=True)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
+
+    def _remove(self) -> None:
+        """Delete what was looked at; raises StaleRevisionError for a later version."""
+        author: dict[str, Any] = {"user": self.username, "reason": self.reason}
+        author["expected_revision"] = self.seen
+        if self.place.kind.is_namespaced:
+            services.delete_policy(policy=self.stored, **author)
+        else:
+            services.delete_priority_class(priority_class=self.stored, **author)
 
     def _conflict(self, state: State) -> HttpResponse:
         """Somebody else was quicker: show what both did, and what both together would be."""
@@ -174,13 +188,13 @@ class EditorView(PolicyPage):
 
     def answer(self, state: State, *, status: int = 200, **more: Any) -> HttpResponse:
         """The page, or of it what a script asked for."""
-        context = self.get_context_data(**self._outcome(state), **more, state=state)
+        context = self.get_context_data(**self.outcome(state), **more, state=state)
         if self.request.headers.get("HX-Request") != "true":
             return self.render_to_response(context, status=status)
         self.template_name = "policies/editor/_answer.html"
         return self.render_to_response(context)
 
-    def _outcome(self, state: State) -> dict[str, Any]:
+    def outcome(self, state: State) -> dict[str, Any]:
         """What the page says about the draft."""
         draft = state.draft
         found: dict[str, Any] = {
@@ -190,14 +204,14 @@ class EditorView(PolicyPage):
             "is_new": self.is_new,
             "reason": self.reason,
             "pod": self.request.POST.get("pod", ""),
-            "here": self.request.path,
+            "here": self.here,
         }
         before = judging.load(self.place) if self.place.namespace else None
         if draft.is_fine and before is not None and draft.manifest is not None:
             found["hints"] = judging.hints(self.place, draft.manifest, before)
         if self.request.POST.get("do") == "try" and draft.manifest is not None:
             found |= judging.tried(draft.manifest, before, found["pod"])
-        return {**found, **form_context(self.place, draft, before)}
+        return {**found, "before": before, **form_context(self.place, draft, before)}
 
 
 class NewPolicyView(EditorView):
@@ -207,4 +221,4 @@ class NewPolicyView(EditorView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Its form is sent to where it is."""
-        return super().get_context_data(**kwargs, address=self.request.path)
+        return super().get_context_data(**kwargs, address=self.here)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.editing import limit_ranges, metadata_rules, quotas
+from policies.editing.quota_matrix import matrix_of
 from policies.editing.scopes import OPERATORS
 from policies.engine.resource_quota.scopes import ALLOWED_NAMES
 from policies.models import PriorityClass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from policies.editing.drafts import Draft, Place
     from policies.editing.sheets import Sheet
@@ -86,15 +87,40 @@ def form_context(place: Place, draft: Draft, before: PolicySet | None) -> dict[s
         row.updates.extend(_children(rows[metadata_rules.THEN], "rule", row.number))
     for row in rows.get("entry", []):
         row.scopes.extend(_children(rows[quotas.SCOPE], "entry", row.number))
+    choices = _choices(place, sheet)
     return {
         "form": rows,
+        **_laid_out(place, draft, before, rows, choices),
         "fields": {
             name: Cell(name=name, value=sheet.fields.get(name, ""), errors=_errors(draft, name))
             for name in place.kind.fields
         },
         "derived": derived,
         "modes": MODES.items(),
-        **_choices(place, sheet),
+        **choices,
+    }
+
+
+def _laid_out(
+    place: Place,
+    draft: Draft,
+    before: PolicySet | None,
+    rows: Mapping[str, Sequence[Row]],
+    choices: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The quotas of the namespace side by side, and the limits that have no place among them."""
+    if place.kind.name != "ResourceQuota" or draft.sheet is None:
+        return {}
+    found = matrix_of(draft.manifest, draft.sheet, before, choices["priorities"])
+    if found is None:
+        return {"unplaced": rows[quotas.HARD]}
+    lines: dict[int | None, Row] = {row.number: row for row in rows[quotas.HARD]}
+    return {
+        "columns": list(found.resources),
+        "bands": [
+            (band, [(spot, lines.get(spot.line)) for spot in band.spots]) for band in found.bands
+        ],
+        "unplaced": [row for row in rows[quotas.HARD] if row.number not in found.lines],
     }
 
 

@@ -94,7 +94,8 @@ def _changed(sheet: Sheet, verb: str, group: str, number: str) -> Sheet:
     if group not in BLANK:
         return sheet
     parent = {_PARENTS[group]: number} if number.isdecimal() and group in _PARENTS else {}
-    more = with_line(sheet, group, {**BLANK[group], **parent})
+    named = {"resource": number} if group == "hard" and number else {}
+    more = with_line(sheet, group, {**BLANK[group], **parent, **named})
     if group == "rule":
         place = str(len(more.of("rule")) - 1)
         return with_line(more, "if", {**BLANK["if"], "rule": place})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,7 +34,8 @@ def posted(sheet: Sheet) -> dict[str, str]:
         for number, line in enumerate(lines)
         for column, cell in line.items()
     }
-    return {name: cell.replace("\n", "\r\n") for name, cell in {**sheet.fields, **cells}.items()}
+    found = {**sheet.fields, **cells}
+    return {name: re.sub("\r\n|\r|\n", "\r\n", cell) for name, cell in found.items()}
 
 
 def sent(kind: Kind, sheet: Sheet) -> Sheet:

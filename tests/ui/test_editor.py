@@ -176,6 +176,35 @@ def test_deleted_policy_is_restored_from_its_versions(editor: Client) -> None:
     assert maximum() == "4"
 
 
+def test_limit_is_typed_in_the_row_of_its_priority_and_added_by_a_button(editor: Client) -> None:
+    scopes = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+    factories.priority_class()
+    factories.resource_quota({"pods": "3"}, scopeSelector={"matchExpressions": [scopes]})
+    factories.resource_quota({"requests.cpu": "4"}, name="other")
+    page = "/clusters/prod/namespaces/team/resourcequotas/rq/"
+    text = editor.get(page).content.decode()
+    assert all(text.count(f'name="hard-0-{cell}"') == 1 for cell in ("resource", "amount"))
+    form = {"form": "on", "name": "rq", "enforcement": "enforce", "hard-0-resource": "pods"}
+    form |= {"hard-0-amount": "3", "scope-0-scopeName": "PriorityClass", "scope-0-operator": "In"}
+    given = {**opened(editor, page), **form, "scope-0-values": "high"}
+    added: Any = editor.post(page, {**given, "do": "add:hard:requests.cpu"})
+    lines = [row["resource"].value for row in added.context["form"]["hard"]]
+    assert lines == ["pods", "requests.cpu"]
+
+
+@pytest.mark.parametrize("page", [PAGE, "/clusters/prod/priorityclasses/high/"])
+def test_what_was_changed_meanwhile_is_not_deleted(editor: Client, page: str) -> None:
+    client = signed_in(person("all", "editor"))
+    factories.priority_class()
+    seen = client.get(page).context["revision"]
+    factories.priority_class(value=2000)
+    factories.limit_range({**LIMITS, "max": {"cpu": "8"}})
+    stale: Any = client.post(page, {"do": "delete", "reason": "gone", "seen": str(seen)})
+    assert (stale.status_code, stale.context["is_stale"]) == (409, True)
+    now = str(stale.context["revision"])
+    assert client.post(page, {"do": "delete", "reason": "gone", "seen": now}).status_code == 302
+
+
 def test_any_version_is_restored_exactly_and_any_two_compared(editor: Client) -> None:
     before = LimitRange.objects.get().to_manifest()
     factories.limit_range({"type": "Pod", "max": {"memory": "1Gi"}})

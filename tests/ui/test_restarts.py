@@ -1,0 +1,163 @@
+"""Which pods that run would not come back under what is written in the editor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from admission import past
+from admission.past import Asked
+from policies import policy_set, usage
+from policies.engine.request import Operation, Phase
+from policies.models import LedgerPass, LimitRange
+from tests import factories
+from tests.builders import container, pod, request
+from tests.charging import admit
+from tests.people import person
+
+if TYPE_CHECKING:
+    from pytest_django import DjangoAssertNumQueries
+
+    from policies.engine.request import AdmissionRequest
+
+pytestmark = pytest.mark.django_db
+OWNER = {"kind": "ReplicaSet", "name": "web-5d9f8c7b6d", "uid": "rs", "controller": True}
+RANGE = {"type": "Container", "max": {"cpu": "4"}}
+PLACE = "/clusters/prod/namespaces/team"
+PAGE = f"{PLACE}/limitranges/lr/"
+GRID = {"form": "on", "name": "lr", "row-0-item": "0", "row-0-type": "Container"}
+TIGHT = {**GRID, "row-0-resource": "cpu", "row-0-max": "2"}
+
+
+@pytest.fixture
+def editor() -> Client:
+    factories.limit_range(RANGE)
+    client = Client()
+    client.force_login(person("ed", "editor", cluster="prod", namespace="team"))
+    return client
+
+
+def asks(name: str, cpu: str = "3", *, owner: bool = True, **more: Any) -> AdmissionRequest:
+    """A pod of one container; ``more`` belongs to the request."""
+    owners = {"ownerReferences": [OWNER]} if owner else {}
+    app = container(limits={"cpu": cpu}, requests={"cpu": cpu})
+    return request(pod(app, name=name, uid=f"uid-{name}", **owners), namespace="team", **more)
+
+
+def on_record(asked: AdmissionRequest, phase: Phase = Phase.VALIDATE) -> None:
+    """The decision about it, as the record keeps it."""
+    policies = policy_set.load("prod", "team")
+    call = Asked(
+        request=asked, phase=phase, moment=timezone.now(), microseconds=1, client="", random=0,
+        revision=1,
+    )  # fmt: skip
+    used = {quota.name: quota.used for quota in policies.resource_quotas}
+    past.keep([past.decide(call, policies, used)[1]])
+
+
+def running(*pods: AdmissionRequest) -> None:
+    """Pods that were let in, charged and put on record."""
+    for each in pods:
+        on_record(each)
+        assert admit(each) == [True]
+
+
+def asked_of(client: Client, form: dict[str, str], page: str = PAGE, way: str = "restarts/") -> Any:
+    opened: Any = client.get(page)
+    state = opened.context["state"]
+    sent = {"seen": "1", "shown": state.shown, "yaml": state.draft.text, **form}
+    response: Any = client.post(f"{page}{way}", sent)
+    assert response.status_code == 200
+    return response.context["restarts"]
+
+
+def test_pods_of_one_owner_are_told_with_the_reason(editor: Client) -> None:
+    factories.resource_quota({"pods": "9"})
+    running(asks("web-1"), asks("web-2"), asks("small", "1", owner=False))
+    found = asked_of(editor, TIGHT)
+    (row,) = found.rows
+    assert (row.kind, row.owner, sorted(each.pod.name for each in row.pods)) == (
+        "ReplicaSet", "web", ["web-1", "web-2"],
+    )  # fmt: skip
+    assert [each.policy.name for each in row.refusals] == ["lr"]
+    assert (found.passing, found.newly, found.running.counted) == (1, 2, 3)
+    assert str(LimitRange.objects.get().rows.get().max) == "4"
+
+
+def test_each_pod_is_asked_in_the_room_it_holds(editor: Client) -> None:
+    factories.resource_quota({"requests.cpu": "6"})
+    running(asks("a"), asks("b"))
+    assert asked_of(editor, GRID | {"row-0-resource": "cpu", "row-0-max": "3"}).refused == 0
+    page = f"{PLACE}/resourcequotas/rq/"
+    hard = {"form": "on", "name": "rq", "hard-0-resource": "requests.cpu", "hard-0-amount": "5"}
+    assert asked_of(editor, hard, page).refused == 2
+
+
+def test_new_quota_counts_who_runs(editor: Client) -> None:
+    running(asks("a"), asks("b"))
+    page = f"{PLACE}/resourcequotas/new"
+    form = {"form": "on", "name": "q", "hard-0-resource": "pods"}
+    for amount, refused in (("2", 0), ("1", 2)):
+        found = asked_of(editor, {**form, "hard-0-amount": amount}, page, "/restarts")
+        assert (found.refused, found.running.recorded) == (refused, 2)
+
+
+def test_owner_asks_as_it_did_before_anything_was_changed(editor: Client) -> None:
+    factories.limit_range({**RANGE, "default": {"cpu": "3"}})
+    bare = request(pod(name="web-1", uid="uid-web-1", ownerReferences=[OWNER]), namespace="team")
+    on_record(bare, Phase.MUTATE)
+    on_record(asks("web-1"))
+    assert asked_of(editor, {**TIGHT, "row-0-default": "1"}).refused == 0
+    assert asked_of(editor, TIGHT).refused == 0
+
+
+def test_what_is_gone_is_not_asked_for_and_what_is_unknown_is_counted(editor: Client) -> None:
+    factories.resource_quota({"pods": "9"})
+    running(asks("web-1"), asks("web-2"))
+    usage.release("prod", resource="pods", uid="uid-web-1")
+    admit(asks("older"))
+    LedgerPass.objects.create(cluster=factories.cluster(), resource="pods", finished=timezone.now())
+    found = asked_of(editor, TIGHT)
+    assert [each.pod.name for each in found.running.pods] == ["web-2"]
+    assert found.running.unknown == ("older",)
+    assert found.running.seen
+
+
+def test_deleted_pod_of_the_record_is_left_out(editor: Client) -> None:
+    on_record(asks("web-1"))
+    gone = pod(name="web-1", uid="uid-web-1")
+    end = {"operation": Operation.DELETE, "old_object": gone, "name": "web-1"}
+    on_record(request(None, namespace="team", **end))
+    assert asked_of(editor, TIGHT).running.pods == ()
+
+
+def test_what_would_be_refused_today_is_told_apart(editor: Client) -> None:
+    on_record(asks("big"))
+    factories.limit_range({**RANGE, "max": {"cpu": "1"}})
+    found = asked_of(editor, TIGHT)
+    assert (found.refused, found.newly) == (1, 0)
+
+
+def test_unreadable_draft_is_told(editor: Client) -> None:
+    response: Any = editor.post(f"{PAGE}restarts/", {"shown": "", "yaml": "spec: ["})
+    assert "restarts_error" in response.context
+    assert editor.get(f"{PAGE}restarts/")["Location"] == PAGE
+
+
+def test_who_may_not_write_may_not_ask(editor: Client) -> None:
+    for role, namespace, status in (("viewer", "team", 403), ("editor", "other", 404)):
+        client = Client()
+        client.force_login(person(role, role, cluster="prod", namespace=namespace))
+        assert client.post(f"{PAGE}restarts/", {}).status_code == status
+
+
+def test_number_of_queries_does_not_grow(
+    editor: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    factories.resource_quota({"pods": "99"})
+    running(*[asks(f"web-{number}") for number in range(8)])
+    with django_assert_max_num_queries(40):
+        editor.post(f"{PAGE}restarts/", {"shown": "", "yaml": "spec: {}"})
