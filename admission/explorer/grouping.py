@@ -1,30 +1,36 @@
-"""Refusals that repeat: one owner's pods, refused for the same reasons, become one line."""
+"""Refusals that repeat: one owner's objects, refused for the same reasons, become one line."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from admission.explorer.facets import with_fields
+from admission.models import Verdict
 from admission.narrative import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from admission.explorer.sampling import Sampled
     from admission.models import AuditEvent
+
+LISTED: Final = 20
+"""So many of those that are alike are named under the line; a link finds the others."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Row:
+class Line:
     """One line of the list: a decision, and earlier ones that are like it."""
 
-    event: AuditEvent
-    alike: list[AuditEvent] = field(default_factory=list)
+    newest: Sampled
+    alike: list[Sampled] = field(default_factory=list)
+    event: AuditEvent | None = None
 
     @property
     def summary(self) -> str:
         """Why it came out so, in a few words."""
-        return summary(self.event)
+        return summary(self.event) if self.event else ""
 
     @property
     def number(self) -> int:
@@ -32,55 +38,42 @@ class Row:
         return len(self.alike) + 1
 
     @property
+    def listed(self) -> Sequence[Sampled]:
+        """The newest of those that are alike."""
+        return self.alike[:LISTED]
+
+    @property
+    def since(self) -> Sampled:
+        """The first of them that was read."""
+        return self.alike[-1] if self.alike else self.newest
+
+    @property
     def query(self) -> str:
         """The query that shows all of them, on whichever page they are."""
-        event = self.event
-        fields = {"cluster": event.cluster, "namespace": event.namespace, "kind": event.kind}
-        reason = event.reasons.split()[:1]
-        named = _maker(event) or event.name
-        return with_fields(fields, verdict="denied", name=named, reason="".join(reason))
+        row = self.newest
+        fields = {"cluster": row.cluster, "namespace": row.namespace, "kind": row.kind}
+        name = f"{row.owner.name}-" if row.owner.name else row.name
+        reason = "".join(row.reasons.split()[:1])
+        return with_fields(fields, verdict="denied", name=name, reason=reason)
 
 
-def grouped(events: Iterable[AuditEvent]) -> list[Row]:
+def grouped(rows: Iterable[Sampled]) -> list[Line]:
     """Put repeated refusals under the newest of them; all else stays a line of its own."""
-    rows: list[Row] = []
-    known: dict[tuple[str, ...], Row] = {}
-    for event in events:
-        key = _key(event)
+    lines: list[Line] = []
+    known: dict[tuple[object, ...], Line] = {}
+    for row in rows:
+        key = _key(row)
         if key and key in known:
-            known[key].alike.append(event)
+            known[key].alike.append(row)
             continue
-        rows.append(Row(event=event))
+        lines.append(Line(newest=row))
         if key:
-            known[key] = rows[-1]
-    return rows
+            known[key] = lines[-1]
+    return lines
 
 
-def _key(event: AuditEvent) -> tuple[str, ...]:
+def _key(row: Sampled) -> tuple[object, ...]:
     """What repeated refusals have in common; empty for what is none, or has no owner."""
-    if event.allowed:
+    if row.verdict != Verdict.DENIED or not row.owner:
         return ()
-    owner = _owner(event) or _maker(event)
-    if not owner:
-        return ()
-    return (event.cluster, event.namespace, event.kind, event.phase, owner, event.reasons)
-
-
-def _metadata(event: AuditEvent) -> dict[str, Any]:
-    judged = event.request.get("object")
-    metadata = judged.get("metadata") if isinstance(judged, dict) else None
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _owner(event: AuditEvent) -> str:
-    owners = _metadata(event).get("ownerReferences")
-    for owner in owners if isinstance(owners, list) else ():
-        if isinstance(owner, dict) and owner.get("controller"):
-            return str(owner.get("uid") or owner.get("name") or "")
-    return ""
-
-
-def _maker(event: AuditEvent) -> str:
-    """The beginning of the names that a controller gives."""
-    made = _metadata(event).get("generateName")
-    return made if isinstance(made, str) else ""
+    return (row.cluster, row.namespace, row.kind, row.phase, row.owner, row.reasons)

@@ -17,7 +17,7 @@ from admission.models.tally import added, counted, stretch_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from admission.explorer.searching import Sample
+    from admission.explorer.sampling import Sample
 
 BARS: Final = 48
 FEWEST: Final = 12

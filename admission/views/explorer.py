@@ -13,23 +13,20 @@ from django.urls import reverse
 from django.views.generic import TemplateView, View
 
 from admission import decision_id
-from admission.decision_id import is_decision_id
 from admission.explorer import times, words
 from admission.explorer.facets import facets, with_fields
 from admission.explorer.grouping import grouped
+from admission.explorer.paging import Place, page
 from admission.filters import LENGTHS
-from admission.models import SavedView
 from admission.views.record import RecordMixin
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from admission.explorer.searching import Sample, Search
-    from admission.models import AuditEvent, Page
+    from admission.explorer.sampling import Sample
+    from admission.explorer.searching import Search
 
-PAGE_SIZE: Final = 50
 TAIL: Final = 50
-_CURSORS: Final = ("before", "after")
 
 
 class DecisionListView(RecordMixin, TemplateView):
@@ -48,34 +45,31 @@ class DecisionListView(RecordMixin, TemplateView):
         return super().get(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of events and all that stands around it; a fixed number of questions."""
+        """A page of lines and all that stands around it; a fixed number of questions."""
         search = self.search()
-        sample = search.sample()
+        place = Place.of(self.request.GET)
+        found = page(search, place)
         query = self._query(search)
-        cursors = {name: _cursor(self.request, name) for name in _CURSORS}
-        page = search.page(PAGE_SIZE, sample, **cursors)
         typed = self.request.GET.get("q", "")
-        fields = list(search.filter.form)
         return super().get_context_data(
             **kwargs,
-            rows=grouped(page.events),
+            rows=found.lines,
             form=search.filter.form,
-            fields=fields,
+            fields=list(search.filter.form),
             form_open=not search.is_valid,
             bar=typed or words.render(query),
             bar_errors=words.parse(typed)[1],
             query=with_fields(query),
             filtered=any(query.values()),
-            sample=sample,
-            facets=facets(sample.rows, query),
-            searched_to=page.searched_to,
-            newer_query=_beside(query, after=page.newer),
-            older_query=_beside(query, before=page.older),
-            is_first=not any(cursors.values()),
-            tail=_tail(page, query) if search.is_valid and not any(cursors.values()) else "",
+            sample=found.sample,
+            facets=facets(found.sample.rows, query),
+            searched_to=found.sample.searched_to,
+            newer_query=_beside(query, found.newer),
+            older_query=_beside(query, found.older),
+            tail=_tail(found.sample, query) if search.is_valid and place.is_first else "",
             has_role=self.has_role,
-            views=SavedView.objects.usable_by(self.request.user).select_related("owner"),
-            **self._bars(search, sample, query),
+            views=self.views(),
+            **self._bars(search, found.sample, query),
         )
 
     def _query(self, search: Search) -> dict[str, str]:
@@ -85,46 +79,43 @@ class DecisionListView(RecordMixin, TemplateView):
     def _bars(self, search: Search, sample: Sample, query: dict[str, str]) -> dict[str, Any]:
         if not search.is_valid:
             return {"bars": []}
-        span = _span(search, query, datetime.now(UTC))
-        bars, is_tallied = self._tallied(sample, span, query)
+        bars, is_tallied = self._tallied(search, sample, query)
         total = sum(bar.total for bar in bars)
         plot = json.dumps({"columns": times.columns(bars), "marks": []})
         return {"bars": bars, "total": total, "plot": plot, "is_tallied": is_tallied}
 
     def _tallied(
-        self, sample: Sample, span: times.Span, query: dict[str, str]
+        self, search: Search, sample: Sample, query: dict[str, str]
     ) -> tuple[list[times.Bar], bool]:
         """Bars of the tallies, where the sample is not all and the tallies know; else of that."""
+        now = datetime.now(UTC)
         if not sample.is_whole and times.can_tally(query):
             with suppress(LookupError):
                 clusters = self.whole_clusters(query.get("cluster", ""))
-                return times.of_tallies(span, query, clusters, datetime.now(UTC)), True
-        return times.of_sample(sample, span, query), False
+                return times.of_tallies(_span(search, query, now), query, clusters, now), True
+        return times.of_sample(sample, _span(search, query, now, sample.begins), query), False
 
 
-def _span(search: Search, query: dict[str, str], now: datetime) -> times.Span:
+def _span(
+    search: Search, query: dict[str, str], now: datetime, before: datetime | None = None
+) -> times.Span:
     asked = search.filter.form.cleaned_data
     since, until = asked.get("since"), asked.get("until")
     if length := LENGTHS.get(query.get("last", "")):
         since = max(since, now - length) if since else now - length
-    until = min(until, now) if until else now
+    until = min(until or now, before or now, now)
     return times.Span(since=min(since, until) if since else None, until=until)
 
 
-def _tail(page: Page, query: dict[str, str]) -> str:
+def _tail(sample: Sample, query: dict[str, str]) -> str:
     """The query that asks for what is newer than this page."""
-    newest = page.events[0].id if page.events else decision_id.lowest(datetime.now(UTC))
+    newest = sample.rows[0].id if sample.rows else decision_id.lowest(datetime.now(UTC))
     return with_fields(query, after=newest)
 
 
-def _cursor(request: HttpRequest, name: str) -> str:
-    value = request.GET.get(name, "")
-    return value if is_decision_id(value) else ""
-
-
-def _beside(query: dict[str, str], **cursor: str) -> str:
+def _beside(query: dict[str, str], cursor: dict[str, str]) -> str:
     """The query string of the page next to this one; empty where there is none."""
-    return with_fields(query, **cursor) if any(cursor.values()) else ""
+    return with_fields(query, **cursor) if cursor else ""
 
 
 class NewerDecisionsView(RecordMixin, View):
@@ -132,15 +123,15 @@ class NewerDecisionsView(RecordMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         """Give the lines; 204 where there are none, or nothing is asked for."""
-        after = _cursor(request, "after")
+        after = Place.of(request.GET).after
         search = self.search()
-        if not after or not search.is_valid:
+        sample = search.newer(after, TAIL) if after and search.is_valid else None
+        if not (sample and sample.rows):
             return HttpResponse(status=204)
-        rows = search.listed().newer_than(after).order_by("created", "id")
-        events: list[AuditEvent] = list(reversed(rows[:TAIL]))
-        if not events:
-            return HttpResponse(status=204)
+        lines = grouped(sample.rows)
+        events = search.events(line.newest.id for line in lines)
+        for line in lines:
+            line.event = events[line.newest.id]
         query = {name: request.GET.get(name, "") for name in search.filter.filters}
-        tail = with_fields(query, after=events[0].id)
-        context = {"rows": grouped(events), "number": len(events), "tail": tail}
+        context = {"rows": lines, "number": len(sample.rows), "tail": _tail(sample, query)}
         return render(request, "admission/_newer.html", context)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.utils.cache import add_never_cache_headers
 
+from admission.explorer.naming import sees_places
 from admission.explorer.searching import Search
-from admission.models import AuditEvent, AuditEventQuerySet
+from admission.models import AuditEvent, AuditEventQuerySet, SavedView
 from policies import roles
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ class RecordMixin(LoginRequiredMixin):
         """Whether there is anything at all that the person may see."""
         user = self.request.user
         return roles.sees_all(user) or bool(roles.bindings_of(user))
+
+    def views(self) -> list[SavedView]:
+        """The person's own views, and those that others share and whose places the person sees."""
+        user = self.request.user
+        found = SavedView.objects.usable_by(user).select_related("owner")
+        return [each for each in found if each.owner_id == user.pk or sees_places(user, each.query)]
 
     def whole_clusters(self, asked: str) -> list[str] | None:
         """The clusters of which the person sees all; None: all there are.

@@ -16,7 +16,6 @@ from policies.manifests.sources import read_sources
 from policies.models import SyncedObject
 from portal import demo
 from portal.namespace_try import Draft, pairs_of
-from portal.namespace_use import owner_of
 from tests import factories, people
 
 if TYPE_CHECKING:
@@ -256,11 +255,3 @@ def test_questions_do_not_grow_with_policies(
         factories.limit_range({"type": "Pod", "max": {"cpu": "1"}}, name=f"l{number}")
     with django_assert_max_num_queries(24):
         shown(reader, "prod/team")
-
-
-@pytest.mark.parametrize(
-    ("name", "owner"),
-    [("web-5d9f8c7b6d-x2x4z", "web"), ("db-0", "db"), ("job-x7k2p", "job"), ("plain", "plain")],
-)
-def test_owner_is_told_by_the_name(name: str, owner: str) -> None:
-    assert owner_of(name) == owner

@@ -164,6 +164,16 @@ def test_story_tells_who_waits_and_which_policy_keeps_them_out(reader: Client) -
     assert link.status_code == 200
 
 
+def test_story_believes_what_objects_say_of_their_owner(reader: Client) -> None:
+    quota({"pods": "1"}, {"pods": "1"})
+    owner = {"kind": "ReplicaSet", "name": "api-v1-aaaaa", "controller": True}
+    metadata = {"ownerReferences": [owner], "labels": {"pod-template-hash": "aaaaa"}}
+    for number in (1, 2):
+        answer(number, name=f"x{number}", request={"object": {"metadata": metadata}})
+    (waiting,) = reader.get("/quotas/prod/team/").context["waiting"]
+    assert (waiting.name, waiting.number) == ("api-v1", 2)
+
+
 def test_story_names_the_top_consumers(reader: Client) -> None:
     made = quota({"pods": "10"}, {"pods": "3"})
     for number in range(3):

@@ -32,7 +32,7 @@ const minute = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16);
 
 document.addEventListener("brush", ({ detail }) => {
   const query = new URLSearchParams(location.search);
-  for (const name of ["before", "after", "last", "q"]) query.delete(name);
+  for (const name of ["before", "after", "line", "last", "q"]) query.delete(name);
   query.set("since", minute(detail.from));
   query.set("until", minute(Math.max(detail.to, detail.from + 60) + 59));
   location.search = query.toString();
