@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, Sum
-from django.db.models.functions import TruncHour
+from django.db.models.functions import TruncDay, TruncHour
 from django.utils.timezone import now as current_time
 
 from admission.models import AuditEvent, Tally
@@ -19,12 +19,15 @@ from policies.models import PolicyRevision
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from django.db.models.functions.datetime import TruncBase
+
     from admission.models import AuditEventQuerySet
     from policies.views.standing import Standing
 
+Span = tuple[datetime, datetime]
 LIVE: Final = timedelta(hours=1)
 """So far back answers are counted one by one where no tally has been made."""
-SAMPLE: Final = 2_000
+SAMPLE: Final = 1_000
 """So many of the newest refusals, or answers, speak for all."""
 MARKS: Final = 50
 
@@ -37,11 +40,12 @@ class Window:
     words: str
     length: timedelta
     step: timedelta
+    cut: type[TruncBase]
 
 
 WINDOWS: Final = {
-    "day": Window("day", "24 hours", timedelta(days=1), timedelta(hours=1)),
-    "fortnight": Window("fortnight", "14 days", timedelta(days=14), timedelta(days=1)),
+    "day": Window("day", "24 hours", timedelta(days=1), timedelta(hours=1), TruncHour),
+    "fortnight": Window("fortnight", "14 days", timedelta(days=14), timedelta(days=1), TruncDay),
 }
 
 
@@ -71,7 +75,8 @@ def bars(window: Window, now: datetime, user: Any) -> list[Bar]:
     first = _cut(now - window.length, window.step) + window.step
     sums: dict[datetime, Counter[str]] = {}
     border = _border(now)
-    older = _tallied(first, border) if roles.sees_all(user) else _hourly(first, border, user)
+    span = first, border
+    older = _tallied(span, window.cut) if roles.sees_all(user) else _counted(span, window.cut, user)
     for start, counts in [*older, (border, _live(border, user))]:
         if start >= first:
             sums.setdefault(_cut(start, window.step), Counter()).update(counts)
@@ -95,19 +100,21 @@ def _border(now: datetime) -> datetime:
     return max(edge, earliest) if edge else earliest
 
 
-def _tallied(since: datetime, border: datetime) -> list[tuple[datetime, dict[str, int]]]:
-    rows = Tally.objects.filter(start__gte=since, start__lt=border).order_by("start")
-    sums = rows.values_list("start").annotate(Sum("allowed"), Sum("mutated"), Sum("denied"))
+def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str, int]]]:
+    """The answers by step, as tallies have them; the database adds up its thousands of rows."""
+    rows = Tally.objects.filter(start__gte=span[0], start__lt=span[1]).order_by()
+    steps = rows.values_list(cut("start", tzinfo=UTC))
+    sums = steps.annotate(Sum("allowed"), Sum("mutated"), Sum("denied"))
     return [
         (start, {"allowed": allowed, "mutated": mutated, "denied": denied})
         for start, allowed, mutated, denied in sums
     ]
 
 
-def _hourly(since: datetime, border: datetime, user: Any) -> list[tuple[datetime, dict[str, int]]]:
+def _counted(span: Span, cut: type[TruncBase], user: Any) -> list[tuple[datetime, dict[str, int]]]:
     """The same for one who does not see all: tallies know no namespace."""
-    rows = seen(user).filter(created__gte=since, created__lt=border).order_by()
-    found = rows.values_list(TruncHour("created", tzinfo=UTC), "verdict")
+    rows = seen(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
+    found = rows.values_list(cut("created", tzinfo=UTC), "verdict")
     return [(start, {verdict: number}) for start, verdict, number in found.annotate(Count("id"))]
 
 

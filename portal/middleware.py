@@ -1,10 +1,12 @@
-"""What every request passes first: an id for its log lines, and the answers to probes."""
+"""What every request passes: an id for its log lines, the answers to probes, no copy kept."""
 
 from __future__ import annotations
 
-import os
+import random
 import re
 from typing import TYPE_CHECKING, Final
+
+from django.utils.cache import add_never_cache_headers
 
 from portal import health
 from portal.logs import request_id
@@ -26,7 +28,7 @@ class RequestIdMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer with the id in the response and in each log line between."""
         given = request.META.get("HTTP_X_REQUEST_ID", "")
-        name = given if _WELL_FORMED.fullmatch(given) else os.urandom(16).hex()
+        name = given if _WELL_FORMED.fullmatch(given) else _new_id()
         token = request_id.set(name)
         try:
             response = self.get_response(request)
@@ -34,6 +36,12 @@ class RequestIdMiddleware:
             request_id.reset(token)
         response["X-Request-Id"] = name
         return response
+
+
+def _new_id() -> str:
+    # It tells them apart and keeps nothing secret. The system's own bits, with which a process
+    # begins, would have the thread stand back each time.
+    return f"{random.getrandbits(128):032x}"
 
 
 class ProbeMiddleware:
@@ -46,3 +54,17 @@ class ProbeMiddleware:
         """Answer a probe, or pass the request on."""
         probe = health.PROBES.get(request.path_info)
         return probe(request) if probe else self.get_response(request)
+
+
+class NoStoreMiddleware:
+    """Lets no cache keep an answer that does not say itself how long it is true."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Mark the answer, also one about an error: it may say what only its reader may see."""
+        response = self.get_response(request)
+        if not response.has_header("Cache-Control"):
+            add_never_cache_headers(response)
+        return response

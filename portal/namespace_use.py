@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from admission import owners
 from policies.engine.quantity import ZERO, Quantity
 from policies.engine.resource_list import add, parse, to_json
 from policies.models import Charge
@@ -14,7 +14,7 @@ from policies.models import ResourceQuota as StoredQuota
 from policies.usage import OPENING_RESOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from policies.engine.policy import ResourceQuota
     from policies.engine.resource_list import ResourceList
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 SAMPLE: Final = 2_000
 """So many charges of a namespace are read: who holds most is among them, or all are small."""
 SHOWN: Final = 5
-_MADE_UP: Final = re.compile(r"-(?:[a-z0-9]{5}|[0-9]+)$")
-_HASH: Final = re.compile(r"-[0-9a-f]{6,10}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,16 @@ class Held:
     others: int
 
 
-def held_of(cluster: Cluster, namespace: str, quotas: Sequence[ResourceQuota]) -> list[Held]:
-    """Who holds most of each quota; two queries."""
+def held_of(
+    cluster: Cluster,
+    namespace: str,
+    quotas: Sequence[ResourceQuota],
+    known: Mapping[str, str] | None = None,
+) -> list[Held]:
+    """Who holds most of each quota; two queries.
+
+    ``known`` are owners by the names of what they made; of all others the name itself tells.
+    """
     uids = dict(
         StoredQuota.objects.filter(
             namespace__cluster=cluster, namespace__name=namespace
@@ -61,21 +67,16 @@ def held_of(cluster: Cluster, namespace: str, quotas: Sequence[ResourceQuota]) -
     )[:SAMPLE]
     found: dict[str, list[tuple[str, str, ResourceList]]] = defaultdict(list)
     for uid, resource, name, amounts in rows:
-        found[uids[uid]].append((resource, name, parse(amounts)))
+        owner = (known or {}).get(name) or owners.named(name)
+        found[uids[uid]].append((resource, owner, parse(amounts)))
     return [_held(quota, found[quota.name]) for quota in quotas if found[quota.name]]
-
-
-def owner_of(name: str) -> str:
-    """What made an object of this name, as far as its name tells: ``web-5d9f8c7b6d-x2x4z``: web."""
-    shorter = _MADE_UP.sub("", name)
-    return _HASH.sub("", shorter) if shorter != name else name
 
 
 def _held(quota: ResourceQuota, rows: Iterable[tuple[str, str, ResourceList]]) -> Held:
     sums: dict[tuple[str, str], ResourceList] = {}
     numbers: dict[tuple[str, str], int] = defaultdict(int)
-    for resource, name, amounts in rows:
-        key = (resource, owner_of(name))
+    for resource, owner, amounts in rows:
+        key = (resource, owner)
         sums[key] = add(sums.get(key, {}), amounts)
         numbers[key] += 1
     by = fullest(quota)

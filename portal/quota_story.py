@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import TextField
+from django.db.models.functions import Cast, Substr
 from django.shortcuts import get_object_or_404
 
-from admission.models import AuditEvent
+from admission import owners
+from admission.models import AuditEvent, Verdict
 from policies import policy_set, usage
 from policies.models import Namespace
 from policies.views.access import ClusterPage
-from portal.namespace_use import held_of, owner_of
+from portal.namespace_use import held_of
 from portal.quota_levels import Level, counts_class, levels_of
 
 if TYPE_CHECKING:
@@ -34,6 +37,33 @@ LINES: Final = 6
 DRAWER: Final = "drawer-story"
 
 
+@dataclass(slots=True)
+class Attempt:
+    """What is told of one decision: the columns of the record by the same names, and the owner."""
+
+    id: str
+    created: datetime
+    kind: str
+    name: str
+    phase: str
+    verdict: str
+    message: str
+    violations: list[dict[str, Any]]
+    asked: InitVar[str | None]
+    owner: str = field(init=False)
+
+    def __post_init__(self, asked: str | None) -> None:
+        self.owner = owners.name_of(self.name, owners.metadata_in(asked or ""))
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it was not refused."""
+        return self.verdict != Verdict.DENIED
+
+
+_READ: Final = tuple(each.name for each in fields(Attempt) if each.init)
+
+
 @dataclass(frozen=True, slots=True)
 class Caused:
     """Refusals that one policy caused; ``query`` finds them in the record."""
@@ -50,7 +80,7 @@ class Waiting:
 
     name: str
     kind: str
-    last: AuditEvent
+    last: Attempt
     since: datetime = field(init=False)
     number: int = 0
 
@@ -81,14 +111,15 @@ class QuotaStoryView(ClusterPage):
             for each in policies.resource_quotas
             if priority is None or counts_class(each, priority)
         ]
-        events = _newest(self.cluster.name, namespace.name)
+        attempts = _newest(self.cluster.name, namespace.name)
+        makers = {each.name: each.owner for each in attempts if each.name}
         found = {
             "namespace": namespace,
             "priority": priority,
             "stories": _stories(self.cluster, quotas),
-            "held": held_of(self.cluster, namespace.name, quotas),
-            "caused": caused_by(events, self.cluster.name),
-            "waiting": waiting_of(events),
+            "held": held_of(self.cluster, namespace.name, quotas, makers),
+            "caused": caused_by(attempts, self.cluster.name, namespace.name),
+            "waiting": waiting_of(attempts),
         }
         return super().get_context_data(**{**kwargs, **found})
 
@@ -125,23 +156,27 @@ def _plot(quota: ResourceQuota, points: Sequence[Point]) -> str:
     return json.dumps({"times": [int(at.timestamp()) for at, _ in moments], "series": series})
 
 
-def _newest(cluster: str, namespace: str) -> list[AuditEvent]:
+def _newest(cluster: str, namespace: str) -> list[Attempt]:
+    """The newest decisions; no objects of the model, which cost more than all else here."""
     rows = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
-    return rows.filter(created__gte=datetime.now(UTC) - LATELY).listed().newest(SAMPLE)
+    lately = rows.filter(created__gte=datetime.now(UTC) - LATELY)
+    beginning = Substr(Cast("request", TextField()), 1, owners.READ)
+    found: Any = lately.annotate(asked=beginning).values_list(*_READ, "asked")
+    return [Attempt(*row) for row in found.newest(SAMPLE)]
 
 
-def caused_by(events: Iterable[AuditEvent], cluster: str) -> list[Caused]:
+def caused_by(attempts: Iterable[Attempt], cluster: str, namespace: str) -> list[Caused]:
     """Which policies refused how often, the most frequent first."""
-    numbers: Counter[tuple[str, str, str]] = Counter()
-    for event in events:
-        if event.allowed:
+    numbers: Counter[tuple[str, str]] = Counter()
+    for attempt in attempts:
+        if attempt.allowed:
             continue
-        policies = [each.get("policy") for each in event.violations]
-        names = {(p["kind"], event.namespace, p["name"]) for p in policies if p}
-        numbers.update(names or {("LimitedResources", event.namespace, "")})
+        policies = [each.get("policy") for each in attempt.violations]
+        names = {(policy["kind"], policy["name"]) for policy in policies if policy}
+        numbers.update(names or {("LimitedResources", "")})
     return [
         Caused(kind, name, number, _query(cluster, kind, namespace, name))
-        for (kind, namespace, name), number in numbers.most_common(SHOWN)
+        for (kind, name), number in numbers.most_common(SHOWN)
     ]
 
 
@@ -151,22 +186,23 @@ def _query(cluster: str, kind: str, namespace: str, name: str) -> dict[str, str]
     return {key: text for key, text in found.items() if text}
 
 
-def waiting_of(events: Iterable[AuditEvent]) -> Sequence[Waiting]:
+def waiting_of(attempts: Iterable[Attempt]) -> Sequence[Waiting]:
     """Owners refused lately and not admitted since, who waits longest first.
 
-    ``events`` are newest first. What is let through by the mutating webhook alone is not admitted.
+    ``attempts`` are newest first. What is let through by the mutating webhook alone is not
+    admitted.
     """
     admitted: set[tuple[str, str]] = set()
     waiting: dict[tuple[str, str], Waiting] = {}
-    for event in events:
-        key = (event.kind, owner_of(event.name.rstrip("-")))
+    for each in attempts:
+        key = (each.kind, each.owner)
         if key in admitted:
             continue
-        if event.allowed:
-            if event.phase == "validate":
+        if each.allowed:
+            if each.phase == "validate":
                 admitted.add(key)
             continue
-        found = waiting.setdefault(key, Waiting(key[1] or "(no name)", event.kind, event))
+        found = waiting.setdefault(key, Waiting(each.owner or "(no name)", each.kind, each))
         found.number += 1
-        found.since = event.created
+        found.since = each.created
     return sorted(waiting.values(), key=lambda each: each.since)[:SHOWN]

@@ -13,6 +13,7 @@ from portal.namespaces import NamespaceListView
 from portal.people import PeopleView
 from portal.quota_board import QuotaBoardView
 from portal.quota_story import QuotaStoryView
+from portal.restarts import NewRestartsView, RestartsView
 from portal.views import SwitchingView
 from portal.why.page import WhyView
 
@@ -31,6 +32,16 @@ urlpatterns = [
         "clusters/<str:cluster>/namespaces/<str:namespace>/",
         NamespaceView.as_view(),
         name="namespace",
+    ),
+    path(
+        "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/new/restarts",
+        NewRestartsView.as_view(),
+        name="policy-new-restarts",
+    ),
+    path(
+        "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/restarts/",
+        RestartsView.as_view(),
+        name="policy-restarts",
     ),
     path("clusters/", include("policies.urls")),
     path("quotas/", QuotaBoardView.as_view(), name="quota-board"),

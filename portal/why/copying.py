@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from admission.redaction import wire_form
 from policies.engine.request import Operation
 from policies.engine.wire import dumps
 from policies.manifests.emitter import render_documents
@@ -111,22 +112,8 @@ def as_case(event: AuditEvent, request: AdmissionRequest, rules: Rules) -> str:
 
 
 def _wire(request: AdmissionRequest) -> dict[str, Any]:
-    kind, resource = request.kind, request.resource
-    return {
-        "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-        "resource": {
-            "group": resource.group,
-            "version": resource.version,
-            "resource": resource.resource,
-        },
-        "subResource": request.sub_resource,
-        "name": request.name,
-        "namespace": request.namespace,
-        "operation": request.operation.value,
-        "userInfo": {"username": request.user, "groups": list(request.groups)},
-        "object": request.object,
-        "oldObject": request.old_object,
-    }
+    """The request with its objects, as a cluster sends it."""
+    return {**wire_form(request), "object": request.object, "oldObject": request.old_object}
 
 
 def _manifest(obj: Mapping[str, Any]) -> dict[str, Any]:
