@@ -53,7 +53,7 @@ test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in
 
 test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache
 	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
-	@$(PY) -m pytest -n 2 --dist loadfile -rs -m cluster tests
+	@$(PY) -m pytest -n 2 --dist loadgroup -rs -m cluster tests
 
 test-ui: setup-dev ## visit every page with Chromium: journeys, accessibility, hostile texts (9 minutes)
 	@$(PY) -m portal.bundling

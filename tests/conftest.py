@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from functools import _lru_cache_wrapper
 from importlib import import_module
 from ipaddress import ip_network
 from pathlib import Path
@@ -34,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.STATIC_ROOT = ROOT / "admission" / "static"
     settings.SECURE_SSL_REDIRECT = False
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+    settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME = "sessionid", "csrftoken"
     settings.ALLOWED_HOSTS = ["testserver", "127.0.0.1", "localhost"]
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.STORAGES = {
@@ -89,6 +91,7 @@ def _no_writer_left() -> Iterator[None]:
         sys.modules["admission.writer"].stop()
 
 
+JUDGING = ("policies.engine", "admission.review")
 RECORDS = (
     "admission.migrations.0003_daily_partitions",
     "admission.migrations.0004_retention",
@@ -116,3 +119,20 @@ def _records_can_be_emptied(request: pytest.FixtureRequest) -> None:
     commits = marker is not None and marker.kwargs.get("transaction")
     if commits or {"transactional_db", "live_server"} & set(request.fixturenames):
         request.getfixturevalue("_emptied_records")
+
+
+@pytest.fixture(autouse=True)
+def _untraced_answers_forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have a test that is not traced keep no answers, of which a traced one would learn no line."""
+    yield
+    if request.node.get_closest_marker("no_cover") is not None:
+        for module in [sys.modules[name] for name in sys.modules if name.startswith(JUDGING)]:
+            for one in vars(module).values():
+                for kept in (one, *_enclosed(one)):
+                    if isinstance(kept, _lru_cache_wrapper):
+                        kept.cache_clear()
+
+
+def _enclosed(function: object) -> list[object]:
+    """What a function was made with."""
+    return [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROOT: Final = Path(__file__).resolve().parents[1]
-PATIENCE: Final = 90.0  # seconds; a busy machine starts slowly
+PATIENCE: Final = 180.0  # seconds; a busy machine starts slowly
 
 
 def free_port() -> int:
@@ -47,6 +47,33 @@ def status_of(port: int, path: str, method: str = "GET") -> int:
         return 0
     finally:
         connection.close()
+
+
+def is_alive(process: int) -> bool:
+    """Whether it runs; one that ended and was not looked after yet does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def words_of(process: int) -> str:
+    """The words it was started with; none once it is gone."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def children_of(parent: int) -> list[int]:
+    """The living processes that this one started itself."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it may end while it is read
+            state, its_parent = stat.read_text().rpartition(")")[2].split()[:2]
+            if state != "Z" and int(its_parent) == parent:
+                found.append(int(stat.parent.name))
+    return found
 
 
 def members(session: int) -> list[int]:

@@ -32,6 +32,8 @@ PAGES: Final = {
     "namespace without policies": "/clusters/demo-priority/namespaces/kube-system/",
     "quota board": "/quotas/",
     "quota story": "/quotas/demo/payments/",
+    "changes": "/clusters/-/changes/",
+    "changes, none": "/clusters/-/changes/?user=nobody-is-called-so",
     "policies": "/clusters/demo/policies/",
     "policies, none": "/clusters/demo/policies/?words=nothing-is-called-so",
     "policies of a namespace": "/clusters/demo/policies/?namespace=payments",
@@ -63,6 +65,12 @@ NO_PAGES: Final = {
     "decisions/views/": "a form's address",
     "decisions/views/<int:pk>/drop/": "a form's address",
     "find/": "lines of the palette",
+    "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/new/restarts": (
+        "the editor's, with an answer"
+    ),
+    "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/restarts/": (
+        "the editor's, with an answer"
+    ),
     "clusters/<str:cluster>/pause/": "a form's address",
     "clusters/<str:cluster>/runs/<uuid:uid>/progress": "a part of a run's page",
     "accounts/logout/": "a form's address",

@@ -156,3 +156,15 @@ def test_who_may_edit_is_offered_to(visit: Callable[[str], Visitor], name: str) 
     visitor = visit(name)
     visitor.go(f"{PLACE}/limitranges/limits/")
     assert visitor.page.get_by_role("button", name="Save", exact=True).count() == 1
+
+
+def test_pods_that_could_not_restart_are_told(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"{PLACE}/limitranges/limits/")
+    hand.fill(page.locator('[name="row-0-max"]'), "1")
+    page.wait_for_timeout(800)
+    with page.expect_navigation():
+        hand.press(visitor.main("button", "Ask for the pods that run here"))
+    told = page.get_by_role("region", name="Pods that would be refused")
+    assert told.get_by_role("rowheader").count() > 0
+    visitor.check()

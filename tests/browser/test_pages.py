@@ -51,6 +51,16 @@ def test_page_is_accessible_in_all_its_forms(
     look_around(visitor, axe)
 
 
+def test_a_quotas_story_is_accessible_in_its_drawer(
+    visit: Callable[[str], Visitor], axe: Path
+) -> None:
+    visitor = visit("admin")
+    visitor.go("/quotas/")
+    visitor.page.locator("a.level").first.click()
+    visitor.page.locator("dialog.drawer[open] #drawer-story h2").first.wait_for()
+    look_around(visitor, axe)
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_page_for_everybody_is_accessible(
     visit: Callable[[str], Visitor], axe: Path, name: str

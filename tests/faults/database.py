@@ -8,18 +8,17 @@ import os
 import shutil
 import signal
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psycopg
 from psycopg import sql
 
-from tests.processes import ROOT, free_port, wait_for
+from tests.processes import ROOT, children_of, free_port, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-_STAT_PARENT: Final = 1  # the field after the state in /proc/PID/stat
 OWNER: Final = "gatehouse"
 
 
@@ -37,17 +36,6 @@ def bound(words: list[str], number: str) -> list[str]:
     """The words of a process that gets this signal should the test run itself be killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", number, "--", *words] if setpriv else words
-
-
-def children_of(parent: int) -> list[int]:
-    """The living children of a process."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            if fields[0] != "Z" and int(fields[_STAT_PARENT]) == parent:
-                found.append(int(stat.parent.name))
-    return found
 
 
 class PostgresServer:

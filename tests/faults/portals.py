@@ -12,8 +12,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.faults.database import bound, children_of
-from tests.processes import ROOT, free_port, members, status_of, wait_for
+from tests.faults.database import bound
+from tests.processes import (
+    ROOT,
+    children_of,
+    free_port,
+    is_alive,
+    members,
+    status_of,
+    wait_for,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,20 +163,9 @@ class Portal(Watched):
         return time.monotonic() - self.starts[-1]
 
 
-def is_alive(process: int) -> bool:
-    """Whether it runs; one that ended and was not looked after yet does not."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def _is_web(process: int) -> bool:
-    try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return b"resource_tracker" not in words
+    words = words_of(process)
+    return bool(words) and "resource_tracker" not in words
 
 
 @contextlib.contextmanager

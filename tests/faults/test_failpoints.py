@@ -13,8 +13,8 @@ import pytest
 from admission.failpoints import NAMES, VARIABLE
 from tests.faults.conftest import new_world
 from tests.faults.load import under_load
-from tests.faults.portals import is_alive, portals
-from tests.processes import wait_for
+from tests.faults.portals import portals
+from tests.processes import is_alive, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

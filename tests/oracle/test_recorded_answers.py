@@ -22,6 +22,7 @@ CLASSES = ("limitrange-object", "limitrange-pod", "quota-object", "quota-pod", "
 ENOUGH = 0.995
 
 pytestmark = [
+    pytest.mark.no_cover,
     pytest.mark.oracle,
     pytest.mark.skipif(not ORACLE.exists(), reason="../shared/oracle is not there"),
 ]

@@ -10,15 +10,24 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.processes import free_port, running, status_of, wait_for
+from tests.processes import (
+    PATIENCE,
+    children_of,
+    free_port,
+    is_alive,
+    running,
+    status_of,
+    wait_for,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.servers
 
@@ -35,15 +44,14 @@ class Portal:
     def text(self) -> str:
         return self.log.read_text()
 
-    def children(self) -> dict[int, str]:
-        """The processes it started, at any depth, by number."""
-        found: dict[int, str] = {}
-        words = ["/bin/ps", "-ww", "-eo", "pid=,ppid=,args="]
-        listing = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - our own words
-        for line in listing.stdout.splitlines():  # parents come before their children
-            number, parent, args = line.split(None, 2)
-            if int(parent) == self.process.pid or int(parent) in found:
-                found[int(number)] = args
+    def offspring(self) -> set[int]:
+        """The processes it started, at any depth."""
+        found: set[int] = set()
+        parents = [self.process.pid]
+        while parents:
+            born = children_of(parents.pop())
+            parents += born
+            found |= set(born)
         return found
 
 
@@ -68,19 +76,16 @@ def ask(portal: Portal) -> dict[str, Any]:
     return answer
 
 
-def gone(numbers: dict[int, str]) -> bool:
+def gone(numbers: set[int]) -> bool:
     """Whether none of these runs any more."""
-    return not any(
-        Path(f"/proc/{n}/cmdline").exists() and Path(f"/proc/{n}/cmdline").read_bytes()
-        for n in numbers
-    )
+    return not any(is_alive(number) for number in numbers)
 
 
 def stop(portal: Portal, number: int) -> None:
-    there = portal.children()
+    there = portal.offspring()
     assert len(there) >= 3, there
     portal.process.send_signal(number)
-    assert portal.process.wait(30) == 0
+    assert portal.process.wait(PATIENCE) == 0
     assert portal.text.splitlines()[-1] == "gatehouse: stopped"
     wait_for(lambda: gone(there))
 
@@ -106,10 +111,10 @@ def test_process_that_dies_is_named_and_takes_the_others_along(
     surroundings: dict[str, str], tmp_path: Path, name: str
 ) -> None:
     with portal(surroundings, tmp_path / "log") as started:
-        there = started.children()
-        victim = min(number for number, words in there.items() if name in words)
+        there = started.offspring()
+        (victim,) = [one for one in children_of(started.process.pid) if name in words_of(one)]
         subprocess.run(["kill", "-KILL", str(victim)], check=True)  # noqa: S603, S607 - our own child
-        assert started.process.wait(30) == 1
+        assert started.process.wait(PATIENCE) == 1
         shown = "web" if name == "portal.serve" else name.strip()
         assert f"gatehouse: {shown} stopped with exit code -9" in started.text
         wait_for(lambda: gone(there))
