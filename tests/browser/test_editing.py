@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -86,6 +87,18 @@ def test_kind_is_made_by_form(visit: Callable[[str], Visitor], hand: Hand, plura
     save(visitor, hand, "made by form")
     assert page.url.endswith(f"{PLACE}/{plural}/{name}/")
     assert page.get_by_role("heading", level=1).inner_text() == name
+
+
+def test_button_that_has_the_focus_is_not_pressed_by_a_look(visit: Callable[[str], Visitor]) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"{PLACE}/resourcequotas/new")
+    page.locator('[name="hard-0-amount"]').wait_for()
+    with page.expect_request(lambda request: request.method == "POST") as asked:
+        page.get_by_label("Name", exact=True).fill("ui-looked-at")
+        page.get_by_role("button", name="Limit pods").focus()
+    sent = parse_qs(asked.value.post_data or "")
+    assert sent["name"] == ["ui-looked-at"]
+    assert "do" not in sent
 
 
 @pytest.mark.parametrize("plural", SPECS)

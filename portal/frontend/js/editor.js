@@ -54,6 +54,10 @@ function edit(form) {
     if (event.target.closest("#sheet")) later();
   });
   form.addEventListener("htmx:confirm", () => clearTimeout(timer));
+  // A look at what was typed presses nothing, whatever button the focus is on by now.
+  form.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.elt === form) delete event.detail.parameters.do;
+  });
   document.body.addEventListener("htmx:afterSettle", () => {
     const answer = document.querySelector("#outcome");
     if (!answer || answer.dataset.isTaken) return;
