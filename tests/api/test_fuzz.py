@@ -170,9 +170,9 @@ def _mutated_types(body: Any, dice: random.Random) -> bytes:
         if choice < 0.7:
             holder[key] = copy.deepcopy(dice.choice(ODD))
         elif choice < 0.85 and isinstance(holder, dict):
-            holder[dice.choice(["", "\x00", "cpu", "-x", "$number"])] = holder.pop(key)
+            holder[dice.choice(["", "\x00", "cpu", "-x", "$number"])] = holder.pop(key, None)
         elif isinstance(holder, dict):
-            holder.pop(key)
+            holder.pop(key, None)
         else:
             holder.extend(copy.deepcopy(holder[:1]))
     return _written(body, dice)
