@@ -7,6 +7,7 @@ No rule here: who fills a mould gets what reading the whole would give.
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Union
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _KEPT_SIGHTS: Final = 8192
+_KEPT_PARTS: Final = 512  # specs and managed fields that moulds share
 _PATIENCE: Final = 256  # reviews
 _SELDOM: Final = 16
 _BLANK: Final = ""
@@ -102,6 +104,7 @@ class Mould(Remembering):
     __slots__ = ("request",)
 
     def __init__(self, request: AdmissionRequest, text: bytes) -> None:
+        _share(request.object)
         self.request = request
         if _NO_VOLUME in text:
             obj = dict(request.object or {})
@@ -109,6 +112,32 @@ class Mould(Remembering):
             found = [orjson.dumps(one).count(_NO_VOLUME) for one in (obj, filled)]
             if found != [text.count(_NO_VOLUME), 0]:
                 raise UnusualError
+
+
+def _share(obj: Any) -> None:
+    """Have moulds hold one value for what they have in common, which takes most of their room.
+
+    Templates are deployed to many namespaces, and what manages their fields is the same in all.
+    """
+    if "spec" in obj:
+        obj["spec"] = _first(obj["spec"])
+    metadata = obj["metadata"]
+    if "managedFields" in metadata:
+        metadata["managedFields"] = [_first(entry) for entry in metadata["managedFields"]]
+
+
+def _first(value: Any) -> Any:
+    """Give the first value that was written like this one."""
+    digest = hashlib.blake2b(orjson.dumps(value), digest_size=32).digest()
+    found = _firsts(digest)
+    if not found:
+        found.append(value)
+    return found[0]
+
+
+@lru_cache(_KEPT_PARTS)
+def _firsts(_digest: bytes) -> list[Any]:
+    return []
 
 
 class Cut:

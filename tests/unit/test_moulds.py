@@ -83,6 +83,15 @@ def test_reviews_of_a_mould_share_all_but_their_own() -> None:
     assert one.likeness.mould is other.likeness.mould
 
 
+def test_moulds_share_what_they_have_in_common() -> None:
+    spec = {"containers": [{"name": "shared"}]}
+    bodies = [text({**POD, "spec": spec}, namespace=name).encode() for name in ("one", "two")]
+    one, two = [parse_request(body).object or {} for body in bodies * 2][2:]
+    assert one["spec"] is two["spec"]
+    assert one["spec"] == spec
+    assert one["metadata"] == two["metadata"] == POD["metadata"]
+
+
 TOKEN = "kube-api-access-x2x2x"
 SPEC = {
     "volumes": [{"name": "other"}, {"name": TOKEN}],
