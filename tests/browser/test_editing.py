@@ -89,7 +89,9 @@ def test_kind_is_made_by_form(visit: Callable[[str], Visitor], hand: Hand, plura
     assert page.get_by_role("heading", level=1).inner_text() == name
 
 
-def test_button_that_has_the_focus_is_not_pressed_by_a_look(visit: Callable[[str], Visitor]) -> None:
+def test_button_that_has_the_focus_is_not_pressed_by_a_look(
+    visit: Callable[[str], Visitor],
+) -> None:
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/resourcequotas/new")
     page.locator('[name="hard-0-amount"]').wait_for()
