@@ -79,7 +79,7 @@ def prepare_data() -> tuple[str | None, str]:
         (Path(settings.GATEHOUSE_BROKER_FOLDER) / folder).mkdir(parents=True, exist_ok=True)
     try:
         _ask_server()
-        _collect_static()
+        collect_static()
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=0)
         sealing_keys.ensure_keys()
@@ -102,8 +102,11 @@ def _ask_server() -> None:
         psycopg.connect(**options).close()
 
 
-def _collect_static() -> None:
-    """Bundle and collect the static files again only when they or their packages changed."""
+def collect_static() -> None:
+    """Bundle and collect the static files again only when they or their packages changed.
+
+    One at a time in each checkout; Django must be set up.
+    """
     bundling.main()
     folder = Path(settings.STATIC_ROOT)
     folder.mkdir(parents=True, exist_ok=True)

@@ -75,11 +75,22 @@ def environment(
 
 @pytest.fixture(scope="module", autouse=True)
 def _static_files() -> None:
-    """What the image's build has done before its command runs: a clean checkout has no files."""
-    collect = ["manage.py", "collectstatic", "--noinput", "--verbosity", "0"]
-    around = {**os.environ, "GATEHOUSE_ENV_FILE": os.devnull, "GATEHOUSE_SECRET_KEY": "k" * 60}
-    for words in (["-m", "portal.bundling"], collect):
-        subprocess.run([sys.executable, *words], env=around, cwd=ROOT, check=True, timeout=300)  # noqa: S603 - our own words
+    """What the image's build has done before its command runs: a clean checkout has no files.
+
+    Under the lock of those who start portals from this very checkout at the same time.
+    """
+    collect = (
+        "import django; django.setup()\n"
+        "from portal.supervisor.preparation import collect_static; collect_static()"
+    )
+    around = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "portal.settings",
+        "GATEHOUSE_ENV_FILE": os.devnull,
+        "GATEHOUSE_SECRET_KEY": "k" * 60,
+    }
+    words = [sys.executable, "-c", collect]
+    subprocess.run(words, env=around, cwd=ROOT, check=True, timeout=300)  # noqa: S603 - our own words
 
 
 def placed(words: list[str], folder: Path) -> list[str]:
