@@ -196,7 +196,7 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
         **(_shared(request) if mould is None else _shared_by_all(mould)),
         "request_uid": clip(request.uid),
         "name": clip(request.display_name),
-        "object_uid": clip(uid) if isinstance(uid, str) else "",
+        "object_uid": clip(uid) if type(uid) is str else "",
         "request": redacted_request(request) if mould is None else cast(request, mould),
     }
 

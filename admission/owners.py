@@ -95,7 +95,7 @@ def _without_hash(name: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return value if type(value) is str else ""
 
 
 def _list(value: Any) -> list[Any]:

@@ -6,9 +6,6 @@ import json
 import re
 from typing import Final
 
-from policies.engine.errors import DecodeError
-from policies.engine.wire import loads
-
 UID_WINDOW: Final = 4096
 _UID_DEPTH: Final = 2
 _TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
@@ -49,10 +46,13 @@ def _unescape(text: str) -> str:
         return ""
 
 
-def uid_despite_encoding(body: bytes) -> str:
-    """Find ``request.uid`` in a body that is JSON but for bytes that are no UTF-8, as Go would."""
+def uid_despite_faults(body: bytes) -> str:
+    """Find ``request.uid`` leniently: no UTF-8 is needed, and of a name twice the last one counts.
+
+    Only for bodies that are refused in any case.
+    """
     try:
-        found = loads(body.decode("utf-8", "replace"))["request"]["uid"]
-    except (DecodeError, LookupError, TypeError):
+        found = json.loads(body.decode("utf-8", "replace"))["request"]["uid"]
+    except (ValueError, LookupError, TypeError, RecursionError):
         return ""
     return found if type(found) is str else ""

@@ -17,7 +17,7 @@ import orjson
 
 from admission import moulds
 from admission.document import UnusualError, is_plain, read_document, read_usual
-from admission.request_uid import find_uid, uid_despite_encoding
+from admission.request_uid import find_uid, uid_despite_faults
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.errors import DecodeError
 from policies.engine.policy import Authority
@@ -156,7 +156,7 @@ def too_large(head: bytes) -> ReviewError | NotAReviewError:
 
 
 def _answerable(body: bytes, code: int, detail: str) -> ReviewError | NotAReviewError:
-    uid = find_uid(body) or (uid_despite_encoding(body) if code == _BAD_REQUEST else "")
+    uid = find_uid(body) or (uid_despite_faults(body) if code == _BAD_REQUEST else "")
     return ReviewError(uid, code, "", detail) if uid else NotAReviewError(detail)
 
 

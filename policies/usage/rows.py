@@ -22,7 +22,7 @@ def object_key(request: AdmissionRequest) -> tuple[str, str]:
     """Name the object of a request: its resource and uid; without one, the request's own uid."""
     metadata = (request.object or {}).get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
-    return str(request.resource), uid if isinstance(uid, str) and uid else request.uid
+    return str(request.resource), uid if type(uid) is str and uid else request.uid
 
 
 def text_of(amounts: ResourceList) -> str:

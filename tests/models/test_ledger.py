@@ -9,6 +9,7 @@ import pytest
 from policies import services, usage
 from policies.engine.quantity import Quantity
 from policies.engine.request import AdmissionRequest, Operation
+from policies.engine.wire import loads
 from policies.models import Charge, QuotaUsage
 from tests import builders, charging, factories
 
@@ -71,6 +72,8 @@ def test_an_object_without_uid_goes_by_the_request() -> None:
     factories.cluster()
     assert usage.object_key(builders.request(None, uid="r")) == ("pods", "r")
     assert usage.object_key(builders.request(builders.pod(), uid="r")) == ("pods", "r")
+    numbered = loads('{"metadata": {"uid": 0}}')
+    assert usage.object_key(builders.request(numbered, uid="r")) == ("pods", "r"), "no text, no uid"
 
 
 def test_growth_is_charged_once() -> None:

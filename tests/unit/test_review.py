@@ -130,9 +130,10 @@ def test_other_version_is_answered_as_a_review(changes: Shape) -> None:
         (b'{"request": {"uid": "u-1", "object": {"a": 1, "a": 2}}}', 400),
         (b'{"request": {"uid": "u-1", "object": {', 400),
         (b'{"kind": "x", "request": {"dryRun": true, "uid": "u-1"}} trailing', 400),
+        (b'{"pad": "' + b"x" * 5000 + b'\xbf", "request": {"uid": "u-1", "a": 1, "a": 2}}', 400),
         (b'{"request": {"uid": "u-1"}}' + b" " * MAX_BODY, 413),
     ],
-    ids=["key twice", "cut off", "trailing text", "too large"],
+    ids=["key twice", "cut off", "trailing text", "far and odd", "too large"],
 )
 def test_unreadable_body_is_answered_where_its_uid_is_readable(body: bytes, code: int) -> None:
     with pytest.raises(ReviewError) as caught:
