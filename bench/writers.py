@@ -40,7 +40,7 @@ from bench.names import HOT, SPREAD, key  # noqa: E402
 from policies import snapshot  # noqa: E402
 from policies.engine.request import Phase  # noqa: E402
 from policies.models import QuotaUsage  # noqa: E402
-from portal.serving.application import settle  # noqa: E402
+from portal.serving.application import settle  # noqa: E402 - the same
 
 PROCESSES: Final = 2
 THREADS: Final = 16

@@ -60,6 +60,6 @@ def parse_documents(text: str, source: str) -> list[Document]:
             [Problem(source=source, message=f"larger than {size} MiB", hint="split")]
         )
     # YAML's library stays in memory: a web process that nobody writes to is spared it.
-    from policies.manifests.events import read  # noqa: PLC0415 - see above
+    from policies.manifests.events import read  # noqa: PLC0415 - for that memory
 
     return [document for document in read(text, source) if document.value is not None]
