@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from policies.snapshot import ClusterPolicies, QuotaKey, Snapshot
     from policies.usage import Book
 
-__all__ = ["Call", "OverBudgetError", "Recorded", "UnavailableError", "decide", "refuse"]
+__all__ = [
+    "Call",
+    "OverBudgetError",
+    "Recorded",
+    "UnavailableError",
+    "decide",
+    "prepare",
+    "prepare_refusal",
+    "written",
+]
 
 DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless told otherwise
 LONGEST_NAME: Final = 317  # characters: a resource with its group
@@ -85,18 +94,28 @@ def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
         UnavailableError: when the record cannot be written. Nothing is kept in either case.
         UnknownCallerError: when the credential was withdrawn in between.
     """
-    return _written(_Asked(request, call=call, refusal=_unfit(request)))
+    return written(prepare(request, call=call))
 
 
-def refuse(decision: Decision, *, uid: str, call: Call) -> Recorded:
-    """Record the denial of a review that could not be read. Raises as ``decide`` does."""
-    return _written(_Asked(None, call=call, refusal=decision, uid=uid))
+def prepare(request: AdmissionRequest, *, call: Call) -> writer.Item:
+    """Judge all but the used amounts; the writer then gives ``Recorded``. Raises as ``decide``."""
+    return _prepared(_Asked(request, call=call, refusal=_unfit(request)))
 
 
-def _written(asked: _Asked) -> Recorded:
+def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.Item:
+    """Have the denial of a review that could not be read go on record, as others do."""
+    return _prepared(_Asked(None, call=call, refusal=decision, uid=uid))
+
+
+def _prepared(asked: _Asked) -> _Asked:
     asked.prepare(snapshot.current())
-    writer.submit(asked)
-    recorded: Recorded = asked.wait(writer.is_stuck)
+    return asked
+
+
+def written(item: writer.Item) -> Recorded:
+    """Hand what was prepared to the writer, and wait in this thread. Raises as ``decide`` does."""
+    writer.submit(item)
+    recorded: Recorded = item.wait(writer.is_stuck)
     return recorded
 
 

@@ -88,6 +88,8 @@ class Sampler:
 
 
 def _kind(name: str) -> str:
+    if name == "MainThread":
+        return "event loop"
     return ANSWERING if name.startswith("Dummy") else name.rstrip("0123456789-_() ") or name
 
 
@@ -110,7 +112,7 @@ def measure(made: Run) -> None:
     run.tell_process(made, "bench.stages", made.secret, name="stages")
     usual = servers.product("product", made.secret)
     for label, namespaces in run.QUOTAS.items():
-        words = servers.granian("bench.profiled:application", threads=servers.PRODUCT_THREADS)
+        words = servers.granian("bench.profiled:application", interface="rsgi")
         subject = servers.Subject(
             name=names.PRODUCT,
             words=words,

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from bench.profile import FOLDER, Sampler
-from portal.wsgi import application
+from portal.serving.application import begin, build_front
 
-__all__ = ["application"]
-
+application = build_front()
+begin()
 Sampler(Path(os.environ[FOLDER])).start()

@@ -28,7 +28,6 @@ PATIENCE: Final = 60.0  # seconds that a server may need to answer its first rev
 WORKERS: Final = os.cpu_count() or 1
 ECHO_THREADS: Final = 8
 BASELINE_THREADS: Final = 16
-PRODUCT_THREADS: Final = 32
 OPA: Final = "github.com/open-policy-agent/opa"
 OPA_VERSION: Final = "v1.22.0"
 
@@ -116,11 +115,11 @@ def _quietly(words: list[str]) -> None:
     subprocess.run(words, check=True, capture_output=True)  # noqa: S603 - our own words
 
 
-def granian(application: str, *, threads: int) -> list[str]:
+def granian(application: str, *, threads: int = 1, interface: str = "wsgi") -> list[str]:
     """The web server's words; the same TLS, workers and HTTP for all."""
     return [
         str(GRANIAN),
-        *("--interface", "wsgi", "--no-ws", "--http", "1", "--log-level", "warning"),
+        *("--interface", interface, "--no-ws", "--http", "1", "--log-level", "warning"),
         *("--host", "127.0.0.1", "--port", "{port}"),
         *("--workers", str(WORKERS), "--blocking-threads", str(threads)),
         *("--ssl-certificate", "{certificate}", "--ssl-keyfile", "{key}"),

@@ -27,8 +27,7 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer with the id in the response and in each log line between."""
-        given = request.META.get("HTTP_X_REQUEST_ID", "")
-        name = given if _WELL_FORMED.fullmatch(given) else _new_id()
+        name = name_of_request(request.META.get("HTTP_X_REQUEST_ID", ""))
         token = request_id.set(name)
         try:
             response = self.get_response(request)
@@ -38,7 +37,10 @@ class RequestIdMiddleware:
         return response
 
 
-def _new_id() -> str:
+def name_of_request(given: str) -> str:
+    """The caller's id where it is well-formed, else one of ours."""
+    if given and _WELL_FORMED.fullmatch(given):
+        return given
     # It tells them apart and keeps nothing secret. The system's own bits, with which a process
     # begins, would have the thread stand back each time.
     return f"{random.getrandbits(128):032x}"

@@ -44,7 +44,6 @@ def _serve() -> None:
     server = Server(
         (settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT),
         workers=settings.GATEHOUSE_WEB_WORKERS,
-        threads=settings.GATEHOUSE_WEB_THREADS,
         drain=settings.GATEHOUSE_DRAIN_SECONDS,
         files=files,
     )

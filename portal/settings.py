@@ -47,8 +47,8 @@ GATEHOUSE_LISTEN_PORT = env.port("GATEHOUSE_LISTEN_PORT", 8000)
 GATEHOUSE_WEB_WORKERS = env.integer(
     "GATEHOUSE_WEB_WORKERS", min(64, available()), lowest=1, highest=64
 )
-# Most of them wait for the writer, which commits for all that wait at once.
-GATEHOUSE_WEB_THREADS = env.integer("GATEHOUSE_WEB_THREADS", 32, lowest=1, highest=256)
+# For pages, and for what is unusual about a review; the others need none.
+GATEHOUSE_WEB_THREADS = env.integer("GATEHOUSE_WEB_THREADS", 16, lowest=1, highest=256)
 GATEHOUSE_DRAIN_SECONDS = env.integer("GATEHOUSE_DRAIN_SECONDS", 5, lowest=0, highest=300)
 GATEHOUSE_TLS_CERTIFICATE = env.file("GATEHOUSE_TLS_CERTIFICATE", BASE_DIR)
 GATEHOUSE_TLS_KEY = env.file("GATEHOUSE_TLS_KEY", BASE_DIR)

@@ -37,7 +37,7 @@ def authenticate(request: HttpRequest, cluster: str, key: str) -> ClusterCaller:
         NotAuthenticated: without a valid credential (401).
         PermissionDenied: with another cluster's (403).
     """
-    secret = key or _bearer(request)
+    secret = key or bearer(request.META.get("HTTP_AUTHORIZATION", ""))
     if not secret or len(secret) > MAX_CREDENTIAL:
         raise NotAuthenticated
     found = _authenticate(cluster, secret)
@@ -56,6 +56,14 @@ def _authenticate(cluster: str, secret: str) -> Authentication:
     return found
 
 
-def _bearer(request: HttpRequest) -> str:
-    scheme, _, secret = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+def is_known(cluster: str, secret: str) -> bool:
+    """Whether a credential is this cluster's as far as is known here, without asking anybody."""
+    known = snapshot.known()
+    found = known and known.authenticate(cluster, secret)
+    return found is Authentication.OK
+
+
+def bearer(header: str) -> str:
+    """Take the token out of an ``Authorization`` header; empty where it holds none."""
+    scheme, _, secret = header.partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else ""

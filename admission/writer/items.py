@@ -1,6 +1,7 @@
-"""What waits for the writer: one request that was prepared, and the thread that wants its answer.
+"""What waits for the writer: one request that was prepared, and whoever wants its answer.
 
-The rules' part is the subclass's (``admission.decide``); waiting and answering are known here.
+The rules' part is the subclass's (``admission.decide``); waiting and answering are known here. A
+thread waits for its own item; who cannot wait like that listens, as an event loop does (``desk``).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Item(ABC):
         self._error: Exception | None = None
         self._given_up = False
         self._is_settled = False
+        self._listener: Callable[[Item], None] | None = None
         self._done = threading.Lock()
         self._done.acquire()
 
@@ -73,13 +75,13 @@ class Item(ABC):
         return self._given_up or time.monotonic() >= self.deadline
 
     def answer(self, outcome: Any) -> None:
-        """Give the answer to the thread that waits. Only what is committed may be answered."""
+        """Give the answer to whoever waits. Only what is committed may be answered."""
         if not self._is_settled:
             self._outcome = outcome
             self._settle()
 
     def fail(self, error: Exception) -> None:
-        """Let the thread that waits raise an error: nothing was kept."""
+        """Let whoever waits raise an error: nothing was kept."""
         if not self._is_settled:
             self._error = error
             self._settle()
@@ -87,6 +89,12 @@ class Item(ABC):
     def _settle(self) -> None:
         self._is_settled = True
         self._done.release()
+        if self._listener is not None:
+            self._listener(self)
+
+    def listen(self, listener: Callable[[Item], None]) -> None:
+        """Have it called once there is an outcome, by the writer's thread; before submitting."""
+        self._listener = listener
 
     @property
     def _patience(self) -> float:
@@ -102,12 +110,23 @@ class Item(ABC):
             Exception: what the item failed with.
         """
         while not self._done.acquire(timeout=self._patience):
-            self._given_up = time.monotonic() >= self.deadline
-            if self._given_up:
-                raise OverBudgetError
-            if is_stuck():
-                self._given_up = True
-                raise UnavailableError
+            if error := self.give_up(is_stuck=is_stuck):
+                raise error
+        return self.outcome
+
+    def give_up(self, *, is_stuck: Callable[[], bool]) -> Exception | None:
+        """Stop waiting where that is no use any more, and say why; None where it still is."""
+        error: Exception | None = None
+        if time.monotonic() >= self.deadline:
+            error = OverBudgetError()
+        elif is_stuck():
+            error = UnavailableError()
+        self._given_up = error is not None
+        return error
+
+    @property
+    def outcome(self) -> Any:
+        """What was answered; raises what it failed with. Only once it is settled."""
         if self._error is not None:
             raise self._error
         return self._outcome

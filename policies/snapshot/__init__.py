@@ -1,6 +1,6 @@
 """All policies of all clusters in memory, compiled once: what a request is judged by."""
 
-from policies.snapshot.holder import current, forget, refresh
+from policies.snapshot.holder import current, forget, known, refresh
 from policies.snapshot.refresher import start, stop
 from policies.snapshot.values import (
     ClusterPolicies,
@@ -18,6 +18,7 @@ __all__ = [
     "UnreadablePolicyError",
     "current",
     "forget",
+    "known",
     "refresh",
     "start",
     "stop",

@@ -68,6 +68,11 @@ def current() -> Snapshot:
     return _holder.snapshot or refresh()
 
 
+def known() -> Snapshot | None:
+    """Give the snapshot as it is, without asking the database; None before the first one."""
+    return _holder.snapshot
+
+
 def refresh() -> Snapshot:
     """Give a snapshot of all that was committed before this call; one query if nothing changed.
 

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from django.core.wsgi import get_wsgi_application
 
+from portal.serving.leaving import saying_farewell
+
 if TYPE_CHECKING:
+    from portal.serving.front import Front
     from portal.serving.lean import Application
 
 logger = logging.getLogger(__name__)
@@ -21,7 +24,7 @@ _RARELY: Final = 20_000  # objects: those of some dozens of reviews
 
 
 def build() -> Application:
-    """Everything that answers requests, loaded: no address is imported with its first request."""
+    """Everything that answers requests, as WSGI: no address is imported with its first request."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         # Several processes count into files there; it must exist before the first count.
@@ -34,6 +37,14 @@ def build() -> Application:
     for urlconf in (URLCONF, None):
         _ = get_resolver(urlconf).url_patterns
     return LeanHandler(full)
+
+
+def build_front() -> Front:
+    """The same behind what our own web server calls."""
+    answering = build()
+    from portal.serving.front import Front  # noqa: PLC0415  needs Django to be set up
+
+    return Front(saying_farewell(answering))
 
 
 def begin() -> None:

@@ -55,7 +55,8 @@ def _resolve(path: str) -> ResolverMatch:
     return get_resolver(URLCONF).resolve(path)
 
 
-def _find(path: str) -> ResolverMatch | None:
+def find(path: str) -> ResolverMatch | None:
+    """Find the view of one of our addresses; None for all others."""
     if not path.startswith(PREFIX) or not path.isascii():
         return None
     try:
@@ -80,7 +81,7 @@ class LeanHandler:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one call; what is not ours, or not safe, the full stack answers as ever."""
-        match = _find(environ["PATH_INFO"])
+        match = find(environ["PATH_INFO"])
         if match is None:
             return self._others(environ, start_response)
         request = LeanRequest(environ)

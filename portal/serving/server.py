@@ -16,13 +16,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from granian.constants import HTTPModes, Interfaces, SSLProtocols
+from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.log import LogLevels
 from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there to be used
 from granian.server.mp import MPServer
 
 from portal.serving import leaving, worker
-from portal.serving.application import build
+from portal.serving.application import build_front
 from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _STEP: Final = 0.05
 
 
 class Server(MPServer):
-    """granian for WSGI over HTTP/1.1 with sockets that outlive its processes.
+    """granian for RSGI over HTTP/1.1 with sockets that outlive its processes.
 
     ``files`` switches TLS on; ``drain`` is for how many seconds the portal says that it stops
     before it does.
@@ -52,18 +52,17 @@ class Server(MPServer):
         address: tuple[str, int],
         *,
         workers: int,
-        threads: int,
         drain: int,
         files: Files | None,
     ) -> None:
         super().__init__(
             "portal.wsgi:application",
             *address,
-            interface=Interfaces.WSGI,
+            interface=Interfaces.RSGI,
             http=HTTPModes.http1,  # API servers speak nothing else to webhooks
             websockets=False,
             workers=workers,
-            blocking_threads=threads,
+            loop=Loops.uvloop,
             backlog=BACKLOG,
             backpressure=BACKLOG,  # connections: an idle one must not keep another out
             log_level=LogLevels.error,
@@ -78,7 +77,7 @@ class Server(MPServer):
             self.take(files.read())
         # Loaded once: where processes are copies of this one, they start within milliseconds.
         is_copied = multiprocessing.get_start_method() == "fork"
-        self._application = build() if is_copied else None
+        self._front = build_front() if is_copied else None
 
     def take(self, contents: Contents) -> None:
         """Let processes that start from now on use this certificate; raises CertificateError."""
@@ -120,7 +119,7 @@ class Server(MPServer):
             holder, self._sso = self._slots[idx]
             self._shd, listener = holder, holder.get_fd()
         ready = multiprocessing.Event()
-        load = partial(worker.load, self._application, listener, ready)
+        load = partial(worker.load, self._front, listener, ready)
         made = super()._spawn_worker(idx, worker.run, load)
         made.is_ready = ready.is_set  # type: ignore[attr-defined]
         return made

@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING, Any, Final
 from granian.server.mp import MPServer
 
 from portal.serving import leaving
-from portal.serving.application import begin, build, finish, settle
+from portal.serving.application import begin, build_front, finish, settle
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
 
-    from portal.serving.leaving import Application
+    from portal.serving.front import Front
 
 _FLUSH_WITHIN: Final = 5.0  # seconds
 
 
-def load(application: Application | None, listener: int | None, ready: Event) -> Application:
+def load(front: Front | None, listener: int | None, ready: Event) -> Front:
     """The application, with all policies in memory; ``ready`` is set when that is so.
 
     It is the one that the parent loaded, where this process is a copy of the parent.
     """
     leaving.listen_for_signals(listener)
-    answering = application or build()
+    answering = front or build_front()
     begin()
     settle()
     ready.set()
-    return leaving.saying_farewell(answering)
+    return answering
 
 
 def run(*words: Any) -> None:
     """Serve until told to stop and the last request is answered, then finish what is left."""
-    MPServer._spawn_wsgi_worker(*words)  # noqa: SLF001 - the server's own way to run a process
+    MPServer._spawn_rsgi_worker(*words)  # noqa: SLF001 - the server's own way to run a process
     finish(_FLUSH_WITHIN)

@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from admission import audit, failpoints
-from admission.api.review import budget
+from admission.api.asking import budget
 from admission.decide import DEFAULT_BUDGET, Call, OverBudgetError, decide
 from admission.models import AuditEvent
 from admission.review import parse_request

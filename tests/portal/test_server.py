@@ -49,7 +49,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_LAST", 0.0)
     monkeypatch.setattr(server, "READY_WITHIN", 0.2)
     monkeypatch.setattr(server, "_signal", lambda process, number: process.events.append(number))
-    monkeypatch.setattr(server, "build", lambda: None)
+    monkeypatch.setattr(server, "build_front", lambda: None)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def made(tmp_path: Path) -> Iterator[server.Server]:
     """A server with TLS and one web process, which is not started."""
     certificate.main(["--folder", str(tmp_path)])
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
-    found = server.Server(("127.0.0.1", 0), workers=1, threads=2, drain=0, files=files)
+    found = server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
     found.wrks = [Process()]  # type: ignore[list-item]
     yield found
     found._stop_workers()
@@ -134,7 +134,7 @@ def test_stop_is_announced(made: server.Server, monkeypatch: pytest.MonkeyPatch)
 def test_clients_are_asked_for_certificates_where_an_authority_is_named(tmp_path: Path) -> None:
     certificate.main(["--folder", str(tmp_path)])
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "tls.crt")
-    found = server.Server(("127.0.0.1", 0), workers=1, threads=2, drain=0, files=files)
+    found = server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
     is_on, _, _, _, oldest, authority, _, is_asked = found.ssl_ctx
     assert (is_on, oldest, is_asked) == (True, "tls1.2", True)
     assert Path(authority).read_bytes() == files.certificate.read_bytes()
@@ -158,14 +158,15 @@ def test_process_is_ready_once_its_policies_are_read(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(worker.leaving, "listen_for_signals", begun.append)
     monkeypatch.setattr(application.gc, "freeze", lambda: begun.append("freeze"))
     ready = multiprocessing.Event()
-    worker.load(lambda *_: [], 7, ready)
+    front = object()
+    assert worker.load(front, 7, ready) is front
     assert begun == [7, "begin", "freeze"]
     assert ready.is_set()
 
 
 def test_process_finishes_after_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
-    monkeypatch.setattr(worker.MPServer, "_spawn_wsgi_worker", lambda *words: done.append(words))
+    monkeypatch.setattr(worker.MPServer, "_spawn_rsgi_worker", lambda *words: done.append(words))
     monkeypatch.setattr(worker, "finish", lambda _timeout: done.append("finish"))
     worker.run("a", "b")
     assert done == [("a", "b"), "finish"]
@@ -204,7 +205,7 @@ def test_application_is_whole_before_the_first_request(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "metrics"))
-    assert callable(application.build())
+    assert hasattr(application.build_front(), "__rsgi__")
     assert (tmp_path / "metrics").is_dir()
 
 
@@ -228,6 +229,6 @@ def test_wrong_pair_is_told_in_one_line(
 def test_server_follows_the_settings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[server.Server] = []
     monkeypatch.setattr(server.Server, "serve", lambda made: served.insert(0, made))
-    settings.GATEHOUSE_WEB_WORKERS, settings.GATEHOUSE_WEB_THREADS = 3, 5
+    settings.GATEHOUSE_WEB_WORKERS = 3
     assert serve.main() == 0
-    assert (served[0].workers, served[0].blocking_threads, served[0].ssl_ctx[0]) == (3, 5, False)
+    assert (served[0].workers, served[0].ssl_ctx[0]) == (3, False)

@@ -1,0 +1,175 @@
+"""One review between bytes and bytes: what to hand to the writer, and what to say in the end.
+
+Who waits for the writer, a thread or an event loop, is its callers' matter.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+from django.http.request import UnreadablePostError
+from rest_framework.exceptions import APIException
+
+from admission import decide, metrics
+from admission.api.authentication import CHALLENGE
+from admission.decide import DEFAULT_BUDGET, OverBudgetError, UnavailableError, UnknownCallerError
+from admission.models import Verdict
+from admission.review import (
+    NotAReviewError,
+    ReviewError,
+    dump_response,
+    parse_request,
+    render_response,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from prometheus_client import Counter, Histogram
+
+    from admission.decide import Call, Recorded
+    from admission.writer import Item
+    from policies.engine.request import Phase
+
+logger = logging.getLogger(__name__)
+HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+"""Of every answer."""
+LONGEST_BUDGET: Final = 29.0  # an API server waits 30 seconds at most
+SHORTEST_BUDGET: Final = 0.5
+_TIMEOUT: Final = re.compile(r"(?:^|&)timeout=([0-9]{1,4})s(?:&|$)", re.ASCII)
+_TEXTS: Final = {
+    400: ("BadRequest", "the body is not an AdmissionReview"),
+    401: ("Unauthorized", "a valid webhook credential is required"),
+    403: ("Forbidden", "this credential belongs to another cluster"),
+    405: ("MethodNotAllowed", "only POST is answered here"),
+    411: ("LengthRequired", "a body needs a Content-Length"),
+    415: ("UnsupportedMediaType", "a body must not be compressed"),
+    500: ("InternalError", "the portal failed; the failure is in its log"),
+    503: ("ServiceUnavailable", "the decision could not be recorded in time; nothing was charged"),
+}
+_MORE_HEADERS: Final[dict[int, dict[str, str]]] = {
+    401: {"WWW-Authenticate": CHALLENGE},
+    405: {"Allow": "POST"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A review that was read and prepared; ``item`` is for the writer."""
+
+    call: Call
+    uid: str
+    item: Item
+    dry_run: bool = False
+
+    def answer(self, recorded: Recorded) -> bytes:
+        """Count the decision, and write the review that answers."""
+        _count(recorded, call=self.call, dry_run=self.dry_run)
+        answer = render_response(
+            recorded.decision,
+            self.uid,
+            phase=self.call.phase,
+            decision_id=recorded.id,
+            external_url=settings.GATEHOUSE_EXTERNAL_URL,
+        )
+        return dump_response(answer)
+
+
+def ask(read: Callable[[], bytes], *, call: Call) -> Asked:
+    """Read and prepare a review. Raises ``NotAReviewError``, and what reading or preparing does."""
+    try:
+        request = parse_request(read())
+    except ReviewError as error:
+        item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
+        return Asked(call=call, uid=error.uid, item=item)
+    item = decide.prepare(request, call=call)
+    return Asked(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
+
+
+def budget(query: str) -> float:
+    """Seconds we may take of the ``?timeout=Ns`` an API server gives: one less than it waits."""
+    found = _TIMEOUT.search(query)
+    if not found:
+        return DEFAULT_BUDGET
+    return min(max(int(found.group(1)) - 1, SHORTEST_BUDGET), LONGEST_BUDGET)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The answer to what is no review, or to what we could not do: a Kubernetes ``Status``."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def fail(exc: Exception) -> Failure:
+    """Count and log an error, and say what to answer, without telling its insides."""
+    status = _status(exc)
+    if status >= 500:  # noqa: PLR2004 - HTTP's own border
+        metrics.FAILURES.labels(status=status).inc()
+        # A database that is away is no defect: a trace for each review would bury those.
+        trace = None if isinstance(exc, OverBudgetError | UnavailableError) else exc
+        logger.error("an admission review was not answered: %s", status, exc_info=trace)
+    else:
+        metrics.REFUSED.labels(status=status).inc()
+        logger.warning("an admission call was refused with %s", status)
+    headers = {**HEADERS, **_MORE_HEADERS.get(status, {})}
+    return Failure(status, _status_object(status), headers)
+
+
+def _status(exc: Exception) -> int:
+    if isinstance(exc, APIException):
+        return exc.status_code
+    if isinstance(exc, NotAReviewError | UnreadablePostError):
+        return 400
+    if isinstance(exc, UnknownCallerError):
+        return 401
+    if isinstance(exc, OverBudgetError | UnavailableError | DatabaseError | InterfaceError):
+        return 503
+    return 500
+
+
+def _status_object(status: int) -> bytes:
+    reason, message = _TEXTS.get(status, _TEXTS[500])
+    return json.dumps(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "code": status,
+            "reason": reason,
+            "message": message,
+        }
+    ).encode()
+
+
+def _count(recorded: Recorded, *, call: Call, dry_run: bool) -> None:
+    decision = recorded.decision
+    verdict = Verdict.MUTATED if decision.patch else Verdict.ALLOWED
+    decisions, seconds = _counters(
+        call.cluster, call.phase, verdict if decision.allowed else Verdict.DENIED, dry_run
+    )
+    decisions.inc()
+    seconds.observe(call.spent)
+
+
+@lru_cache(maxsize=4096)
+def _counters(
+    cluster: str,
+    phase: Phase,
+    verdict: Verdict,
+    dry_run: bool,  # noqa: FBT001 - a cache wants positions
+) -> tuple[Counter, Histogram]:
+    """Find the counters of these labels once: looking them up costs more than counting."""
+    decisions = metrics.DECISIONS.labels(
+        cluster=cluster, phase=phase.value, verdict=verdict.value, dry_run=str(dry_run).lower()
+    )
+    return decisions, metrics.SECONDS.labels(phase=phase.value)

@@ -1,0 +1,72 @@
+"""Who waits in an event loop for the writer: told together, once for each batch.
+
+A thread for each review that waits costs more than the review does: it is woken alone, and then has
+to wait for the interpreter. In a loop all answers of one commit are one turn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from admission.writer.items import LOOK_EVERY
+from admission.writer.thread import is_stuck, submit
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
+
+    from admission.writer.items import Item
+
+
+class Desk:
+    """The waiting room of one event loop; only that loop's thread calls it."""
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: dict[Item, Future[None]] = {}
+        self._settled: deque[Item] = deque()
+        self._is_called = False  # whether the loop was asked to look at what is settled
+        self._is_looking = False  # whether it looks from time to time at those who wait
+
+    async def outcome(self, item: Item) -> Any:
+        """Hand an item to the writer and give its outcome; raises as ``submit`` and ``wait`` do."""
+        self._waiting[item] = waiting = self._loop.create_future()
+        item.listen(self._note)
+        try:
+            submit(item)
+            if not self._is_looking:
+                self._look_later()
+            await waiting
+        finally:
+            del self._waiting[item]
+        return item.outcome
+
+    def _note(self, item: Item) -> None:
+        """In the writer's thread: call the loop, unless it was called and did not come yet."""
+        self._settled.append(item)
+        if not self._is_called:
+            self._is_called = True
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        # Before the look, so that what is settled from here on calls again.
+        self._is_called = False
+        while self._settled:
+            waiting = self._waiting.get(self._settled.popleft())
+            if waiting is not None and not waiting.done():
+                waiting.set_result(None)
+
+    def _look_later(self) -> None:
+        self._is_looking = True
+        self._loop.call_later(LOOK_EVERY, self._look)
+
+    def _look(self) -> None:
+        """Send those away for whom waiting is no use any more, as a thread that waits does."""
+        for item, waiting in self._waiting.items():
+            if not waiting.done() and (error := item.give_up(is_stuck=is_stuck)):
+                waiting.set_exception(error)
+        self._is_looking = False
+        if self._waiting:
+            self._look_later()

@@ -1,0 +1,109 @@
+"""What the web server calls: reviews are answered in its event loop, everything else by threads.
+
+A review costs little and waits for nothing but the writer, so one thread reads, prepares and
+answers them all. Whatever is unusual about a call, or may take long, is left to the threads behind
+it, which answer the same by the same rules: a stranger, a large or compressed body, a page.
+Source: the RSGI specification, version 1.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined] # it is there to be used
+
+from admission import writer
+from admission.api import asking
+from admission.api.authentication import bearer, is_known
+from admission.decide import Call
+from portal.logs import request_id
+from portal.middleware import name_of_request
+from portal.serving import leaving
+from portal.serving.lean import find
+from portal.serving.pages import Pages, client_of
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined] # the same
+
+    from portal.serving.leaving import Application
+
+LONGEST: Final = 64 * 1024  # bytes: reading more keeps others waiting noticeably
+_HEADERS: Final = [(name.lower(), value) for name, value in asking.HEADERS.items()]
+
+
+class Front:
+    """The RSGI application over a WSGI one."""
+
+    def __init__(self, others: Application) -> None:
+        self._others = others
+        self._https_only: bool = settings.SECURE_SSL_REDIRECT
+
+    def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
+        """Begin to serve in this loop."""
+        self._desk = writer.Desk(loop)
+        self._pages = Pages(self._others, loop, threads=settings.GATEHOUSE_WEB_THREADS)
+
+    def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
+        """End, once the last answer is given."""
+        self._pages.close()
+
+    async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
+        """Answer one call."""
+        call = self._usual_call(scope)
+        if call is None:
+            await self._pages.answer(scope, protocol)
+            return
+        name = name_of_request(scope.headers.get("x-request-id", ""))
+        request_id.set(name)  # each call is a task, with a context of its own
+        more = [("x-request-id", name)]
+        if leaving.state.is_closing:
+            more.append(("connection", "close"))
+        try:
+            body = await protocol()
+            asked = asking.ask(lambda: body, call=call)
+            answer = asked.answer(await self._desk.outcome(asked.item))
+        except ProtocolClosed:
+            return  # whoever called has gone
+        except Exception as error:  # noqa: BLE001 - the last one to hear of it
+            failed = asking.fail(error)
+            headers = [(key.lower(), value) for key, value in failed.headers.items()]
+            protocol.response_bytes(failed.status, headers + more, failed.body)
+        else:
+            protocol.response_bytes(200, _HEADERS + more, answer)
+
+    def _usual_call(self, scope: Scope) -> Call | None:
+        """Recognise a review that can be answered at once; None for whatever else is called."""
+        match = find(scope.path)
+        if match is None or scope.method != "POST" or not self._is_safe(scope):
+            return None
+        headers = scope.headers
+        length = headers.get("content-length", "")
+        if not _is_usual(headers) or not length.isdecimal() or int(length) > LONGEST:
+            return None
+        cluster = match.kwargs["cluster"]
+        secret = match.kwargs.get("key") or bearer(headers.get("authorization", ""))
+        if not secret or not is_known(cluster, secret):
+            return None
+        return Call(
+            cluster=cluster,
+            phase=_phase(match.func),
+            client=f"{client_of(scope)} {headers.get('user-agent', '')}".strip(),
+            secret=secret,
+            started=time.monotonic_ns(),
+            budget=asking.budget(scope.query_string),
+        )
+
+    def _is_safe(self, scope: Scope) -> bool:
+        return scope.scheme == "https" or not self._https_only
+
+
+def _is_usual(headers: Any) -> bool:
+    return "transfer-encoding" not in headers and "content-encoding" not in headers
+
+
+def _phase(view: Any) -> Any:
+    return view.view_initkwargs["phase"]

@@ -1,0 +1,99 @@
+"""Whoever waits in an event loop gets what a thread would: the answer, or the reason for none."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from admission import writer
+from tests.api.test_writer import Waiting, fail, recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def outcomes(*items: Waiting, during: Callable[[], Any] = lambda: None) -> list[Any]:
+    """What one desk gives for items that wait together; ``during`` runs once they do."""
+
+    async def ask() -> list[Any]:
+        loop = asyncio.get_running_loop()
+        desk = writer.Desk(loop)
+        asked = asyncio.gather(*map(desk.outcome, items), return_exceptions=True)
+        loop.call_soon(during)
+        return list(await asked)
+
+    return asyncio.run(ask())
+
+
+def test_answers_are_given_once_they_are_on_record() -> None:
+    items = [Waiting() for _ in range(5)]
+    assert outcomes(*items) == [item.id for item in items]
+    assert recorded() == {item.id for item in items}
+
+
+def test_who_cannot_be_decided_fails_alone() -> None:
+    good, bad = Waiting(), Waiting(fail)
+    found = outcomes(good, bad)
+    assert found[0] == good.id
+    assert isinstance(found[1], ZeroDivisionError)
+
+
+def test_those_of_one_batch_are_told_in_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    call = asyncio.BaseEventLoop.call_soon_threadsafe
+
+    def count(loop: Any, callback: Any, *words: Any, **more: Any) -> Any:
+        calls.append(callback)
+        return call(loop, callback, *words, **more)
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "call_soon_threadsafe", count)
+    gate = threading.Event()
+    first, others = Waiting(gate.wait), [Waiting() for _ in range(9)]
+    found = outcomes(first, *others, during=gate.set)
+    assert found == [item.id for item in (first, *others)]
+    told = [each for each in calls if getattr(each, "__name__", "") == "_tell"]
+    assert 1 <= len(told) < len(found)
+
+
+def test_who_waits_too_long_is_sent_away_and_nothing_is_kept() -> None:
+    gate = threading.Event()
+    busy, late = Waiting(gate.wait), Waiting(seconds=0.1)
+    threading.Timer(0.6, gate.set).start()
+    found = outcomes(busy, late)
+    assert found[0] == busy.id
+    assert isinstance(found[1], writer.OverBudgetError)
+    assert recorded() == {busy.id}
+
+
+def test_who_waits_for_a_stuck_writer_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("admission.writer.desk.is_stuck", lambda: True)
+    gate = threading.Event()
+    threading.Timer(0.6, gate.set).start()
+    assert isinstance(outcomes(Waiting(gate.wait))[0], writer.UnavailableError)
+
+
+def test_full_queue_is_told_at_once(settings: Any) -> None:
+    settings.GATEHOUSE_QUEUE_LIMIT = 0
+    assert isinstance(outcomes(Waiting())[0], writer.UnavailableError)
+
+
+def test_writer_goes_on_where_a_loop_has_ended() -> None:
+    gate = threading.Event()
+    left = Waiting(gate.wait)
+
+    async def leave() -> None:
+        desk = writer.Desk(asyncio.get_running_loop())
+        asking = asyncio.ensure_future(desk.outcome(left))
+        await asyncio.sleep(0)
+        asking.cancel()
+
+    asyncio.run(leave())
+    gate.set()
+    other = Waiting()
+    assert outcomes(other) == [other.id]
+    assert recorded() == {left.id, other.id}
