@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import secrets
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -25,7 +26,7 @@ _UID, _NAME, *_OWN_MARKS = (secrets.token_hex(16) for _ in range(5))  # occur no
 _OWN: Final = dict(zip(("name", "uid", "creationTimestamp"), _OWN_MARKS, strict=True))
 _ROOM: Final = re.compile("|".join((_UID, _NAME, *_OWN_MARKS)))
 _NEEDS_ESCAPE: Final = re.compile(r'["\\]')
-_SHARED: Final = (
+_SHARED: Final = attrgetter(
     *("kind", "resource", "sub_resource", "user", "groups"),
     *("namespace", "operation", "old_object"),
 )
@@ -37,7 +38,7 @@ def mould_of(request: AdmissionRequest) -> Mould | None:
     if known is None or known.of is not request.object or not isinstance(known.mould, Mould):
         return None
     blank = known.mould.request
-    is_same = all(getattr(request, name) is getattr(blank, name) for name in _SHARED)
+    is_same = all(map(is_, _SHARED(request), _SHARED(blank)))
     return known.mould if is_same and request.dry_run == blank.dry_run else None
 
 

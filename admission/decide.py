@@ -99,7 +99,7 @@ def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
 
 def prepare(request: AdmissionRequest, *, call: Call) -> writer.Item:
     """Judge all but the used amounts; the writer then gives ``Recorded``. Raises as ``decide``."""
-    return _prepared(_Asked(request, call=call, refusal=_unfit(request)))
+    return _prepared(_Asked(request, call=call))
 
 
 def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.Item:
@@ -127,15 +127,15 @@ class _Asked(writer.Item):
         request: AdmissionRequest | None,
         *,
         call: Call,
-        refusal: Decision | None,
+        refusal: Decision | None = None,
         uid: str = "",
     ) -> None:
         super().__init__(id=audit.new_decision_id(), deadline=call.deadline)
         self.request = request
         self.call = call
         self.columns = audit.columns_of(request, request_uid=uid)
-        self.refusal = refusal
         self._object = usage.object_key(request) if request else ("", "")
+        self.refusal = refusal or (_unfit(request, *self._object) if request else None)
         self.cluster: ClusterPolicies | None = None
         self.policies = PolicySet()
         self.prepared: Prepared | None = None
@@ -244,9 +244,11 @@ def _too_many_unconfirmed(request: AdmissionRequest, limit: int) -> Decision:
     )
 
 
-def _unfit(request: AdmissionRequest) -> Decision | None:
+def _unfit(request: AdmissionRequest, resource: str, uid: str) -> Decision | None:
     """Refuse names that no API server makes and no ledger can hold."""
-    resource, uid = usage.object_key(request)
+    together = f"{request.namespace}{request.display_name}{resource}{uid}"
+    if len(together) <= LONGEST_UID and together.isascii() and together.isprintable():
+        return None  # nearly all: far quicker than to look at each
     names = {
         "namespace": request.namespace,
         "name": request.display_name,

@@ -93,6 +93,7 @@ def ask(read: Callable[[], bytes], *, call: Call) -> Asked:
     return Asked(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
 
 
+@lru_cache(64)
 def budget(query: str) -> float:
     """Seconds we may take of the ``?timeout=Ns`` an API server gives: one less than it waits."""
     found = _TIMEOUT.search(query)

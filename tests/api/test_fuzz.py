@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from django.db import transaction
-from django.test import RequestFactory
 
 from admission.redaction import is_unstorable
 from admission.request_uid import find_uid
 from admission.review import ReviewError, parse_request, safe_code
-from policies import policy_set, usage
+from policies import policy_set, snapshot, usage
 from policies.engine import chain
 from policies.engine.errors import DecodeError
 from policies.engine.request import Phase
 from policies.engine.wire import loads
+from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
 from tests.builders import container
+from tests.portal.rsgi import answered_here, scope_of
 from tests.reviews import SEED_LIMITS, new_pod, patch_of, quota, review
 
 if TYPE_CHECKING:
@@ -283,21 +284,19 @@ class Answer(NamedTuple):
 
 @pytest.fixture
 def ask(secret: str) -> Callable[[bytes, Phase], Answer]:
-    """Ask the stack that API servers meet; Django's test client keeps a little of each request."""
+    """Ask what API servers ask; Django's test client keeps a little of each request."""
 
     def nobody(*_: Any) -> list[bytes]:
         raise AssertionError("the full stack was asked")
 
-    handler, requests = LeanHandler(nobody), RequestFactory()
-    headers = {"Authorization": f"Bearer {secret}"}
+    front = Front(LeanHandler(nobody))
+    headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
+    snapshot.refresh()
 
     def post(body: bytes, phase: Phase) -> Answer:
-        address, told = f"/admission/demo/{phase.value}", []
-        made = requests.post(
-            address, body, content_type="application/json", headers=headers, secure=True
-        )
-        content = b"".join(handler(made.environ, lambda status, _: told.append(status)))
-        return Answer(int(told[0][:3]), content)
+        scope = scope_of(f"/admission/demo/{phase.value}", body, headers=headers)
+        found = answered_here(front, scope, body)
+        return Answer(found.status, found.body)
 
     return post
 

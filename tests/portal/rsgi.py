@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from portal.serving.pages import environ_of
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+
+    from portal.serving.front import Front
 
 
 class Headers:
@@ -97,3 +102,33 @@ def answered(front: Any, scope: Scope, *pieces: bytes, error: Exception | None =
 
     asyncio.run(serve())
     return protocol
+
+
+class _Here:
+    """What threads answer, answered by the caller's."""
+
+    def __init__(self, application: Any) -> None:
+        self.application = application
+
+    async def answer(self, scope: Any, protocol: Protocol) -> None:
+        told: list[Any] = []
+        environ = environ_of(scope, io.BytesIO(await protocol()))
+        pieces = self.application(environ, lambda *words: told.extend(words))
+        protocol.response_bytes(int(told[0][:3]), told[1], b"".join(pieces))
+
+
+def answered_here(front: Front, scope: Scope, body: bytes) -> Protocol:
+    """Have a call answered by this thread alone, so inside of its transaction: no loop runs."""
+    loop, protocol = asyncio.new_event_loop(), Protocol([body])
+    front.__rsgi_init__(loop)
+    front._pages = _Here(front._others)  # type: ignore[assignment]
+    answering = front.__rsgi__(scope, protocol)  # type: ignore[arg-type]
+    try:
+        while True:
+            answering.send(None)
+            loop.call_soon(loop.stop)
+            loop.run_forever()  # to hear of the outcome
+    except StopIteration:
+        return protocol
+    finally:
+        loop.close()
