@@ -1,7 +1,8 @@
-"""The short way to the admission endpoint: Django's request, addresses and views, little else.
+"""The short way through Django to the admission endpoint: its request, addresses and views.
 
-An API server has no session, no form and no browser. What the full stack does for people (host
-names, cookies, CSRF, security headers, signals around each request) is left out here.
+What the event loop leaves to threads comes here, and all reviews under another WSGI server. An API
+server has no session, no form and no browser: what the full stack does for people (host names,
+cookies, CSRF, security headers, signals around each request) is left out.
 """
 
 from __future__ import annotations

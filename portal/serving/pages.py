@@ -139,8 +139,8 @@ class _Stream(io.RawIOBase):
 
 
 def client_of(scope: Scope) -> str:
-    """The caller's address without its port."""
-    return scope.client.rpartition(":")[0]
+    """The caller's address without its port, and without the brackets of one of version 6."""
+    return scope.client.rpartition(":")[0].strip("[]")
 
 
 def environ_of(scope: Scope, body: io.BufferedIOBase) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -123,9 +124,10 @@ def answered_here(front: Front, scope: Scope, body: bytes) -> Protocol:
     front.__rsgi_init__(loop)
     front._pages = _Here(front._others)  # type: ignore[assignment]
     answering = front.__rsgi__(scope, protocol)  # type: ignore[arg-type]
+    context = contextvars.copy_context()
     try:
         while True:
-            answering.send(None)
+            context.run(answering.send, None)  # as a task has it
             loop.call_soon(loop.stop)
             loop.run_forever()  # to hear of the outcome
     except StopIteration:

@@ -90,6 +90,13 @@ def test_call_is_told_as_wsgi_has_it() -> None:
     assert "HTTP_X_FORWARDED_FOR" not in environ
 
 
+@pytest.mark.parametrize(
+    ("client", "expected"), [("10.0.0.1:80", "10.0.0.1"), ("[fd00::1]:4711", "fd00::1")]
+)
+def test_caller_is_named_without_port(client: str, expected: str) -> None:
+    assert told(Scope("/", Headers(), client=client))["REMOTE_ADDR"] == expected
+
+
 @pytest.mark.parametrize("size", [0, 10, pages.SHORT, pages.SHORT + 1, 5 * pages.SHORT])
 @pytest.mark.parametrize("headers", [{}, {"transfer-encoding": "chunked", "content-length": ""}])
 def test_body_is_read_whole(size: int, headers: dict[str, str]) -> None:
