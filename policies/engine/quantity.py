@@ -47,6 +47,7 @@ _WHOLE_KIBI: Final = _KIBI * _NANO
 _WHOLE_DIGITS: Final = 61  # a value with more digits than this before its point is infinite
 _INFINITE: Final = 10**_WHOLE_DIGITS * _NANO
 _MODEST: Final = _INFINITE // 2  # a term and a sum below it tell that the other term is finite
+_CACHED: Final = 2048  # amounts that come again; used ones hardly do, and fill up any room
 _CACHED_LENGTH: Final = 64
 # What Go's strings.TrimSpace takes off; a JSON string cannot hold its control characters bare.
 _JSON_SPACE: Final = (
@@ -256,10 +257,10 @@ def _parse(text: str) -> Quantity:
     return Quantity(-nano if sign == "-" else nano, fmt, kept)
 
 
-_parse_cached = lru_cache(maxsize=16384)(_parse)
+_parse_cached = lru_cache(maxsize=_CACHED)(_parse)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_CACHED)
 def _parse_json_cached(text: str) -> Quantity:
     return Quantity.parse(text.strip(_JSON_SPACE))
 
@@ -352,7 +353,7 @@ def _away(nano: int, unit: int) -> int:
     return -(-nano // unit) if nano > 0 else nano // unit
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=_CACHED)
 def _canonical(nano: int, fmt: str) -> str:
     if nano == 0:
         return "0"
