@@ -14,6 +14,7 @@ from admission.models import AuditEvent, AuditExport, RetentionRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("exports_folder")]
 TODAY = retention.today()
@@ -21,7 +22,7 @@ OLD = TODAY - timedelta(days=40)
 
 
 @pytest.fixture
-def removed(decided: Callable[..., AuditEvent]) -> None:
+def removed(decided: Callable[..., AuditEvent], exports_folder: Path) -> None:
     """One export and one removal on record."""
     triggers = import_module("admission.migrations.0004_retention")
     triggers.drop(connection)
