@@ -38,7 +38,7 @@ def authenticate(request: HttpRequest, cluster: str, key: str) -> ClusterCaller:
         PermissionDenied: with another cluster's (403).
     """
     secret = key or bearer(request.META.get("HTTP_AUTHORIZATION", ""))
-    if not secret or len(secret) > MAX_CREDENTIAL:
+    if not _is_possible(secret):
         raise NotAuthenticated
     found = _authenticate(cluster, secret)
     if found is Authentication.OTHER_CLUSTER:
@@ -59,8 +59,14 @@ def _authenticate(cluster: str, secret: str) -> Authentication:
 def is_known(cluster: str, secret: str) -> bool:
     """Whether a credential is this cluster's as far as is known here, without asking anybody."""
     known = snapshot.known()
-    found = known and known.authenticate(cluster, secret)
-    return found is Authentication.OK
+    if known is None or not _is_possible(secret):
+        return False
+    return known.authenticate(cluster, secret) is Authentication.OK
+
+
+def _is_possible(secret: str) -> bool:
+    """Whether it may be one of ours; others are neither digested nor remembered."""
+    return 0 < len(secret) <= MAX_CREDENTIAL
 
 
 def bearer(header: str) -> str:

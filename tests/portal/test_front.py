@@ -150,6 +150,13 @@ def test_nobody_is_asked_before_the_policies_were_read(ask: Callable[..., Protoc
     assert ask().status == 299
 
 
+def test_what_is_too_long_for_a_credential_is_not_looked_at(
+    ask: Callable[..., Protocol], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("policies.models.WebhookCredential.digest_of", lambda _: 1 / 0)
+    assert ask(authorization=f"Bearer {'x' * 513}").status == 299
+
+
 def test_what_is_no_review_is_refused(ask: Callable[..., Protocol]) -> None:
     found = ask(b"{}")
     assert (found.status, json.loads(found.body)["reason"]) == (400, "BadRequest")
