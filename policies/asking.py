@@ -6,10 +6,11 @@ a transaction that is open already, Django's.
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
     from policies.pipeline import Pipeline
 
 
-class _Thread(threading.local):
-    """The pipeline that is open in this thread."""
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A connection of psycopg's, and how to wait for its socket: ``select.poll``'s events."""
 
-    pipeline: Pipeline | None = None
+    connection: Any
+    wait: Callable[[int, int], None] | None = None
 
 
-_thread = _Thread()
+# By context and not by thread: several that take turns in one thread have one each.
+_pipeline: Final[ContextVar[Pipeline | None]] = ContextVar("pipeline", default=None)
+_session: Final[ContextVar[Session | None]] = ContextVar("session", default=None)
 # By connection of the driver: a pool gives it out again.
 _prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
@@ -37,13 +42,23 @@ def is_postgresql() -> bool:
     return connection.vendor == "postgresql"
 
 
+def use(session: Session) -> None:
+    """Have this context's transactions of few packets on a session of its own, not on Django's."""
+    _session.set(session)
+
+
+def has_session() -> bool:
+    """Whether this context has one of its own."""
+    return _session.get() is not None
+
+
 def ask(statement: str, parameters: Sequence[Any]) -> Callable[[], list[tuple[Any, ...]]]:
     """Send a statement; returns what waits for its rows, to be called once.
 
     In a pipeline nothing is waited for until then. Both raise DatabaseError.
     """
-    if _thread.pipeline is not None:
-        return _thread.pipeline.ask(statement, parameters)
+    if (pipeline := _pipeline.get()) is not None:
+        return pipeline.ask(statement, parameters)
     cursor = connection.cursor()
     cursor.execute(statement, parameters)
 
@@ -60,17 +75,17 @@ def tell(statement: str, many: Sequence[Sequence[Any]]) -> None:
 
     In a pipeline an error is raised by whatever waits next, at the latest by the commit.
     """
-    if _thread.pipeline is not None:
+    if (pipeline := _pipeline.get()) is not None:
         for parameters in many:
-            _thread.pipeline.tell(statement, parameters)
+            pipeline.tell(statement, parameters)
         return
     with connection.cursor() as cursor:
         cursor.executemany(statement, many)
 
 
 def is_in_transaction() -> bool:
-    """Whether what this thread asks now stands or falls together."""
-    return _thread.pipeline is not None or connection.in_atomic_block
+    """Whether what is asked here and now stands or falls together."""
+    return _pipeline.get() is not None or connection.in_atomic_block
 
 
 @contextmanager
@@ -81,13 +96,17 @@ def transaction_of_few_packets() -> Iterator[None]:
     Inside it only ``ask`` and ``tell`` may be used. Each round trip costs a thread its turn.
     """
     own = connections[DEFAULT_DB_ALIAS]  # once: Django's ``connection`` finds it for each word
-    if not is_postgresql() or own.in_atomic_block:
-        with transaction.atomic():
-            yield
-        return
-    own.ensure_connection()
+    session = _session.get()
+    if session is None:
+        if not is_postgresql() or own.in_atomic_block:
+            with transaction.atomic():
+                yield
+            return
+        own.ensure_connection()
+        session = Session(own.connection)
     with own.wrap_database_errors:
-        pipeline = _thread.pipeline = _pipeline(own.connection)
+        pipeline = _opened(session)
+        token = _pipeline.set(pipeline)
         try:
             pipeline.begin()
             yield
@@ -98,10 +117,11 @@ def transaction_of_few_packets() -> Iterator[None]:
                 pipeline.abandon()
             raise
         finally:
-            _thread.pipeline = None
+            _pipeline.reset(token)
 
 
-def _pipeline(session: Any) -> Pipeline:
+def _opened(session: Session) -> Pipeline:
     from policies.pipeline import Pipeline  # noqa: PLC0415 - SQLite needs no driver for PostgreSQL
 
-    return Pipeline(session.pgconn, _prepared.setdefault(session, set()))
+    prepared = _prepared.setdefault(session.connection, set())
+    return Pipeline(session.connection.pgconn, prepared, session.wait)

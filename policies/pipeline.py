@@ -48,19 +48,24 @@ class _Sent:
 class Pipeline:
     """The statements of one transaction on a connection that nobody else uses meanwhile.
 
-    ``prepared`` are the statements that the session knows already; more are added. All methods
+    ``prepared`` are the statements that the session knows already; more are added. ``wait`` is
+    called with the socket and the events to wait for, as ``select.poll`` has them. All methods
     raise psycopg's errors; after one of them only ``abandon`` may follow.
     """
 
-    def __init__(self, pgconn: PGconn, prepared: set[str]) -> None:
+    def __init__(
+        self,
+        pgconn: PGconn,
+        prepared: set[str],
+        wait: Callable[[int, int], None] | None = None,
+    ) -> None:
         self._pgconn = pgconn
         self._prepared = prepared
         self._coming: deque[_Sent] = deque()
         self._is_ended = False
         self._is_awaited = False  # an answer, which the database keeps until it is asked for it
         self._known = set(prepared)  # and what is on its way
-        self._poll = select.poll()
-        self._poll.register(pgconn.socket, select.POLLIN)
+        self._wait = wait or _wait
 
     def begin(self) -> None:
         """Open the transaction; nothing is sent yet."""
@@ -93,7 +98,9 @@ class Pipeline:
             self._sync()
         self._leave()
         if self._pgconn.transaction_status != TransactionStatus.IDLE:
-            self._pgconn.exec_(b"ROLLBACK")
+            self._pgconn.send_query(b"ROLLBACK")
+            while self._next() is not None:
+                pass
 
     def _send(self, statement: str, parameters: Sequence[Any]) -> _Sent:
         name, text = _numbered(statement)
@@ -151,9 +158,14 @@ class Pipeline:
             if not self._pgconn.is_busy():
                 return self._pgconn.get_result()
             events = select.POLLIN | (select.POLLOUT if is_sending else 0)
-            self._poll.modify(self._pgconn.socket, events)
-            self._poll.poll()
+            self._wait(self._pgconn.socket, events)
             self._pgconn.consume_input()
+
+
+def _wait(descriptor: int, events: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, events)
+    poll.poll()
 
 
 @cache

@@ -1,7 +1,9 @@
-"""The process's one writer: it decides, charges and records what waits, a batch a transaction.
+"""Writers: they decide, charge and record what waits, a batch a transaction.
 
-No rule and no HTTP here. ``batch`` is one transaction, ``thread`` the queue before it, ``session``
-the connection that it owns, ``items`` what waits, ``desk`` who waits in an event loop.
+No rule and no HTTP here. ``batch`` is one transaction, ``session`` the connection that it has to
+itself, ``turns`` what one leaves to the next. ``thread`` is the process's writer, which may wait
+and therefore mends whatever went wrong; ``loop`` the one of an event loop, which may not. ``items``
+is what waits, ``desk`` who waits in an event loop.
 """
 
 from admission.writer.desk import Desk

@@ -16,8 +16,9 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from admission import audit
 from admission.failpoints import hit
-from admission.writer import session, trouble
+from admission.writer import session
 from admission.writer.items import OverBudgetError, UnavailableError
+from admission.writer.trouble import Kind, kind_of
 from policies import policy_set, snapshot, usage
 from policies.asking import transaction_of_few_packets
 
@@ -54,6 +55,23 @@ class _Attempt:
     passed: list[Item] = field(default_factory=list)
     rows: list[Mapping[str, Any]] = field(default_factory=list)
     is_complete: bool = False
+    mark: int | None = None  # of the session that it ran on
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A transaction that failed, with those who wait for it: ``mend`` knows what to do."""
+
+    items: list[Item]
+    attempt: _Attempt
+    error: _StaleError | _PoisonedError | DatabaseError | InterfaceError
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether its session is gone, or has to go: nobody knows what became of it."""
+        if isinstance(self.error, DatabaseError | InterfaceError):
+            return kind_of(self.error) is Kind.GONE
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +89,38 @@ def commit(items: list[Item], *, waits: bool = True) -> Outcome:
     Unless it ``waits`` for them, those whose quotas somebody else holds are passed by, so that the
     others need not wait, too; all others get an answer or an error.
     """
-    waiting, is_reachable = _still_wanted(items), True
+    found = try_once(items, waits=waits)
+    return found if isinstance(found, Outcome) else mend(found)
+
+
+def try_once(items: list[Item], *, waits: bool) -> Outcome | Trouble:
+    """Do as ``commit`` does, but leave all trouble to whoever may wait for its end."""
+    waiting = _still_wanted(items)
+    if not waiting:
+        return Outcome(is_reachable=True)
+    attempt = _Attempt(waits or _must_wait(waiting))
+    try:
+        _run(waiting, attempt)
+    except (_StaleError, _PoisonedError, DatabaseError, InterfaceError) as error:
+        return Trouble(waiting, attempt, error)
+    passed = _answer(attempt, waiting)
+    is_crowded = bool(passed) and not attempt.decided
+    return Outcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
+
+
+def mend(trouble: Trouble) -> Outcome:
+    """Find out what is to be done about it, and try again as long as that may help."""
+    waits, is_reachable = trouble.attempt.waits, True
     for _ in range(ATTEMPTS):
+        left, is_reachable = _recover(trouble)
+        waiting = _still_wanted(left)
         if not waiting:
             return Outcome(is_reachable)
-        attempt = _Attempt(waits or _must_wait(waiting))
-        try:
-            _run(waiting, attempt)
-        except _StaleError:
-            waiting = _prepare_again(waiting)
-        except _PoisonedError as error:
-            error.item.fail(error.error)
-            waiting.remove(error.item)
-        except (DatabaseError, InterfaceError) as error:
-            waiting, is_reachable = _recover(error, attempt, waiting)
-        else:
-            passed = _answer(attempt, waiting)
-            is_crowded = bool(passed) and not attempt.decided
-            return Outcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
-        waiting = _still_wanted(waiting)
-    for item in waiting:
+        found = try_once(waiting, waits=waits)
+        if isinstance(found, Outcome):
+            return found
+        trouble = found
+    for item in trouble.items:
         item.fail(UnavailableError())
     return Outcome(is_reachable)
 
@@ -112,6 +142,8 @@ def _still_wanted(items: list[Item]) -> list[Item]:
 
 
 def _run(items: list[Item], attempt: _Attempt) -> None:
+    session.open_marked()
+    attempt.mark = session.mark()
     with transaction_of_few_packets():
         hit("batch-begin")
         ask_book, ask_revisions = _ask(items, waits=attempt.waits)
@@ -198,25 +230,34 @@ def _answer(attempt: _Attempt, items: list[Item]) -> list[Item]:
     return attempt.passed
 
 
-def _recover(
-    error: DatabaseError | InterfaceError, attempt: _Attempt, items: list[Item]
-) -> tuple[list[Item], bool]:
+def _recover(trouble: Trouble) -> tuple[list[Item], bool]:
     """Find out what an error means; returns what is to be tried again, and if anybody listens."""
+    items, error = trouble.items, trouble.error
+    if isinstance(error, _StaleError):
+        return _prepare_again(items), True
+    if isinstance(error, _PoisonedError):
+        error.item.fail(error.error)
+        return [item for item in items if item is not error.item], True
     if connection.in_atomic_block:
         raise error  # somebody else's transaction: it is not ours to repair
-    found = trouble.kind_of(error)
-    if attempt.is_complete and found is trouble.Kind.GONE:
+    return _repair(trouble, kind_of(error))
+
+
+def _repair(trouble: Trouble, found: Kind) -> tuple[list[Item], bool]:
+    """Do what helps against an error of the database."""
+    items, attempt = trouble.items, trouble.attempt
+    if attempt.is_complete and found is Kind.GONE:
         return _look_up(attempt, items)
-    if found is trouble.Kind.ITEM:
-        return _one_by_one(items, error), True
-    if found is trouble.Kind.PARTITION:
+    if found is Kind.ITEM:
+        return _one_by_one(items, trouble.error), True
+    if found is Kind.PARTITION:
         audit.make_room()
-    if found is trouble.Kind.GONE:
+    if found is Kind.GONE:
         session.close()
-    if found is trouble.Kind.DENIED:
-        _fail(items, error)
+    if found is Kind.DENIED:
+        _fail(items, trouble.error)
         return [], False
-    return items, found is not trouble.Kind.GONE
+    return items, found is not Kind.GONE
 
 
 def _one_by_one(items: list[Item], error: Exception) -> list[Item]:
@@ -237,7 +278,7 @@ def _fail(items: list[Item], error: Exception) -> None:
 def _look_up(attempt: _Attempt, items: list[Item]) -> tuple[list[Item], bool]:
     """See what became of a transaction whose end was not heard: it is on record, or it is not."""
     try:
-        session.renew()
+        session.renew(attempt.mark)
         kept = audit.recorded([item.id for item, _ in attempt.decided])
     except (DatabaseError, InterfaceError) as error:
         session.close()

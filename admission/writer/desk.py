@@ -10,13 +10,23 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from admission.writer import thread
 from admission.writer.items import LOOK_EVERY
-from admission.writer.thread import is_stuck, submit
+from policies.asking import is_postgresql
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
     from admission.writer.items import Item
+    from admission.writer.loop import LoopWriter
+
+
+def _own_writer(loop: AbstractEventLoop) -> LoopWriter | None:
+    if not is_postgresql():
+        return None
+    from admission.writer.loop import LoopWriter  # noqa: PLC0415 - SQLite needs no driver for it
+
+    return LoopWriter(loop)
 
 
 class Desk:
@@ -24,17 +34,23 @@ class Desk:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
+        self._own = _own_writer(loop)
         self._waiting: dict[Item, Future[None]] = {}
         self._settled: deque[Item] = deque()
         self._is_called = False  # whether the loop was asked to look at what is settled
         self._is_looking = False  # whether it looks from time to time at those who wait
+
+    def close(self) -> None:
+        """End what was opened for this loop."""
+        if self._own is not None:
+            self._own.close()
 
     async def outcome(self, item: Item) -> Any:
         """Hand an item to the writer and give its outcome; raises as ``submit`` and ``wait`` do."""
         self._waiting[item] = waiting = self._loop.create_future()
         item.listen(self._note)
         try:
-            submit(item)
+            self._submit(item)
             if not self._is_looking:
                 self._look_later()
             await waiting
@@ -42,8 +58,14 @@ class Desk:
             del self._waiting[item]
         return item.outcome
 
+    def _submit(self, item: Item) -> None:
+        (thread if self._own is None else self._own).submit(item)
+
+    def _is_stuck(self) -> bool:
+        return (thread if self._own is None else self._own).is_stuck()
+
     def _note(self, item: Item) -> None:
-        """In the writer's thread: call the loop, unless it was called and did not come yet."""
+        """In any thread: call the loop, unless it was called and did not come yet."""
         self._settled.append(item)
         if not self._is_called:
             self._is_called = True
@@ -65,7 +87,7 @@ class Desk:
     def _look(self) -> None:
         """Send those away for whom waiting is no use any more, as a thread that waits does."""
         for item, waiting in self._waiting.items():
-            if not waiting.done() and (error := item.give_up(is_stuck=is_stuck)):
+            if not waiting.done() and (error := item.give_up(is_stuck=self._is_stuck)):
                 waiting.set_exception(error)
         self._is_looking = False
         if self._waiting:

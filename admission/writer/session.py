@@ -8,11 +8,14 @@ under way, and what is not on record will never be.
 from __future__ import annotations
 
 import secrets
-import threading
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import connection, connections
 from django.db.utils import load_backend
+
+from policies.asking import Session, has_session, use
 
 LOCK_TIMEOUT: Final = 500  # milliseconds
 STATEMENT_TIMEOUT: Final = 1500  # milliseconds
@@ -36,7 +39,15 @@ _PATIENCE: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,  # milliseconds
 }
-_marks: Final = threading.local()
+_mark: Final[ContextVar[int | None]] = ContextVar("mark", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session that nobody uses yet: a connection of psycopg's, and its mark."""
+
+    connection: Any
+    mark: int | None
 
 
 def own() -> None:
@@ -56,7 +67,7 @@ def own() -> None:
 
 def open_marked() -> None:
     """Connect if need be, and mark the session on PostgreSQL. Raises DatabaseError."""
-    if connection.connection is not None:
+    if has_session() or connection.connection is not None:
         return
     connection.ensure_connection()
     if connection.vendor != "postgresql":
@@ -64,12 +75,37 @@ def open_marked() -> None:
     mark = secrets.randbits(31)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_LOCK_CLASS, mark])
-    _marks.value = mark
+    _mark.set(mark)
 
 
-def renew() -> None:
-    """Open another session, once the lost one has ended. Raises DatabaseError if it has not."""
-    lost = getattr(_marks, "value", None)
+def mark() -> int | None:
+    """Give what the session of this context is marked with."""
+    return _mark.get()
+
+
+def open_for_another() -> Opened:
+    """Connect on PostgreSQL, and let go of it. Raises DatabaseError.
+
+    For a thread that does nothing else, and ends.
+    """
+    own()
+    open_marked()
+    wrapper = connections[_ALIAS]
+    opened, wrapper.connection = wrapper.connection, None
+    return Opened(opened, _mark.get())
+
+
+def adopt(session: Session, mark: int | None) -> None:
+    """Use a session in this context that was opened elsewhere."""
+    use(session)
+    _mark.set(mark)
+
+
+def renew(lost: int | None) -> None:
+    """Open another session, once the lost one, by its mark, has ended.
+
+    Raises DatabaseError if it has not.
+    """
     close()
     open_marked()
     if lost is not None and connection.vendor == "postgresql":

@@ -20,17 +20,19 @@ from django.db import DatabaseError, InterfaceError, connection
 from admission import metrics
 from admission.failpoints import hit
 from admission.writer import session
-from admission.writer.batch import commit
+from admission.writer.batch import Trouble, commit, mend
 from admission.writer.items import UnavailableError
+from admission.writer.turns import Turns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from admission.writer.batch import Outcome
     from admission.writer.items import Item
 
 logger = logging.getLogger(__name__)
 FAILURES: Final = 3  # batches in a row without a database, until it counts as away
 PROBE_EVERY: Final = 1.0  # seconds
-CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
-STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away
 _STOP: Final = None
 
 
@@ -38,14 +40,12 @@ class Writer:
     """One thread with one connection. Made and used by this module alone."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Item | Trouble | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._began: float | None = None
+        self._turns = Turns()
         self._failures = 0
         self._is_stopping = False
         self._is_busy = False  # whether the last batch was of many
-        self._passed: list[Item] = []  # by the last batch: they go with the next one
-        self._patient_for = 0  # batches that wait for what others hold
         self._thread.start()
 
     @property
@@ -56,8 +56,7 @@ class Writer:
     @property
     def is_stuck(self) -> bool:
         """Whether the batch under way takes longer than anybody should wait for."""
-        began = self._began
-        return began is not None and time.monotonic() - began > STUCK_AFTER
+        return self._turns.is_stuck
 
     @property
     def _is_away(self) -> bool:
@@ -72,6 +71,10 @@ class Writer:
         self._queue.put(item)
         hit("after-queue")
 
+    def take_over(self, trouble: Trouble) -> None:
+        """Queue what another writer could not end; it was let in there, so it is not refused."""
+        self._queue.put(trouble)
+
     def stop(self, timeout: float) -> None:
         """Write what is queued, then end the thread and its connection."""
         self._is_stopping = True
@@ -82,27 +85,23 @@ class Writer:
         session.own()
         try:
             is_going_on = True
-            while is_going_on or self._passed:
+            while is_going_on or self._turns.has_passed:
                 is_going_on = self._serve(self._gather()) and is_going_on
         finally:
             session.close()
 
-    def _gather(self) -> list[Item | None]:
-        """Wait for one item and take along what else waits; none where it is time to probe.
-
-        Who was passed by comes first, and waits for nobody.
-        """
+    def _gather(self) -> list[Item | Trouble | None]:
+        """Wait for one item and take along what else waits; none where it is time to probe."""
         timeout = PROBE_EVERY if self._is_away else None
-        items: list[Item | None] = [*self._passed]
-        self._passed = []
+        found: list[Item | Trouble | None] = [*self._turns.take_passed()]
         with contextlib.suppress(queue.Empty):
-            if not items:
-                items.append(self._queue.get(timeout=timeout))
+            if not found:
+                found.append(self._queue.get(timeout=timeout))
             if self._is_busy:
                 self._let_others_in()
-            while len(items) < settings.GATEHOUSE_BATCH_LIMIT:
-                items.append(self._queue.get_nowait())
-        return items
+            while len(found) < settings.GATEHOUSE_BATCH_LIMIT:
+                found.append(self._queue.get_nowait())
+        return found
 
     def _let_others_in(self) -> None:
         """Let those who were just answered ask again, as long as each turn brings more of them.
@@ -115,24 +114,29 @@ class Writer:
             known = found
             time.sleep(0)
 
-    def _serve(self, found: list[Item | None]) -> bool:
-        items = [item for item in found if item is not None]
+    def _serve(self, found: list[Item | Trouble | None]) -> bool:
+        troubles = [each for each in found if isinstance(each, Trouble)]
+        items = [each for each in found if each is not None and not isinstance(each, Trouble)]
         self._is_busy = len(items) > 1
-        self._began = time.monotonic()
-        try:
-            self._commit(items)
-        finally:
-            self._began = None
-        return len(items) == len(found)
+        for trouble in troubles:
+            self._attempt(trouble.items, lambda trouble=trouble: mend(trouble))  # type: ignore[misc]
+        if items or not troubles:
+            self._attempt(items, lambda: self._commit(items))
+        return _STOP not in found
 
-    def _commit(self, items: list[Item]) -> None:
+    def _commit(self, items: list[Item]) -> Outcome:
+        session.open_marked()
+        if self._is_away:
+            session.probe()
+        return commit(items, waits=self._turns.is_patient)
+
+    def _attempt(self, items: list[Item], end: Callable[[], Outcome]) -> None:
+        """Bring items to their end; whatever happens, each of them gets one."""
         try:
-            session.open_marked()
-            if self._is_away:
-                session.probe()
-            outcome = commit(items, waits=self._patient_for > 0)
-            is_reachable, self._passed = outcome.is_reachable, outcome.passed
-            self._patient_for = CROWDED_FOR if outcome.is_crowded else max(self._patient_for - 1, 0)
+            with self._turns.timed():
+                outcome = end()
+            self._turns.note(outcome)
+            is_reachable = outcome.is_reachable
         except (DatabaseError, InterfaceError) as error:
             session.close()
             _fail(items, error)
@@ -182,6 +186,11 @@ def submit(item: Item) -> None:
         commit([item])
     else:
         (_writer if _writer is not None and _writer.is_alive else start()).submit(item)
+
+
+def take_over(trouble: Trouble) -> None:
+    """Have the writer's thread find out about a failed transaction, and answer for it."""
+    start().take_over(trouble)
 
 
 def is_stuck() -> bool:

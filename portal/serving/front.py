@@ -49,6 +49,7 @@ class Front:
 
     def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
         """End, once the last answer is given."""
+        self._desk.close()
         self._pages.close()
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:

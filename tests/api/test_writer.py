@@ -151,7 +151,7 @@ def test_a_queue_that_is_full_says_so_at_once(settings: Any) -> None:
 def test_who_waits_for_a_stuck_database_is_told_before_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("admission.writer.thread.STUCK_AFTER", 0.0)
+    monkeypatch.setattr("admission.writer.turns.STUCK_AFTER", 0.0)
     gate = threading.Event()
     busy, queued = Waiting(gate.wait), Waiting()
     for item in (busy, queued):

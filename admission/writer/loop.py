@@ -1,0 +1,215 @@
+"""An event loop's own writer: its batches run in the loop's thread, between the loop's turns.
+
+A thread would have to be woken for each batch, and would take the interpreter's lock from the loop
+that prepares the next one. So the statements of a batch run in a greenlet: where they wait for the
+database, the loop goes on. Nothing here waits for anything else. Whatever went wrong, and all that
+comes while there is no session, is left to the process's writer thread, which may wait.
+PostgreSQL only: SQLite's statements wait by themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import select
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from greenlet import getcurrent, greenlet
+from psycopg import OperationalError
+from psycopg.pq import ConnStatus, TransactionStatus
+
+from admission import metrics
+from admission.failpoints import hit
+from admission.writer import session, thread
+from admission.writer.batch import Outcome, try_once
+from admission.writer.items import UnavailableError
+from admission.writer.turns import Turns
+from policies.asking import Session
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from admission.writer.items import Item
+
+logger = logging.getLogger(__name__)
+OPEN_EVERY: Final = 1.0  # seconds between attempts to open a session
+
+
+class LoopWriter:
+    """One session in one event loop; only that loop's thread calls it."""
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[Item] = deque()
+        self._turns = Turns()
+        self._line: _Line | None = None
+        self._running: Any = None  # the greenlet of that line
+        self._is_idle = False
+        self._is_closed = False
+        self._opener: threading.Thread | None = None
+        self._opened: session.Opened | None = None  # and not in use yet
+        self._opens_again = 0.0  # a time.monotonic()
+
+    def is_stuck(self) -> bool:
+        """Whether the database keeps this writer waiting, or the thread's."""
+        return self._turns.is_stuck or thread.is_stuck()
+
+    def submit(self, item: Item) -> None:
+        """Queue an item. Raises UnavailableError when it cannot be written soon."""
+        if self._line is None:
+            self._open_soon()
+            thread.submit(item)
+            return
+        if self._turns.is_stuck or len(self._waiting) >= settings.GATEHOUSE_QUEUE_LIMIT:
+            raise UnavailableError
+        hit("before-queue")
+        self._waiting.append(item)
+        hit("after-queue")
+        if self._is_idle:
+            # Not at once: who asks in this turn of the loop comes along.
+            self._is_idle = False
+            self._loop.call_soon(self._running.switch)
+
+    def close(self) -> None:
+        """End the session; whoever waits still is left to the thread."""
+        self._is_closed = True
+        if self._opener is not None:
+            self._opener.join()  # it waits for CONNECT_TIMEOUT at most
+        self._begin()
+        self._drop()
+
+    def _open_soon(self) -> None:
+        """Open a session, unless that is tried already, or somebody's transaction is to be used."""
+        is_opening = self._opener is not None and self._opener.is_alive()
+        if is_opening or time.monotonic() < self._opens_again or connection.in_atomic_block:
+            return
+        self._opens_again = time.monotonic() + OPEN_EVERY
+        self._opener = threading.Thread(target=self._open, name="writer-session", daemon=True)
+        self._opener.start()
+
+    def _open(self) -> None:
+        """In a thread of its own: opening a session may wait, and a loop must not."""
+        try:
+            self._opened = session.open_for_another()
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("the writer's session cannot be opened: %s", error)
+            return
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
+        """Take a session that was opened, if it is not too late."""
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        if self._is_closed:
+            opened.connection.close()
+            return
+        self._line = _Line(self._loop, opened.connection, self._drop)
+        self._running = greenlet(self._serve)
+        self._running.switch(self._line, opened.mark)
+
+    def _serve(self, line: _Line, mark: int | None) -> None:
+        """In the greenlet: commit what waits, as long as there is a session for it."""
+        session.adopt(Session(line.connection, line.wait), mark)
+        line.greenlet = getcurrent()
+        while self._line is line:
+            if items := self._gather():
+                self._commit(line, items)
+            else:
+                self._is_idle = True
+                line.hub.switch()
+
+    def _gather(self) -> list[Item]:
+        """Take what waits; those who were passed by come first."""
+        items = self._turns.take_passed()
+        while self._waiting and len(items) < settings.GATEHOUSE_BATCH_LIMIT:
+            items.append(self._waiting.popleft())
+        return items
+
+    def _commit(self, line: _Line, items: list[Item]) -> None:
+        try:
+            with self._turns.timed():
+                found = try_once(items, waits=self._turns.is_patient)
+        except Exception as error:
+            logger.exception("the writer failed")
+            self._drop()
+            for item in items:
+                item.fail(UnavailableError(error))
+            return
+        if isinstance(found, Outcome):
+            metrics.BATCH.observe(len(items))
+            self._turns.note(found)
+            return
+        if found.is_loss or not line.is_usable:
+            self._drop()
+        thread.take_over(found)
+
+    def _drop(self) -> None:
+        """Let go of the session; the thread has the rest, and soon somebody opens another."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+        left = [*self._turns.take_passed(), *self._waiting]
+        self._waiting.clear()
+        for item in left:
+            try:
+                thread.submit(item)
+            except UnavailableError as error:
+                item.fail(error)
+
+
+class _Line:
+    """One session's socket in the loop, and the greenlet that waits for it."""
+
+    def __init__(self, loop: AbstractEventLoop, opened: Any, lose: Any) -> None:
+        self.connection = opened
+        self.hub = getcurrent()
+        self.greenlet: Any = None
+        self._loop = loop
+        self._lose = lose
+        self._is_awaited = False
+        self._descriptor = opened.pgconn.socket
+        loop.add_reader(self._descriptor, self._come)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another transaction can begin."""
+        pgconn = self.connection.pgconn
+        is_idle = pgconn.transaction_status == TransactionStatus.IDLE
+        return bool(pgconn.status == ConnStatus.OK and is_idle)
+
+    def wait(self, descriptor: int, events: int) -> None:
+        """In the greenlet: let the loop go on until the socket is ready."""
+        is_sending = events & select.POLLOUT
+        if is_sending:
+            self._loop.add_writer(descriptor, self._come)
+        self._is_awaited = True
+        self.hub.switch()
+        self._is_awaited = False
+        if is_sending:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.remove_writer(descriptor)
+
+    def _come(self) -> None:
+        if self._is_awaited:
+            self.greenlet.switch()
+            return
+        # Nobody asked for anything: a notice at best, at worst the server's farewell.
+        try:
+            self.connection.pgconn.consume_input()
+        except OperationalError:
+            self._lose()
+
+    def close(self) -> None:
+        """End it; who waits for it hears so from the driver."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.remove_reader(self._descriptor)
+        self.connection.close()
+        if self._is_awaited:
+            self.greenlet.switch()

@@ -1,0 +1,60 @@
+"""What one batch leaves to the next of the same writer, and how long the one under way takes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from admission.writer.batch import Outcome
+    from admission.writer.items import Item
+
+CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
+STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away
+
+
+class Turns:
+    """One writer's batches, one after the other."""
+
+    def __init__(self) -> None:
+        self._passed: list[Item] = []  # by the last batch: they go with the next one
+        self._patient_for = 0  # batches that wait for what others hold
+        self._began: float | None = None
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether the next batch waits for quotas that others hold."""
+        return self._patient_for > 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the batch under way takes longer than anybody should wait for."""
+        began = self._began
+        return began is not None and time.monotonic() - began > STUCK_AFTER
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether somebody was passed by and has to come again."""
+        return bool(self._passed)
+
+    def take_passed(self) -> list[Item]:
+        """Give those who were passed by; they come first, and wait for nobody."""
+        passed, self._passed = self._passed, []
+        return passed
+
+    def note(self, outcome: Outcome) -> None:
+        """Remember what a batch leaves."""
+        self._passed += outcome.passed
+        self._patient_for = CROWDED_FOR if outcome.is_crowded else max(self._patient_for - 1, 0)
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count the time of a batch."""
+        self._began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._began = None
