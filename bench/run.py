@@ -266,6 +266,7 @@ def open_loops(run: Run) -> None:
         half = run.figures[saturated][-1]["rps"] / 2
         for label, rate in ((QUIET, QUIET_RATE), (HALF, half)):
             load = Load(connections=OPEN_CONNECTIONS, rate=rate, seconds=run.extent.open_seconds)
+            run.database.settle()
             run.measure(key(*words, label), run.running[name], load)
 
 
