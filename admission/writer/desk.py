@@ -61,8 +61,8 @@ class Desk:
     def _submit(self, item: Item) -> None:
         (thread if self._own is None else self._own).submit(item)
 
-    def _is_stuck(self) -> bool:
-        return (thread if self._own is None else self._own).is_stuck()
+    def _is_stuck(self, item: Item) -> bool:
+        return thread.is_stuck() if self._own is None else self._own.is_stuck(item)
 
     def _note(self, item: Item) -> None:
         """In any thread: call the loop, unless it was called and did not come yet."""
@@ -87,7 +87,8 @@ class Desk:
     def _look(self) -> None:
         """Send those away for whom waiting is no use any more, as a thread that waits does."""
         for item, waiting in self._waiting.items():
-            if not waiting.done() and (error := item.give_up(is_stuck=self._is_stuck)):
+            is_stuck = self._is_stuck(item)
+            if not waiting.done() and (error := item.give_up(is_stuck=is_stuck)):
                 waiting.set_exception(error)
         self._is_looking = False
         if self._waiting:

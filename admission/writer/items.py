@@ -38,6 +38,7 @@ class Item(ABC):
         self.id = id
         self.deadline = deadline
         self.passes = 0  # how many batches went by without it: others held its quotas
+        self.is_left = False  # to the process's writer, by that of an event loop
         self._outcome: Any = None
         self._error: Exception | None = None
         self._given_up = False
@@ -110,16 +111,16 @@ class Item(ABC):
             Exception: what the item failed with.
         """
         while not self._done.acquire(timeout=self._patience):
-            if error := self.give_up(is_stuck=is_stuck):
+            if error := self.give_up(is_stuck=is_stuck()):
                 raise error
         return self.outcome
 
-    def give_up(self, *, is_stuck: Callable[[], bool]) -> Exception | None:
+    def give_up(self, *, is_stuck: bool) -> Exception | None:
         """Stop waiting where that is no use any more, and say why; None where it still is."""
         error: Exception | None = None
         if time.monotonic() >= self.deadline:
             error = OverBudgetError()
-        elif is_stuck():
+        elif is_stuck:
             error = UnavailableError()
         self._given_up = error is not None
         return error

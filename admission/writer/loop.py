@@ -55,14 +55,15 @@ class LoopWriter:
         self._opened: session.Opened | None = None  # and not in use yet
         self._opens_again = 0.0  # a time.monotonic()
 
-    def is_stuck(self) -> bool:
-        """Whether the database keeps this writer waiting, or the thread's."""
-        return self._turns.is_stuck or thread.is_stuck()
+    def is_stuck(self, item: Item) -> bool:
+        """Whether the database keeps the writer waiting that has this item."""
+        return thread.is_stuck() if item.is_left else self._turns.is_stuck
 
     def submit(self, item: Item) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
         if self._line is None:
             self._open_soon()
+            item.is_left = True
             thread.submit(item)
             return
         if self._turns.is_stuck or len(self._waiting) >= settings.GATEHOUSE_QUEUE_LIMIT:
@@ -148,6 +149,8 @@ class LoopWriter:
             return
         if found.is_loss or not line.is_usable:
             self._drop()
+        for item in found.items:
+            item.is_left = True
         thread.take_over(found)
 
     def _drop(self) -> None:
@@ -158,6 +161,7 @@ class LoopWriter:
         left = [*self._turns.take_passed(), *self._waiting]
         self._waiting.clear()
         for item in left:
+            item.is_left = True
             try:
                 thread.submit(item)
             except UnavailableError as error:
