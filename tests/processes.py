@@ -65,6 +65,14 @@ def words_of(process: int) -> str:
         return ""
 
 
+def state_of(process: int) -> str:
+    """The state of a process as in ``/proc``: T is stopped, Z a zombie; none if it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
 def children_of(parent: int) -> list[int]:
     """The living processes that this one started itself."""
     found = []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import psycopg
 from psycopg import sql
 
-from tests.processes import ROOT, children_of, free_port, wait_for
+from tests.processes import ROOT, children_of, free_port, state_of, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -112,18 +112,22 @@ class PostgresServer:
             connection.execute(words.format(sql.Identifier(name), sql.Identifier(template)))
         return self.address(name)
 
-    def _signal_all(self, number: signal.Signals) -> None:
-        """Signal the postmaster first, so that it starts no more, then all it started."""
+    def _signal_all(self, number: signal.Signals) -> list[int]:
+        """Stop the postmaster first, so that it starts no more, then signal all it started."""
         self.postmaster.send_signal(signal.SIGSTOP)
+        wait_for(lambda: state_of(self.postmaster.pid) in {"T", "Z", ""})
         children = children_of(self.postmaster.pid)
         for process in [*children, self.postmaster.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
+        return children
 
     def kill(self) -> None:
         """End the postmaster and every backend at once, as a power cut would (kill -9)."""
-        self._signal_all(signal.SIGKILL)
+        children = self._signal_all(signal.SIGKILL)
         self.postmaster.wait()
+        # Whoever is in the middle of a flush ends after it; a server started before that gives up.
+        wait_for(lambda: all(state_of(child) in {"Z", ""} for child in children))
 
     def freeze(self) -> None:
         """Let nothing run, and nothing end: connections stay open, and silent."""
