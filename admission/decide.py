@@ -140,6 +140,7 @@ class _Asked(writer.Item):
         self.policies = PolicySet()
         self.prepared: Prepared | None = None
         self.quotas: Mapping[str, QuotaKey] = {}
+        self._quota_ids: tuple[int, ...] = ()
 
     def prepare(self, policies: Snapshot) -> None:
         """Judge all but the used amounts; a second time, ask again who is asking."""
@@ -155,6 +156,7 @@ class _Asked(writer.Item):
                 request, self.policies, phase=call.phase, now=int(time.time())
             )
             self.quotas = self.cluster.quota_keys(request.namespace)
+            self._quota_ids = tuple([self.quotas[name].id for name in self.prepared.quotas])
 
     @property
     def stamp(self) -> Stamp | None:
@@ -165,8 +167,7 @@ class _Asked(writer.Item):
     @property
     def quota_ids(self) -> Collection[int]:
         """The quotas that count the object."""
-        names = self.prepared.quotas if self.prepared else ()
-        return [self.quotas[name].id for name in names]
+        return self._quota_ids
 
     @property
     def object_key(self) -> tuple[int, str, str]:
@@ -220,8 +221,10 @@ class _Asked(writer.Item):
         if book.over_cap(cluster.id, request.namespace, limit, key=key):
             return _too_many_unconfirmed(request, limit)
         for charge in decision.charges:
-            quota_id = self.quotas[charge.quota.name].id
-            book.charge(quota_id, key, name=request.display_name, decided=charge)
+            name = charge.quota.name
+            total = decision.used.get(name)
+            quota_id = self.quotas[name].id
+            book.charge(quota_id, key, name=request.display_name, decided=charge, total=total)
         return decision
 
 

@@ -30,6 +30,7 @@ _DECIMAL = {
     "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
 }  # fmt: skip
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_LETTERS: Final = "numkKMGTPEi"
 _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
 _BINARY_NAMES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
@@ -224,12 +225,12 @@ _set_nano, _set_format, _set_text = (
 )
 
 
-def _made(nano: int, fmt: str) -> Quantity:
-    """Make a sum: as the constructor does, in a third of its time; sums are most of the work."""
+def _made(nano: int, fmt: str, text: str | None = None) -> Quantity:
+    """Make one as the constructor does, in a third of its time; sums are most of the work."""
     made: Quantity = object.__new__(Quantity)
     _set_nano(made, nano)
     _set_format(made, fmt)
-    _set_text(made, None)
+    _set_text(made, text)
     return made
 
 
@@ -238,6 +239,20 @@ NULL: Final = Quantity(0, "")
 
 
 def _parse(text: str) -> Quantity:
+    digits = text.rstrip(_LETTERS)
+    unit = _UNITS.get(text[len(digits) :])
+    if unit and digits.isascii() and digits.isdigit() and digits[0] != "0":
+        most, nanos, is_binary = unit
+        if len(digits) <= most:
+            # Nearly all amounts. What follows finds the same, in four times the time.
+            number = int(digits)
+            is_kept = number % 8 if is_binary else number % 1000
+            fmt = BINARY_SI if is_binary else DECIMAL_SI
+            return _made(number * nanos, fmt, text if is_kept else None)
+    return _parse_any(text)
+
+
+def _parse_any(text: str) -> Quantity:
     """Read shape, suffix and value, and see whether the input text is kept."""
     shape = _SHAPE.fullmatch(text) if text else None
     if shape is None:
@@ -256,6 +271,15 @@ def _parse(text: str) -> Quantity:
         fmt = DECIMAL_SI
     return Quantity(-nano if sign == "-" else nano, fmt, kept)
 
+
+_UNITS: Final = {
+    **{name: (_FAST_DIGITS, 10 ** (power + 9), False) for name, power in _DECIMAL.items()},
+    **{
+        name: (_BINARY_DIGITS - power * 3 // 10, 2**power * _NANO, True)
+        for name, power in _BINARY.items()
+    },
+}
+"""By suffix: most digits before which upstream takes its int64 way, nanos of one, and if binary."""
 
 _parse_cached = lru_cache(maxsize=_CACHED)(_parse)
 

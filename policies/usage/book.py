@@ -60,6 +60,10 @@ class Quota:
         if used is not self.used:
             self.used, self.changed = used, True
 
+    def grow_to(self, total: ResourceList) -> None:
+        """Count what somebody added up already."""
+        self.used, self.changed = total, True
+
     def row(self) -> NewUsage:
         """Give what is to be written of it."""
         return NewUsage(self.cluster_id, self.id, text_of(self.used))
@@ -142,11 +146,20 @@ class Book:
             return quota.used
         return without_surplus(quota.used, charge.held, before)
 
-    def charge(self, quota_id: int, key: Key, *, name: str, decided: DecidedCharge) -> None:
+    def charge(
+        self,
+        quota_id: int,
+        key: Key,
+        *,
+        name: str,
+        decided: DecidedCharge,
+        total: ResourceList | None = None,
+    ) -> None:
         """Note what an allowed request costs; decided on ``used``. Raises KeyError as that does.
 
         An object's amounts only ever grow here; they shrink when it is seen smaller, or gone.
-        The same again changes nothing but the time of the reservation.
+        The same again changes nothing but the time of the reservation. ``total`` is what the
+        decision found that the quota uses then, where that was added up already.
         """
         quota = self._quotas[quota_id]
         if quota.cluster_id != key[0]:
@@ -154,11 +167,14 @@ class Book:
         charge, text = self._charges.get((quota_id, key)), None
         if charge is None:
             charge = self._charges[quota_id, key] = _Charge(quota, key)
-            wanted, text, before = entry_of(decided)
+            wanted, text, before, is_all_new = entry_of(decided)
             held = self._take_from_opening_balance(quota, before)
         else:
-            held, wanted = charge.held, grown(charge.held, decided)
-        quota.move(held, wanted)
+            held, wanted, is_all_new = charge.held, grown(charge.held, decided), False
+        if is_all_new and total is not None and total.keys() == quota.used.keys():
+            quota.grow_to(total)
+        else:
+            quota.move(held, wanted)
         confirmed = charge.state == CONFIRMED
         charge.changed |= not confirmed or wanted != charge.amounts
         charge.hold(wanted, text)

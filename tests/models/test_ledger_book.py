@@ -250,3 +250,24 @@ def test_outside_of_a_transaction_there_is_no_book() -> None:
     factories.resource_quota({"pods": "5"})
     with pytest.raises(transaction.TransactionManagementError):
         open_book(QuotaUsage.objects.get())
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param({}, "8", id="new"),
+        pytest.param({"delta": "1", "whole": "3"}, "3", id="grown"),
+        pytest.param({"total": amounts(pods="8", cpu="1")}, "1", id="of-other-names"),
+    ],
+)
+def test_sum_that_was_made_is_taken_for_new_objects_alone(
+    quota: QuotaUsage, change: dict[str, Any], expected: str
+) -> None:
+    total = change.pop("total", amounts(pods="8"))
+    with transaction.atomic():
+        book = open_book(quota)
+        book.charge(quota.pk, key_of(quota), name="p", decided=decided(**change), total=total)
+        book.write()
+    found = used()
+    QuotaUsage.objects.update(used={"pods": str(Charge.objects.get().amounts["pods"])})
+    assert found == {"pods": expected}

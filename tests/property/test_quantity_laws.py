@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.engine.quantity import Quantity, QuantityError
+from policies.engine.quantity import Quantity, QuantityError, _parse, _parse_any
 
 pytestmark = pytest.mark.no_cover  # thousands of cases: tracing each line of them takes minutes
 POWERS = {
@@ -16,6 +16,7 @@ POWERS = {
     **{s: Fraction(1024) ** i for i, s in enumerate(["Ki", "Mi", "Gi"], 1)},
     **{f"e{e}": Fraction(10) ** e for e in (-12, -3, 0, 4, 15)},
 }
+SUFFIXES = [*"num", "", *"kMGTPE", *(f"{letter}i" for letter in "KMGTPE")]
 digits = st.text("0123456789", min_size=1, max_size=8)
 fractions = st.one_of(st.just(""), st.text("0123456789", max_size=12).map(lambda t: f".{t}"))
 texts = st.tuples(st.sampled_from(["", "-", "+"]), digits, fractions, st.sampled_from(list(POWERS)))
@@ -29,6 +30,17 @@ def test_value_is_the_fraction_rounded_away_from_zero(parts: tuple[str, ...]) ->
     expected = -(-nano.numerator // nano.denominator)
     found = Quantity.parse("".join(parts)).nano
     assert found == (-expected if sign == "-" else expected)
+
+
+@given(st.integers(0, 10**20), st.integers(0, 6), st.sampled_from(SUFFIXES))
+def test_plain_amounts_are_read_as_all_others(number: int, zeros: int, suffix: str) -> None:
+    text = f"{number}{'0' * zeros}{suffix}"
+    found, expected = _parse(text), _parse_any(text)
+    assert (found.nano, found.format, found.text) == (
+        expected.nano,
+        expected.format,
+        expected.text,
+    )
 
 
 @given(quantities)
