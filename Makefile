@@ -104,6 +104,10 @@ bench: setup-dev ## measure everything, about eight minutes; SQLITE=1 on SQLite
 bench-growth: setup-dev ## read a record of ten million rows; SQLITE=1 on SQLite
 	@$(PY) -m bench.growth $(if $(SQLITE),--sqlite)
 
+bench-live: setup-dev ## create pods on a real API server, through the webhook and without
+	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
+	@$(PY) -m bench.live
+
 bench-profile: setup-dev ## show where the product's time goes; SQLITE=1 on SQLite
 	@$(PY) -m bench --profile $(if $(SQLITE),--sqlite)
 

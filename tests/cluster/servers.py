@@ -38,12 +38,14 @@ class Options:
 
     ``plugins``: the API server's own LimitRanger and ResourceQuota act. ``limited_resources`` are
     those of its quota plugin. ``controllers``: kube-controller-manager runs these, if any.
+    ``is_durable``: etcd flushes what it says is kept, which tests need not wait for.
     """
 
     plugins: bool = True
     limited_resources: Sequence[Any] = ()
     controllers: Sequence[str] = ()
     more: Sequence[str] = ()
+    is_durable: bool = False
 
 
 @dataclass
@@ -140,7 +142,7 @@ def cluster(binaries: Binaries, options: Options | None = None) -> Iterator[Clus
     client = issue(folder, "client", authority, subject="/O=system:masters/CN=admin")
     made = Cluster(folder, free_port(), authority, client, binaries)
     try:
-        _start_etcd(made)
+        _start_etcd(made, is_durable=options.is_durable)
         start_apiserver(made, options)
         made.wait_ready()
         if options.controllers:
@@ -152,9 +154,10 @@ def cluster(binaries: Binaries, options: Options | None = None) -> Iterator[Clus
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start_etcd(made: Cluster) -> None:
+def _start_etcd(made: Cluster, *, is_durable: bool) -> None:
     client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
-    words = [str(made.binaries.etcd), "--data-dir", str(made.folder / "etcd"), "--unsafe-no-fsync"]
+    words = [str(made.binaries.etcd), "--data-dir", str(made.folder / "etcd")]
+    words += [] if is_durable else ["--unsafe-no-fsync"]
     words += ["--listen-client-urls", client, "--advertise-client-urls", client]
     words += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
     words += ["--initial-cluster", f"default={peer}", "--log-level", "warn"]
