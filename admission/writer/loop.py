@@ -87,7 +87,9 @@ class LoopWriter:
     def _open_soon(self) -> None:
         """Open a session, unless that is tried already, or somebody's transaction is to be used."""
         is_opening = self._opener is not None and self._opener.is_alive()
-        if is_opening or time.monotonic() < self._opens_again or connection.in_atomic_block:
+        if is_opening or self._opened is not None or time.monotonic() < self._opens_again:
+            return
+        if connection.in_atomic_block:
             return
         self._opens_again = time.monotonic() + OPEN_EVERY
         self._opener = threading.Thread(target=self._open, name="writer-session", daemon=True)
@@ -108,7 +110,7 @@ class LoopWriter:
         opened, self._opened = self._opened, None
         if opened is None:
             return
-        if self._is_closed:
+        if self._is_closed or self._line is not None:
             opened.connection.close()
             return
         self._line = _Line(self._loop, opened.connection, self._drop)

@@ -64,26 +64,26 @@ def outcomes(desk: writer.Desk, *items: Waiting) -> asyncio.Future[list[Any]]:
     return asyncio.gather(*map(desk.outcome, items), return_exceptions=True)
 
 
-@contextmanager
-def nobody_else_writes() -> Iterator[Callable[[], Any]]:
-    """Hold the record's table until the end, or until what is given is called."""
+def beside() -> psycopg.Connection[Any]:
+    """A session of the test's own, which ends with its block."""
     parameters = connection.get_connection_params()
     for name in ("context", "cursor_factory"):
         parameters.pop(name, None)
-    with psycopg.connect(**parameters) as held:
+    return psycopg.connect(**parameters)
+
+
+@contextmanager
+def nobody_else_writes() -> Iterator[Callable[[], Any]]:
+    """Hold the record's table until the end, or until what is given is called."""
+    with beside() as held:
         held.execute(f"LOCK TABLE {AuditEvent._meta.db_table} IN EXCLUSIVE MODE")
         yield held.rollback
 
 
 def end(line: Any) -> None:
     """Have the server end a session."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s)", [line.connection.info.backend_pid])
-
-
-def in_a_thread(function: Callable[..., Any], *words: Any) -> Awaitable[Any]:
-    """Ask the database beside the loop, where Django refuses to."""
-    return asyncio.get_running_loop().run_in_executor(None, function, *words)
+    with beside() as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [line.connection.info.backend_pid])
 
 
 def test_batches_are_written_by_the_loops_thread() -> None:
@@ -171,7 +171,7 @@ def test_session_that_the_server_ended_is_opened_again(monkeypatch: pytest.Monke
 
     async def ask(desk: writer.Desk) -> list[Any]:
         own, line = desk._own, await opened(desk)
-        await in_a_thread(end, line)
+        end(line)
         await until(lambda: own._line is None)  # type: ignore[union-attr]
         found = await outcomes(desk, item)
         assert await opened(desk) is not line
@@ -188,7 +188,7 @@ def test_batch_whose_session_ends_is_written_by_the_thread() -> None:
         with nobody_else_writes() as release:
             answer = outcomes(desk, item)
             await until(lambda: item.books)
-            await in_a_thread(end, line)
+            end(line)
             await until(lambda: desk._own._line is not line)  # type: ignore[union-attr]
             release()
         return await answer
