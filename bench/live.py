@@ -223,6 +223,8 @@ def _pod(namespace: str, name: str) -> dict[str, Any]:
     metadata = {key: pod["metadata"][key] for key in kept}
     for key in ("priority", "preemptionPolicy"):
         del pod["spec"][key]
+    # A review may lack what an API server asks for.
+    pod["spec"]["volumes"][0]["projected"]["sources"][0]["serviceAccountToken"]["path"] = "token"
     return {
         "apiVersion": "v1",
         "kind": "Pod",
