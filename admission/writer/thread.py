@@ -12,6 +12,7 @@ import logging
 import queue
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
@@ -119,9 +120,9 @@ class Writer:
         items = [each for each in found if each is not None and not isinstance(each, Trouble)]
         self._is_busy = len(items) > 1
         for trouble in troubles:
-            self._attempt(trouble.items, lambda trouble=trouble: mend(trouble))  # type: ignore[misc]
+            self._attempt(trouble.items, partial(mend, trouble))
         if items or not troubles:
-            self._attempt(items, lambda: self._commit(items))
+            self._attempt(items, partial(self._commit, items))
         return _STOP not in found
 
     def _commit(self, items: list[Item]) -> Outcome:
