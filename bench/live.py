@@ -107,14 +107,15 @@ def _surroundings() -> Iterator[run.Run]:
     with contextlib.ExitStack() as stack:
         temporary = tempfile.TemporaryDirectory(prefix="gatehouse-live-")
         folder = Path(stack.enter_context(temporary))
+        server = stack.enter_context(database.postgresql(folder / "postgresql"))
+        server.create("product")
         made = run.Run(
-            database=stack.enter_context(database.postgresql(folder / "postgresql")),
+            database=server,
             client=load.client(),
             certificate=servers.make_certificate(folder),
             folder=folder,
             extent=run.QUICK,
         )
-        made.database.create("product")  # type: ignore[attr-defined]
         made.secret = run.seed(made, "small", "product")["secret"]
         yield made
 

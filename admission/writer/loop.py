@@ -140,6 +140,7 @@ class LoopWriter:
             with self._turns.timed():
                 found = try_once(items, waits=self._turns.is_patient)
         except Exception as error:
+            # Whatever it is: the greenlet has nobody above it, and each item is owed an answer.
             logger.exception("the writer failed")
             self._drop()
             for item in items:

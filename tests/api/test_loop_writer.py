@@ -150,7 +150,7 @@ def test_what_was_prepared_on_older_policies_is_prepared_again() -> None:
     services.save_cluster(cluster=cluster, user="root")
 
     class Older(Waiting):
-        stamp = (cluster.pk, cluster.uid, -1)  # type: ignore[assignment]
+        stamp: Any = (cluster.pk, cluster.uid, -1)
 
         def prepare(self, policies: Snapshot) -> None:
             self.stamp = (cluster.pk, cluster.uid, policies.clusters["demo"].revision)
@@ -170,9 +170,10 @@ def test_session_that_the_server_ended_is_opened_again(monkeypatch: pytest.Monke
     item = Waiting()
 
     async def ask(desk: writer.Desk) -> list[Any]:
-        own, line = desk._own, await opened(desk)
+        own: Any = desk._own
+        line = await opened(desk)
         end(line)
-        await until(lambda: own._line is None)  # type: ignore[union-attr]
+        await until(lambda: own._line is None)
         found = await outcomes(desk, item)
         assert await opened(desk) is not line
         return found
@@ -184,12 +185,13 @@ def test_batch_whose_session_ends_is_written_by_the_thread() -> None:
     item = Waiting()
 
     async def ask(desk: writer.Desk) -> list[Any]:
+        own: Any = desk._own
         line = await opened(desk)
         with nobody_else_writes() as release:
             answer = outcomes(desk, item)
             await until(lambda: item.books)
             end(line)
-            await until(lambda: desk._own._line is not line)  # type: ignore[union-attr]
+            await until(lambda: own._line is not line)
             release()
         return await answer
 
