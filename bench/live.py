@@ -13,11 +13,11 @@ import contextlib
 import copy
 import itertools
 import json
+import queue
 import random
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -32,7 +32,10 @@ from tests.cluster.binaries import find, folders, missing
 from tests.cluster.servers import Options, cluster
 
 if TYPE_CHECKING:
+    import http.client
     from collections.abc import Iterator, Sequence
+
+    from tests.cluster.servers import Cluster
 
 RATE: Final = 100.0
 CLIENTS: Final = 32
@@ -44,6 +47,7 @@ NOTHING: Final = "no webhook"
 VALIDATING: Final = "Gatehouse, validating"
 BOTH: Final = "Gatehouse, mutating and validating"
 CREATED: Final = 201
+_HEADERS: Final = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
 _RULE: Final = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 
 
@@ -62,6 +66,15 @@ class Way:
     def label(self) -> str:
         """What tells its namespaces from others'."""
         return "".join(c if c.isalnum() else "-" for c in self.name.lower())
+
+    def keep(self, found: list[float]) -> None:
+        """Note, and tell, the milliseconds of one load."""
+        found.sort()
+        self.p50.append(found[len(found) // 2])
+        self.p99.append(found[int(len(found) * 0.99)])
+        print(
+            f"  {self.name:<38} p50 {self.p50[-1]:6.2f} ms  p99 {self.p99[-1]:7.2f} ms", flush=True
+        )
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -93,11 +106,12 @@ def _measure(rounds: int, seconds: float) -> list[Way]:
         ways = _ways(made, started)
         _install(asking, ways, made.certificate)
         before = database.standing(made.database, "product")
+        creator = stack.enter_context(contextlib.closing(Creator(live)))
         for way in ways:
-            _create(asking, way, WARM_UP, keep=False)
+            creator.create(way, WARM_UP)
         for number in range(rounds):
             for way in ways[number % len(ways) :] + ways[: number % len(ways)]:
-                _create(asking, way, seconds)
+                way.keep(creator.create(way, seconds))
         _expect_exact(ways, before, database.standing(made.database, "product"))
     return ways
 
@@ -234,37 +248,54 @@ def _pod(namespace: str, name: str) -> dict[str, Any]:
     }
 
 
-def _create(asking: Asking, way: Way, seconds: float, *, keep: bool = True) -> None:
-    """Create pods at random times, and keep how long each of them took."""
-    times, now = [], 0.0
-    while (now := now + random.expovariate(RATE)) < seconds:
-        times.append(now)
-    coming = iter(list(zip(times, itertools.cycle(way.namespaces), strict=False)))
-    guard, found = threading.Lock(), []
-    began = time.perf_counter() + 0.2
+class Creator:
+    """Creates pods at random times, over connections that it keeps.
 
-    def work() -> None:
-        while True:
-            with guard:
-                place = next(coming, None)
-                way.created += place is not None
-                number = way.created
-            if place is None:
-                return
-            due, namespace = place
+    It shares the processors with what is measured: bodies are made before it is their time, and of
+    an answer the code alone is looked at.
+    """
+
+    def __init__(self, live: Cluster) -> None:
+        self._live = live
+        self._pool = ThreadPoolExecutor(CLIENTS)
+        self._idle: queue.SimpleQueue[http.client.HTTPSConnection] = queue.SimpleQueue()
+        self._lines = [live.connect() for _ in range(CLIENTS)]
+        for line in self._lines:
+            self._idle.put(line)
+
+    def close(self) -> None:
+        """End the connections."""
+        self._pool.shutdown()
+        for line in self._lines:
+            line.close()
+
+    def create(self, way: Way, seconds: float) -> list[float]:
+        """Give how many milliseconds each pod took since it was due."""
+        times, now = [], 0.0
+        while (now := now + random.expovariate(RATE)) < seconds:
+            times.append(now)
+        asked = []
+        for due, namespace in zip(times, itertools.cycle(way.namespaces), strict=False):
+            way.created += 1
+            asked.append((due, namespace, json.dumps(_pod(namespace, f"p-{way.created}")).encode()))
+        began = time.perf_counter() + 0.2
+        found = []
+        for due, namespace, body in asked:
             time.sleep(max(began + due - time.perf_counter(), 0))
-            pod = _pod(namespace, f"p-{number}")
-            _post(asking, f"/api/v1/namespaces/{namespace}/pods", pod)
-            found.append((time.perf_counter() - began - due) * 1000)
+            found.append(self._pool.submit(self._create, namespace, body, began + due))
+        return [each.result() for each in found]
 
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        for done in [pool.submit(work) for _ in range(CLIENTS)]:
-            done.result()
-    if keep:
-        found.sort()
-        way.p50.append(found[len(found) // 2])
-        way.p99.append(found[int(len(found) * 0.99)])
-        print(f"  {way.name:<38} p50 {way.p50[-1]:6.2f} ms  p99 {way.p99[-1]:7.2f} ms", flush=True)
+    def _create(self, namespace: str, body: bytes, due: float) -> float:
+        line = self._idle.get()
+        try:
+            line.request("POST", f"/api/v1/namespaces/{namespace}/pods", body, _HEADERS)
+            answer = line.getresponse()
+            text = answer.read()
+        finally:
+            self._idle.put(line)
+        if answer.status != CREATED:
+            raise load.LoadError(f"a pod of {namespace}: {answer.status} {text.decode()}")
+        return (time.perf_counter() - due) * 1000
 
 
 def _expect_exact(ways: Sequence[Way], before: database.Standing, after: database.Standing) -> None:

@@ -28,6 +28,7 @@ PATIENCE: Final = 60.0  # seconds that a server may need to answer its first rev
 WORKERS: Final = os.cpu_count() or 1
 ECHO_THREADS: Final = 8
 BASELINE_THREADS: Final = 16
+IDLE_FOR: Final = 60_000  # milliseconds, the most there is: few connections end between two turns
 OPA: Final = "github.com/open-policy-agent/opa"
 OPA_VERSION: Final = "v1.22.0"
 
@@ -124,6 +125,7 @@ def granian(application: str, *, threads: int = 1, interface: str = "wsgi") -> l
         *("--workers", str(WORKERS), "--blocking-threads", str(threads)),
         *("--ssl-certificate", "{certificate}", "--ssl-keyfile", "{key}"),
         *("--ssl-protocol-min", "tls1.2"),
+        *("--http1-header-read-timeout", str(IDLE_FOR)),
         application,
     ]
 

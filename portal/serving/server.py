@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
+from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there to be used
 from granian.server.mp import MPServer
@@ -35,6 +36,9 @@ logger = logging.getLogger(__name__)
 BACKLOG: Final = 1024
 READY_WITHIN: Final = 60.0  # seconds
 LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
+# Seconds for the next request to come, or its headers to end. An API server lets go of what it has
+# not used for 90: were it us, a review might be on its way meanwhile, and fail with its pod.
+IDLE_FOR: Final = 120
 SHORTEST_FAREWELL: Final = 2.0  # seconds in which a connection in use has its next request
 _LAST: Final = 0.5  # seconds for the first request of whoever connected last
 _STEP: Final = 0.05
@@ -60,6 +64,7 @@ class Server(MPServer):
             *address,
             interface=Interfaces.RSGI,
             http=HTTPModes.http1,  # API servers speak nothing else to webhooks
+            http1_settings=HTTP1Settings(header_read_timeout=IDLE_FOR * 1000),
             websockets=False,
             workers=workers,
             loop=Loops.uvloop,

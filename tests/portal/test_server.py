@@ -70,6 +70,12 @@ def fresh(monkeypatch: pytest.MonkeyPatch, made: server.Server, *, is_ready: boo
     return process
 
 
+def test_connections_outlive_those_that_an_api_server_keeps(made: server.Server) -> None:
+    """Go's default transport, which API servers ask webhooks by, closes after 90 seconds."""
+    assert made.http1_settings is not None
+    assert made.http1_settings.header_read_timeout > 100_000
+
+
 def test_successor_is_ready_before_its_predecessor_is_told(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
