@@ -34,7 +34,6 @@ PAGE: Final = 50
 DAYS: Final = 30
 ROWS: Final = 10_000_000
 SQLITE_ROWS: Final = 1_000_000
-FIRST_RUNS: Final = 3
 WARM_RUNS: Final = 15
 WARM_GOAL, FIRST_GOAL, DEPTH_GOAL = 10.0, 50.0, 2.0  # milliseconds, milliseconds, times
 SMALL: Final = 1000  # rows; an empty or tiny partition may be read as it lies
@@ -219,15 +218,12 @@ def _deep(rows: Any) -> str:
 
 
 def _ask(name: str, question: Callable[[], Any], *, is_page: bool = True, runs: int = 0) -> Line:
-    """First on fresh connections, then warm; then its plans."""
+    """First on a fresh connection, then warm; then its plans."""
     from django.db import connection  # noqa: PLC0415  after setup
 
-    firsts = []
-    for _ in range(FIRST_RUNS):
-        connection.close()
-        connection.ensure_connection()
-        firsts.append(_timed(question))
-    first = statistics.median(firsts)
+    connection.close()
+    connection.ensure_connection()
+    first = _timed(question)
     warm = [_timed(question) for _ in range(runs or WARM_RUNS)]
     asked: list[tuple[str, Any]] = []
 
