@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from psycopg import DataError, OperationalError, errors
-from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq import ConnStatus, ExecStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,6 +51,9 @@ class Pipeline:
     ``prepared`` are the statements that the session knows already; more are added. ``wait`` is
     called with the socket and the events to wait for, as ``select.poll`` has them. All methods
     raise psycopg's errors; after one of them only ``abandon`` may follow.
+
+    No BEGIN and no COMMIT: the server takes all up to the pipeline's end for one transaction, which
+    that end commits. A batch of one is little else than its statements, and these are two less.
     """
 
     def __init__(
@@ -70,7 +73,6 @@ class Pipeline:
     def begin(self) -> None:
         """Open the transaction; nothing is sent yet."""
         self._pgconn.enter_pipeline_mode()
-        self._send("BEGIN", ())
 
     def ask(self, statement: str, parameters: Sequence[Any]) -> Callable[[], list[Row]]:
         """Have a statement sent; returns what waits for its rows, to be called once."""
@@ -84,7 +86,6 @@ class Pipeline:
 
     def commit(self) -> None:
         """Commit, and wait until the database said that it did."""
-        self._send("COMMIT", ())
         self._sync()
         while self._coming:
             self._read()
@@ -95,12 +96,12 @@ class Pipeline:
         if self._pgconn.status != ConnStatus.OK:
             return
         if not self._is_ended:
+            # A sync alone would commit. BEGIN makes what was sent a block that can be taken back;
+            # ROLLBACK without it would do, with a warning in the server's log each time.
+            self._send("BEGIN", ())
+            self._send("ROLLBACK", ())
             self._sync()
         self._leave()
-        if self._pgconn.transaction_status != TransactionStatus.IDLE:
-            self._pgconn.send_query(b"ROLLBACK")
-            while self._next() is not None:
-                pass
 
     def _send(self, statement: str, parameters: Sequence[Any]) -> _Sent:
         name, text = _numbered(statement)
@@ -146,10 +147,17 @@ class Pipeline:
         """Read what is still coming, up to the pipeline's end."""
         while self._coming:
             self._take()
-        result = self._next()
+        result, error = self._next(), None
+        if result is not None and result.status == ExecStatus.FATAL_ERROR:
+            # A constraint that is looked at only now, or the end of the session.
+            error = _error_of(result, self._pgconn)
+            self._pgconn.get_result()
+            result = self._next() if self._pgconn.status == ConnStatus.OK else None
         if result is None or result.status != ExecStatus.PIPELINE_SYNC:
-            raise _error_of(result, self._pgconn)
+            raise error or _error_of(result, self._pgconn)
         self._pgconn.exit_pipeline_mode()
+        if error:
+            raise error
 
     def _next(self) -> PGresult | None:
         """Wait for the next result, sending meanwhile what has not gone out yet."""
