@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import select
 import threading
-from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,7 +82,7 @@ def _notices() -> Iterator[Callable[[float], object] | None]:
             def wait(seconds: float) -> None:
                 # The driver itself would look up ten times a second while it waits.
                 if socket.poll(seconds * 1000):
-                    deque(listening.notifies(timeout=0), maxlen=0)
+                    list(listening.notifies(timeout=0))
 
             yield wait
     except psycopg.Error as error:

@@ -92,7 +92,7 @@ def test_what_raises_inside_takes_back_what_was_told() -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["taken-back", "lost"])
-def test_what_was_answered_already_is_taken_back_without_a_warning(is_lost: bool) -> None:  # noqa: FBT001 - a parameter
+def test_what_was_answered_already_is_taken_back_without_a_warning(*, is_lost: bool) -> None:
     heard: list[str] = []
     connection.ensure_connection()
     connection.connection.add_notice_handler(
