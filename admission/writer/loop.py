@@ -57,7 +57,7 @@ class LoopWriter:
 
     def is_stuck(self, item: Item) -> bool:
         """Whether the database keeps the writer waiting that has this item."""
-        return thread.is_stuck() if item.is_left else self._turns.is_stuck
+        return thread.is_stuck() if item.is_left else self._turns.is_stuck()
 
     def submit(self, item: Item) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
@@ -66,7 +66,7 @@ class LoopWriter:
             item.is_left = True
             thread.submit(item)
             return
-        if self._turns.is_stuck or len(self._waiting) >= settings.GATEHOUSE_QUEUE_LIMIT:
+        if self._turns.is_stuck() or len(self._waiting) >= settings.GATEHOUSE_QUEUE_LIMIT:
             raise UnavailableError
         hit("before-queue")
         self._waiting.append(item)

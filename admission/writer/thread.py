@@ -54,10 +54,9 @@ class Writer:
         """Whether the thread runs: it ends with ``stop``, and is not taken along by a fork."""
         return self._thread.is_alive() and not self._is_stopping
 
-    @property
     def is_stuck(self) -> bool:
         """Whether the batch under way takes longer than anybody should wait for."""
-        return self._turns.is_stuck
+        return self._turns.is_stuck()
 
     @property
     def _is_away(self) -> bool:
@@ -66,7 +65,7 @@ class Writer:
     def submit(self, item: Item) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
         is_full = self._queue.qsize() >= settings.GATEHOUSE_QUEUE_LIMIT
-        if self._is_away or self.is_stuck or is_full:
+        if self._is_away or self.is_stuck() or is_full:
             raise UnavailableError
         hit("before-queue")
         self._queue.put(item)
@@ -196,7 +195,7 @@ def take_over(trouble: Trouble) -> None:
 
 def is_stuck() -> bool:
     """Whether the database keeps the writer waiting."""
-    return _writer is not None and _writer.is_stuck
+    return _writer is not None and _writer.is_stuck()
 
 
 def stop(timeout: float = 10.0) -> None:

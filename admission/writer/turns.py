@@ -6,6 +6,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from admission.writer.items import LOOK_EVERY
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
 STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away
+STOOD_STILL: Final = 2 * LOOK_EVERY  # seconds in which nobody looked, though somebody waits
 
 
 class Turns:
@@ -23,17 +26,27 @@ class Turns:
         self._passed: list[Item] = []  # by the last batch: they go with the next one
         self._patient_for = 0  # batches that wait for what others hold
         self._began: float | None = None
+        self._looked = 0.0  # when somebody last asked how long that batch takes
+        self._missed = 0.0  # seconds of it in which nobody could ask
 
     @property
     def is_patient(self) -> bool:
         """Whether the next batch waits for quotas that others hold."""
         return self._patient_for > 0
 
-    @property
     def is_stuck(self) -> bool:
-        """Whether the batch under way takes longer than anybody should wait for."""
-        began = self._began
-        return began is not None and time.monotonic() - began > STUCK_AFTER
+        """Whether the batch under way takes longer than anybody should wait for.
+
+        Whoever waits asks every ``LOOK_EVERY`` seconds. Where nobody did, this process itself stood
+        still, and what the database said meanwhile is still to be read: such time does not count.
+        """
+        began, now = self._began, time.monotonic()
+        if began is None:
+            return False
+        if (missed := now - self._looked) > STOOD_STILL:
+            self._missed += missed
+        self._looked = now
+        return now - began - self._missed > STUCK_AFTER
 
     @property
     def has_passed(self) -> bool:
@@ -53,7 +66,8 @@ class Turns:
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Count the time of a batch."""
-        self._began = time.monotonic()
+        self._began, self._missed = time.monotonic(), 0.0
+        self._looked = self._began
         try:
             yield
         finally:
