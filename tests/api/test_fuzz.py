@@ -7,10 +7,8 @@ ledger: what it did is rolled back.
 
 from __future__ import annotations
 
-import copy
 import json
 import os
-import random
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -25,19 +23,18 @@ from admission.review import ReviewError, parse_request, safe_code
 from policies import policy_set, snapshot, usage
 from policies.engine import chain
 from policies.engine.errors import DecodeError
-from policies.engine.request import Phase
 from policies.engine.wire import loads
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
-from tests.builders import container
+from tests.mutations import POLICIES, mutated, readable_uid
 from tests.portal.rsgi import answered_here, scope_of
-from tests.reviews import SEED_LIMITS, new_pod, patch_of, quota, review
+from tests.reviews import patch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest
+    from policies.engine.request import AdmissionRequest, Phase
 
 pytestmark = [pytest.mark.django_db, pytest.mark.no_cover]
 COUNT = int(os.environ.get("FUZZ_REVIEWS", "2000"))
@@ -46,175 +43,6 @@ STRETCHES = max(8, COUNT // 2500)
 SLOWEST = 5.0  # seconds
 GROWTH = 64.0  # MiB that a process may grow once it has answered its first stretch
 LONGEST_NAME, LONGEST_UID = 317, 128  # characters: what names of an API server keep to
-ODD: list[Any] = [
-    None,
-    True,
-    0,
-    -1,
-    1.5,
-    10**30,
-    "",
-    "\x00",
-    "\ud800",
-    "1e999999999",
-    "-5",
-    "9" * 3000,
-    "x" * 3000,
-    "ü☃",
-    [],
-    {},
-    [None],
-    [[]],
-    {"": ""},
-    {"a": {"b": None}},
-    ["a", 1, {}],
-    "Pod",
-    "DELETE",
-    "status",
-    "1Gi",
-    "NaN",
-    "cpu",
-]
-POLICIES = [
-    SEED_LIMITS,
-    quota(hard={"pods": "100", "requests.cpu": "50", "count/services": "2", "services": "5"}),
-    _full := quota(
-        "high",
-        hard={"pods": "10"},
-        scopeSelector={
-            "matchExpressions": [
-                {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
-            ]
-        },
-    ),
-    {
-        "apiVersion": "policy.gatehouse.dev/v1alpha1",
-        "kind": "MetadataPolicy",
-        "metadata": {"name": "rules", "namespace": "ns"},
-        "spec": {
-            "rules": [
-                {
-                    "policyPredicate": {"labelSelector": {"matchLabels": {"bad": "yes"}}},
-                    "policyAction": {"reject": True},
-                },
-                {
-                    "policyPredicate": {},
-                    "policyAction": {"updatedAnnotations": {"seen": "yes"}},
-                },
-            ]
-        },
-    },
-]
-_full["status"] = {"hard": {"pods": "10"}, "used": {"pods": "10"}}
-
-
-def _bases() -> list[Any]:
-    old = new_pod("p", container(requests={"cpu": "1"}, limits={"memory": "1Gi"}))
-    old["metadata"].update(resourceVersion="1", labels={"a": "b"}, annotations={"c": "d"})
-    full = copy.deepcopy(old)
-    full["spec"].update(
-        initContainers=[container("i", limits={"cpu": "1"})],
-        resources={"requests": {"cpu": "1"}},
-        overhead={"cpu": "100m"},
-        priorityClassName="high",
-        activeDeadlineSeconds=5,
-    )
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "d", "uid": "du"},
-        "spec": {"replicas": 2, "template": {"metadata": {}, "spec": full["spec"]}},
-    }
-    service = {
-        "kind": "Service",
-        "metadata": {"name": "s", "uid": "su"},
-        "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "nodePort": 30000}]},
-    }
-    claim = {
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "c", "uid": "cu"},
-        "spec": {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "gold"},
-    }
-    return [
-        review(full),
-        review(full, operation="UPDATE", oldObject=old),
-        review(full, operation="UPDATE", oldObject=old, subResource="resize"),
-        _other(deployment, "apps", "deployments"),
-        _other(service, "", "services"),
-        _other(claim, "", "persistentvolumeclaims"),
-        *(_other(policy, "", f"{policy['kind'].lower()}s") for policy in POLICIES[:2]),
-        _other(POLICIES[3], "policy.gatehouse.dev", "metadatapolicies"),
-    ]
-
-
-def _other(obj: dict[str, Any], group: str, resource: str) -> Any:
-    kind = {"group": group, "version": "v1", "kind": obj["kind"]}
-    return review(obj, kind=kind, resource={"group": group, "version": "v1", "resource": resource})
-
-
-def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) of a document."""
-    found, pending = [], [value]
-    while pending:
-        current = pending.pop()
-        keys = current.keys() if isinstance(current, dict) else range(len(current))
-        for key in list(keys):
-            found.append((current, key))
-            if isinstance(current[key], dict | list):
-                pending.append(current[key])
-    return found
-
-
-def _mutated_types(body: Any, dice: random.Random) -> bytes:
-    body = copy.deepcopy(body)
-    for _ in range(dice.choice((1, 1, 1, 2, 4))):
-        holder, key = dice.choice(_places(body) or [({}, "")])
-        choice = dice.random()
-        if choice < 0.7:
-            holder[key] = copy.deepcopy(dice.choice(ODD))
-        elif choice < 0.85 and isinstance(holder, dict):
-            holder[dice.choice(["", "\x00", "cpu", "-x", "$number"])] = holder.pop(key, None)
-        elif isinstance(holder, dict):
-            holder.pop(key, None)
-        else:
-            holder.extend(copy.deepcopy(holder[:1]))
-    return _written(body, dice)
-
-
-def _written(body: Any, dice: random.Random) -> bytes:
-    """As an API server writes, as a person does, or with every letter as it is."""
-    compact = dice.random() < 0.7
-    separators = (",", ":") if compact else None
-    text = json.dumps(body, separators=separators, ensure_ascii=dice.random() < 0.3)
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _mutated_bytes(body: Any, dice: random.Random) -> bytes:
-    data = bytearray(_written(body, dice))
-    for _ in range(dice.choice((1, 1, 2, 8))):
-        place = dice.randrange(len(data) or 1)
-        choice = dice.randrange(4)
-        if choice == 0:
-            data[place : place + 1] = bytes([dice.randrange(256)])
-        elif choice == 1:
-            del data[place : place + dice.choice((1, 5, 100))]
-        elif choice == 2:
-            data[place:place] = dice.choice((b"\x00", b"\xff", b'"', b"{", b"[" * 3000, b"e9"))
-        else:
-            data[place:place] = data[place : place + dice.choice((3, 30))]
-    return bytes(data)
-
-
-def _readable_uid(body: bytes) -> str:
-    """The uid any JSON reader would find; empty where there is none.
-
-    What is no UTF-8 reads as U+FFFD, as Go reads it.
-    """
-    try:
-        found = json.loads(body.decode("utf-8", "replace"))["request"]["uid"]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return ""
-    return found if isinstance(found, str) else ""
 
 
 def _is_unfit(request: AdmissionRequest) -> bool:
@@ -230,7 +58,7 @@ def _expected(body: bytes, phase: Phase, policies: PolicySet) -> dict[str, Any] 
     try:
         request = parse_request(loads(body))
     except DecodeError:
-        return {**refusal, "code": 400} if find_uid(body) or _readable_uid(body) else None
+        return {**refusal, "code": 400} if find_uid(body) or readable_uid(body) else None
     except ReviewError as error:
         return {**refusal, "code": error.code}
     except ValueError:
@@ -318,11 +146,9 @@ def test_mutated_reviews_are_answered_as_the_engine_says(
     ask: Callable[[bytes, Phase], Answer], apply: Callable[..., None], stretch: int
 ) -> None:
     apply(*POLICIES)
-    policies, bases = policy_set.load("demo", "ns"), _bases()
+    policies = policy_set.load("demo", "ns")
     for number in range(FROM + stretch, FROM + COUNT, STRETCHES):
-        dice = random.Random(number)  # noqa: S311 - repeatable on purpose
-        mutate = dice.choice((_mutated_types, _mutated_types, _mutated_bytes))
-        body, phase = mutate(dice.choice(bases), dice), dice.choice((Phase.MUTATE, Phase.VALIDATE))
+        body, phase = mutated(number)
         started = time.monotonic()
         with transaction.atomic():
             answer = ask(body, phase)
@@ -336,7 +162,7 @@ def test_mutated_reviews_are_answered_as_the_engine_says(
 
 def _check_answer(answer: Answer, body: bytes, number: int) -> None:
     """What an API server verifies of an answer."""
-    uid = _readable_uid(body)
+    uid = readable_uid(body)
     if answer.status == 400:
         assert not uid, number
         return

@@ -112,7 +112,7 @@ def faults_of(record: Record, answers: Sequence[Answer]) -> list[str]:
         *_untrue_answers(record, answers),
         *_repeated_round_trips(record),
         *_unmatched_charges(record),
-        *_wrong_sums(record),
+        *wrong_sums(record),
         *_breaks_in_the_book(record),
         *_needless_denials(record),
     ]
@@ -161,7 +161,7 @@ def _shown(amounts: dict[str, Quantity] | None) -> str:
     return ", ".join(f"{name}={amount}" for name, amount in sorted(amounts.items()))
 
 
-def _wrong_sums(record: Record) -> list[str]:
+def wrong_sums(record: Record) -> list[str]:
     """``used`` is the sum of the charges, and nothing is over its limit."""
     sums: Amounts = defaultdict(dict)
     for quota, _, amounts in record.charges:

@@ -65,14 +65,24 @@ def ask_for(
     **request: object,
 ) -> Iterator[Question]:
     """Endless reviews of new objects like this one; its uid and name differ each time."""
-    head = (
-        f"POST /admission/{cluster}/validate?timeout={timeout} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        f"Authorization: Bearer {secret}\r\nContent-Type: application/json\r\nContent-Length: "
-    ).encode()
+    head = head_of(f"/admission/{cluster}/validate?timeout={timeout}", secret=secret)
     # Compact, as an API server writes it.
     template = json.dumps(_review(manifest, request), separators=(",", ":")).encode()
     while True:
         yield _question(head, template, str(uuid4()))
+
+
+def head_of(path: str, *, secret: str) -> bytes:
+    """Everything before a body, up to the number of its bytes."""
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {secret}\r\nContent-Type: application/json\r\nContent-Length: "
+    ).encode()
+
+
+def question_of(head: bytes, body: bytes, *, uid: str, object_uid: str = "") -> Question:
+    """Put a body behind a head; ``uid`` is what the answer has to repeat, if it is known."""
+    return Question(head + f"{len(body)}\r\n\r\n".encode(), body, uid, object_uid)
 
 
 def again(question: Question) -> Question:
@@ -85,7 +95,7 @@ def again(question: Question) -> Question:
 def _question(head: bytes, template: bytes, object_uid: str) -> Question:
     uid = str(uuid4())
     body = template.replace(b"@request@", uid.encode()).replace(b"@object@", object_uid.encode())
-    return Question(head + f"{len(body)}\r\n\r\n".encode(), body, uid, object_uid)
+    return question_of(head, body, uid=uid, object_uid=object_uid)
 
 
 def _review(manifest: dict[str, object], request: dict[str, object]) -> dict[str, object]:
@@ -249,7 +259,7 @@ class Load:
         if status != _OK:
             return Answer(question, status, began, seconds, portal=portal)
         response = json.loads(body)["response"]
-        assert response["uid"] == question.uid
+        assert not question.uid or response["uid"] == question.uid
         decision = response["auditAnnotations"]["decision-id"]
         return Answer(question, status, began, seconds, response["allowed"], decision, portal)
 
