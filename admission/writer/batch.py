@@ -144,7 +144,7 @@ def _still_wanted(items: list[Item]) -> list[Item]:
 def _run(items: list[Item], attempt: _Attempt) -> None:
     session.open_marked()
     attempt.mark = session.mark()
-    with transaction_of_few_packets():
+    with session.turn(), transaction_of_few_packets():
         hit("batch-begin")
         ask_book, ask_revisions = _ask(items, waits=attempt.waits)
         book = ask_book()

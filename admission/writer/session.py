@@ -7,15 +7,21 @@ under way, and what is not on record will never be.
 
 from __future__ import annotations
 
+import fcntl
 import secrets
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection, connections
 from django.db.utils import load_backend
 
-from policies.asking import Session, has_session, use
+from policies.asking import Session, has_session, is_postgresql, use
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOCK_TIMEOUT: Final = 500  # milliseconds
 STATEMENT_TIMEOUT: Final = 1500  # milliseconds
@@ -76,6 +82,24 @@ def open_marked() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_LOCK_CLASS, mark])
     _mark.set(mark)
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """On SQLite, keep the writers of other processes out, and come in once they are out.
+
+    SQLite has those who wait for its lock look again after ever longer pauses, so that some wait
+    for many batches of others. This lock calls the next one at once, and guards nothing: that is
+    SQLite's own, which whoever else writes to the file takes without it.
+    """
+    own: Any = connections[_ALIAS]
+    # Who has SQLite's lock already must not wait for this one: its holder waits for SQLite's.
+    if is_postgresql() or own.in_atomic_block or own.is_in_memory_db():
+        yield
+        return
+    with Path(f"{own.settings_dict['NAME']}.turn").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def mark() -> int | None:

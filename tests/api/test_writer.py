@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 import time
+from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from admission import audit, writer
@@ -19,7 +22,7 @@ from policies.engine.request import Phase
 from policies.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from policies.snapshot import Snapshot
     from policies.usage import Book
@@ -162,6 +165,42 @@ def test_who_waits_for_a_stuck_database_is_told_before_the_deadline(
     gate.set()
     writer.stop()
     assert queued.id not in recorded()
+
+
+@contextmanager
+def another_process_writes() -> Iterator[Callable[[], None]]:
+    """Hold the turn as another process's writer does; gives what lets it go."""
+    with Path(f"{connection.settings_dict['NAME']}.turn").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield lambda: fcntl.flock(file, fcntl.LOCK_UN)
+
+
+on_sqlite = pytest.mark.skipif("connection.vendor != 'sqlite'", reason="about SQLite")
+
+
+@on_sqlite
+def test_writers_of_several_processes_take_turns() -> None:
+    late, after = Waiting(seconds=0.3), Waiting()
+    with another_process_writes() as let_go:
+        writer.submit(late)
+        assert outcome_of(late) is writer.OverBudgetError
+        let_go()
+        writer.submit(after)
+        assert outcome_of(after) == after.id
+    with another_process_writes():
+        assert not late.books
+
+
+@on_sqlite
+def test_who_has_the_database_already_waits_for_no_turn() -> None:
+    item, waited = Waiting(), []
+    with another_process_writes() as let_go, transaction.atomic():
+        helper = threading.Timer(5, lambda: (waited.append(item), let_go()))
+        helper.start()
+        writer.submit(item)
+        helper.cancel()
+    assert outcome_of(item) == item.id
+    assert not waited
 
 
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "lost"])
