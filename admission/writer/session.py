@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import secrets
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +97,10 @@ def turn() -> Iterator[None]:
     if is_postgresql() or own.in_atomic_block or own.is_in_memory_db():
         yield
         return
-    with Path(f"{own.settings_dict['NAME']}.turn").open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        with suppress(OSError):  # another user's file, a full disk: better no turn than no decision
+            path = Path(f"{own.settings_dict['NAME']}.turn")
+            fcntl.flock(stack.enter_context(path.open("ab")), fcntl.LOCK_EX)
         yield
 
 

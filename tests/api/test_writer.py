@@ -192,6 +192,20 @@ def test_writers_of_several_processes_take_turns() -> None:
 
 
 @on_sqlite
+def test_writer_that_can_have_no_turn_goes_on_without(tmp_path: Path) -> None:
+    place, item = Path(f"{connection.settings_dict['NAME']}.turn"), Waiting()
+    if place.exists():
+        place.rename(tmp_path / "turn")
+    place.mkdir()
+    try:
+        writer.submit(item)
+        assert outcome_of(item) == item.id
+    finally:
+        writer.stop()
+        place.rmdir()
+
+
+@on_sqlite
 def test_who_has_the_database_already_waits_for_no_turn() -> None:
     item, waited = Waiting(), []
     with another_process_writes() as let_go, transaction.atomic():
