@@ -75,7 +75,10 @@ _full["status"] = {"hard": {"pods": "10"}, "used": {"pods": "10"}}
 
 
 def mutated(number: int) -> tuple[bytes, Phase]:
-    """Give the review of that number, and the call that it is for: the same one each time."""
+    """Give the review of that number, and the call that it is for.
+
+    The same one each time, but for the uids, which each process makes its own.
+    """
     dice = random.Random(number)  # noqa: S311 - repeatable on purpose
     mutate = dice.choice((_mutated_types, _mutated_types, _mutated_bytes))
     return mutate(dice.choice(_bases()), dice), dice.choice((Phase.MUTATE, Phase.VALIDATE))
