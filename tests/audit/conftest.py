@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-TODAY = datetime.now(UTC).date()
-
 
 def days_ago(number: int) -> date:
-    return TODAY - timedelta(days=number)
+    """A day before today, or today; asked for anew, because midnight may pass between tests."""
+    return datetime.now(UTC).date() - timedelta(days=number)
 
 
 @pytest.fixture
@@ -28,11 +27,13 @@ def decided(db: None) -> Callable[..., AuditEvent]:
     """Put a decision of a day on record: noon and a millisecond for each decision before."""
     numbers = count()
 
-    def make(day: date = TODAY, **fields: Any) -> AuditEvent:
+    def make(day: date | None = None, **fields: Any) -> AuditEvent:
+        today = days_ago(0)
+        day = day or today
         partitions.ensure(day)
         number = next(numbers)
         begin, _ = partitions.bounds(day)
-        at = begin + timedelta(hours=0 if day == TODAY else 12, milliseconds=number)
+        at = begin + timedelta(hours=0 if day == today else 12, milliseconds=number)
         row = AuditEvent(
             **{
                 "id": decision_id.lowest(at)[:10] + decision_id.encode(0, number)[10:],

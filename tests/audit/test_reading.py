@@ -16,6 +16,7 @@ from admission.admin import RecordPaginator
 from admission.explorer import searching
 from admission.models import AuditEvent, AuditHold, CappedCount, Verdict, audit_event, stretches
 from bench.growth_rows import row
+from tests.audit.conftest import days_ago
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from django.test import Client
 
 pytestmark = pytest.mark.django_db
-TODAY = datetime.now(UTC).date()
 LIST = "/api/v1/decisions/"
 
 
@@ -31,7 +31,7 @@ LIST = "/api/v1/decisions/"
 def spread(decided: Callable[..., AuditEvent]) -> list[str]:
     """Ids over half a year, newest first, some days apart."""
     ages = (170, 90, 89, 45, 44, 31, 30, 12, 3, 2, 1, 0)
-    made = [decided(TODAY - timedelta(days=age)) for age in ages for _ in range(2)]
+    made = [decided(days_ago(age)) for age in ages for _ in range(2)]
     return [event.id for event in reversed(made)]
 
 
@@ -105,7 +105,7 @@ def test_a_page_near_the_top_asks_a_few_days_only(spread: list[str]) -> None:
         AuditEvent.objects.page(size=2)
     questions = [q["sql"] for q in asked if "pg_inherits" not in q["sql"]]
     assert len(questions) == 1
-    oldest = partitions.bounds(TODAY - timedelta(days=1))[0]
+    oldest = partitions.bounds(days_ago(1))[0]
     assert connection.vendor == "sqlite" or f"{oldest:%Y-%m-%d}" in questions[0]
 
 
@@ -120,9 +120,9 @@ def test_figures_tell_how_many_they_are_of(
     decided: Callable[..., AuditEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     since = datetime.now(UTC) - timedelta(days=1)
-    decided(TODAY, dry_run=True)
-    decided(TODAY, verdict=Verdict.DENIED)
-    decided(TODAY, verdict=Verdict.MUTATED)
+    decided(dry_run=True)
+    decided(verdict=Verdict.DENIED)
+    decided(verdict=Verdict.MUTATED)
     all_of_them = AuditEvent.objects.figures(since=since)
     assert (all_of_them.denied, all_of_them.mutated, all_of_them.dry_run) == (1, 1, 1)
     assert (str(all_of_them.total), all_of_them.scope) == ("3", "")
@@ -255,8 +255,8 @@ def test_a_search_that_takes_long_stops_and_leads_on(
 @pytest.mark.parametrize("days", [0, 1, 2, 3, 40, 400])
 @pytest.mark.parametrize("start", [0, 1, 5, 39, 500])
 def test_stretches_meet_and_cover_all(days: int, start: int) -> None:
-    known = [TODAY - timedelta(days=number) for number in range(days, 0, -1)]
-    day = TODAY - timedelta(days=start)
+    known = [days_ago(number) for number in range(days, 0, -1)]
+    day = days_ago(start)
     back = list(stretches.backward(known, start=day))
     ahead = list(stretches.forward(known, start=day))
     assert (back[0][1], back[-1][0]) == (ahead[0][0], ahead[-1][1]) == (None, None)

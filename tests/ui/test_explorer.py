@@ -403,10 +403,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def put_over_days(number: int) -> None:
     """Refusals that every query of ``FITTING`` finds, over five months."""
-    for day in {(7 * each) % 150 for each in range(number)}:
-        partitions.ensure(datetime.now(UTC) - timedelta(days=day))
     for each in range(number):
         at = datetime.now(UTC) - timedelta(days=(7 * each) % 150, seconds=60 + next(SECONDS))
+        # Soon after midnight that is the day before.
+        partitions.ensure(at)
         refused(
             id=decision_id.encode(int(at.timestamp() * 1000), each),
             name=f"web-{each}",
