@@ -69,8 +69,16 @@ class Trouble:
     @property
     def is_loss(self) -> bool:
         """Whether its session is gone, or has to go: nobody knows what became of it."""
+        return self._is(Kind.GONE)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the database gave up a statement for its time."""
+        return self._is(Kind.LATE)
+
+    def _is(self, kind: Kind) -> bool:
         if isinstance(self.error, DatabaseError | InterfaceError):
-            return kind_of(self.error) is Kind.GONE
+            return kind_of(self.error) is kind
         return False
 
 
@@ -257,7 +265,7 @@ def _repair(trouble: Trouble, found: Kind) -> tuple[list[Item], bool]:
     if found is Kind.DENIED:
         _fail(items, trouble.error)
         return [], False
-    return items, found is not Kind.GONE
+    return items, found not in {Kind.GONE, Kind.LATE}
 
 
 def _one_by_one(items: list[Item], error: Exception) -> list[Item]:

@@ -26,7 +26,7 @@ from psycopg.pq import ConnStatus, TransactionStatus
 from admission import metrics
 from admission.failpoints import hit
 from admission.writer import session, thread
-from admission.writer.batch import Outcome, try_once
+from admission.writer.batch import Outcome, Trouble, try_once
 from admission.writer.items import UnavailableError
 from admission.writer.turns import Turns
 from policies.asking import Session
@@ -139,6 +139,8 @@ class LoopWriter:
         try:
             with self._turns.timed():
                 found = try_once(items, waits=self._turns.is_patient)
+                # Where all stood still, a statement's timer alone went on, and nothing is late.
+                is_late = isinstance(found, Trouble) and found.is_late and self._turns.is_stuck()
         except Exception as error:
             # Whatever it is: the greenlet has nobody above it, and each item is owed an answer.
             logger.exception("the writer failed")
@@ -154,6 +156,9 @@ class LoopWriter:
             self._drop()
         for item in found.items:
             item.is_left = True
+            # The thread would begin their time anew.
+            if is_late and (refusal := item.give_up(is_stuck=True)):
+                item.fail(refusal)
         thread.take_over(found)
 
     def _drop(self) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from django.db import DatabaseError, InterfaceError
 
 _AGAIN: Final = ("40001", "40P01", "55P03")  # serialization failure, deadlock, lock timeout
+_LATE: Final = "57014"  # a statement that took too long
 _GONE: Final = ("08", "57P")  # connection lost, server shutting down
 _NO_PARTITION: Final = "23514"
 _ITEM: Final = ("22", "23")  # data that does not fit, a constraint
@@ -21,6 +22,7 @@ class Kind(Enum):
     """What to do about an error."""
 
     AGAIN = auto()
+    LATE = auto()  # again, if it only stood still; else nobody waits any more
     ITEM = auto()
     PARTITION = auto()
     GONE = auto()
@@ -50,6 +52,8 @@ def _kind_of_state(cause: Any) -> Kind:
         return Kind.GONE
     if state in _AGAIN:
         return Kind.AGAIN
+    if state == _LATE:
+        return Kind.LATE
     if state == _NO_PARTITION and "partition" in str(cause):
         return Kind.PARTITION
     return Kind.ITEM if state.startswith(_ITEM) else Kind.DENIED

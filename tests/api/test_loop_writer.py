@@ -86,6 +86,12 @@ def end(line: Any) -> None:
         other.execute("SELECT pg_terminate_backend(%s)", [line.connection.info.backend_pid])
 
 
+def give_up(line: Any) -> None:
+    """Have the server end a session's statement, as its timer does."""
+    with beside() as other:
+        other.execute("SELECT pg_cancel_backend(%s)", [line.connection.info.backend_pid])
+
+
 def test_batches_are_written_by_the_loops_thread() -> None:
     threads: list[threading.Thread] = []
     items = [Waiting(lambda: threads.append(threading.current_thread())) for _ in range(9)]
@@ -127,6 +133,32 @@ def test_who_waits_for_a_stuck_database_is_sent_away(monkeypatch: pytest.MonkeyP
 
     assert [type(each) for each in at_a_desk(ask)] == [writer.UnavailableError] * 2
     assert not late.books
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["stood_still", "took_too_long"])
+def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
+    monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    monkeypatch.setattr("admission.writer.desk.LOOK_EVERY", 60.0)
+    item = Waiting()
+
+    async def ask(desk: writer.Desk) -> list[Any]:
+        line = await opened(desk)
+        with nobody_else_writes() as release:
+            answer = outcomes(desk, item)
+            await until(lambda: item.books)
+            if is_late:
+                monkeypatch.setattr("admission.writer.turns.STUCK_AFTER", 0.0)
+            give_up(line)
+            await until(lambda: item.is_left)
+            release()
+        [found] = await answer
+        assert await opened(desk) is line
+        return found
+
+    found = at_a_desk(ask)
+    assert isinstance(found, writer.UnavailableError) if is_late else found == item.id
+    assert (len(item.books) == 1) is is_late
 
 
 def test_who_cannot_be_decided_or_written_fails_alone_and_the_session_stays() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.load import under_load
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from tests.faults.conftest import World
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.faults
 STANDS = 2.5  # seconds: more than a batch may take before its writer counts as stuck
+# One batch, and only one, takes so long that another session can see it at work.
+ONE_IS_LONG = """
+    CREATE SEQUENCE batches;
+    CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN IF nextval(''batches'') = 10 THEN PERFORM pg_sleep(1); END IF; RETURN NULL; END';
+    CREATE TRIGGER take_long BEFORE INSERT ON admission_auditevent
+        FOR EACH STATEMENT EXECUTE FUNCTION take_long();
+"""
+SLEEPERS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
 
 def tell(portals: list[Portal], what: signal.Signals) -> None:
@@ -38,4 +48,21 @@ def test_who_stood_still_does_not_blame_the_database(world: World, two: list[Por
             load.wait_until_answered(60, after=time.monotonic())
     assert {answer.status for answer in load.answers} == {200}
     assert max(answer.seconds for answer in load.answers) > STANDS
+    assert world.faults(load.answers) == []
+
+
+def test_a_statement_that_stood_still_is_sent_again(world: World, two: list[Portal]) -> None:
+    """Its timer goes on, and ends it the moment it could run again."""
+    with world.server.connect(world.database) as database:
+        database.execute(ONE_IS_LONG)
+        with under_load(two, world.pods("roomy", timeout="10s"), connections=8) as load:
+            wait_for(lambda: database.execute(SLEEPERS).fetchone() == (1,))
+            tell(two, signal.SIGSTOP)
+            world.server.freeze()
+            time.sleep(STANDS)  # the experiment itself
+            world.server.thaw()
+            tell(two, signal.SIGCONT)
+            load.wait_until_answered(60, after=time.monotonic())
+    assert "canceling statement due to statement timeout" in world.server.log()
+    assert {answer.status for answer in load.answers} == {200}
     assert world.faults(load.answers) == []
