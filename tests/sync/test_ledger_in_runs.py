@@ -20,6 +20,8 @@ from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve
 
 if TYPE_CHECKING:
+    from pytest_django import SettingsWrapper
+
     from policies.sync.values import Listing
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,7 +91,10 @@ def test_next_run_looks_again_and_closes_the_alert(there: Troubled) -> None:
     assert LedgerPass.objects.get(resource=reality.WHOLE).trouble == ""
 
 
-def test_watch_that_cannot_look_at_the_ledger_keeps_its_row(there: Troubled) -> None:
+def test_watch_that_cannot_look_at_the_ledger_keeps_its_row(
+    there: Troubled, settings: SettingsWrapper
+) -> None:
+    settings.GATEHOUSE_SYNC_WATCH_SECONDS = 0.1
     there.trouble = UnreachableError("no route")
     LedgerPass.objects.all().delete()
     run = carry_out("watch")
