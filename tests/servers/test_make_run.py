@@ -16,6 +16,7 @@ import pytest
 
 from tests.processes import (
     PATIENCE,
+    ROOT,
     children_of,
     free_port,
     is_alive,
@@ -76,6 +77,15 @@ def ask(portal: Portal) -> dict[str, Any]:
     return answer
 
 
+def tutorial_shows() -> list[re.Pattern[str]]:
+    """The messages that the tutorial shows, with what is left open in them."""
+    page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    return [
+        re.compile(re.escape(text).replace("…", ".*"))
+        for text in re.findall(r"^```text\n(.*)\n```$", page, re.MULTILINE)
+    ]
+
+
 def gone(numbers: set[int]) -> bool:
     """Whether none of these runs any more."""
     return not any(is_alive(number) for number in numbers)
@@ -98,6 +108,8 @@ def test_first_run_tells_all_and_the_second_keeps_it(
         answer = ask(first)
         assert (answer["allowed"], answer["status"]["code"]) == (False, 403)
         assert f"http://127.0.0.1:{first.port}/decisions/" in answer["status"]["message"]
+        message = answer["status"]["message"]
+        assert any(shown.fullmatch(message) for shown in tutorial_shows()), message
         assert status_of(first.port, "/accounts/login/") == 200
         stop(first, signal.SIGINT)
     with portal(surroundings, tmp_path / "two.log") as second:
