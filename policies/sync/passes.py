@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count
 
 from policies.models import Cluster, SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
-from policies.sync import keeping, plan
+from policies.sync import keeping, plan, reality
 from policies.sync.apply import WRITES, Writer
 from policies.sync.journal import Journal, Outcome
 from policies.sync.judging import Item, Sides, deletions, judge_all
@@ -161,6 +161,7 @@ def _write(
         _foresee(coming, journal)
     else:
         take_in(cluster, coming, journal, now=now)
+        reality.try_to_count_new(cluster, client, journal.lease)
     Writer(cluster, client, journal, now=now).write(going, namespaces=_phases(reading))
     if not journal.is_preview:
         done = {item.key for item in (*coming, *going)}

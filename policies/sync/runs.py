@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
 from policies.models import ClusterAlert, ClusterConnection, SyncResult, SyncRun, SyncState
-from policies.sync import alerts, leases, turns
+from policies.sync import alerts, first_count, leases, turns
 from policies.sync.beating import beating
 from policies.sync.errors import (
     APIError,
@@ -127,6 +127,8 @@ def _work(run: SyncRun, lease: Lease) -> None:
 
     try:
         with connecting.open_client(run.cluster) as client:
+            if run.mode != Mode.PREVIEW:
+                reality.try_to_count_new(run.cluster, client, lease)
             if run.mode == Mode.WATCH:
                 seconds = settings.GATEHOUSE_SYNC_WATCH_SECONDS
                 state = passes.watch_for(run.cluster, client, run, lease, seconds)
@@ -225,6 +227,8 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
             rows = ClusterConnection.objects.filter(cluster=run.cluster_id)
             rows.exclude(state=found).update(since=now)
             rows.update(state=found, message=run.error)
+    if stop or isinstance(error, UnreachableError):
+        first_count.give_up(run.cluster, str(error))
     _alert(run, is_stopped=stop is not None, failures=failures)
 
 
@@ -258,6 +262,7 @@ def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
             run.attempt -= 1
             SyncRun.objects.filter(pk=run.pk).update(attempt=run.attempt)
         give_back(run, error=f"{type(error).__name__}: {error}")
+    first_count.give_up(run.cluster, type(error).__name__)
 
 
 def give_back(run: SyncRun, *, error: str) -> None:
