@@ -85,8 +85,8 @@ def uncounted(cluster: Cluster) -> list[Uncounted]:
     rows = ResourceQuota.objects.filter(namespace__cluster=cluster).exclude(uncounted=[])
     columns = ("pk", "namespace__name", "name", "revision", "uncounted")
     return [
-        Uncounted(*own, tuple(names))
-        for *own, names in rows.order_by("pk").values_list(*columns).iterator()
+        Uncounted(pk, namespace, name, revision, tuple(names))
+        for pk, namespace, name, revision, names in rows.order_by("pk").values_list(*columns)
     ]
 
 
