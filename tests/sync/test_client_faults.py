@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from policies.sync.addresses import is_allowed
 from policies.sync.client import (
     KINDS,
     AlreadyExistsError,
@@ -24,7 +25,6 @@ from policies.sync.client import (
     UnreachableError,
     UntrustedError,
 )
-from policies.sync.client.addresses import is_allowed
 from policies.sync.client.answers import (
     checked_event,
     checked_object,
