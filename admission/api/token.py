@@ -10,6 +10,8 @@ from rest_framework.authtoken.serializers import AuthTokenSerializer
 from rest_framework.permissions import AllowAny
 from rest_framework.throttling import AnonRateThrottle
 
+from policies.parameters import KnownParameters
+
 if TYPE_CHECKING:
     from rest_framework.request import Request
     from rest_framework.response import Response
@@ -22,7 +24,7 @@ class SignInThrottle(AnonRateThrottle):
     scope = "sign-in"
 
 
-class TokenView(LoginView):  # type: ignore[misc]  # knox has no types
+class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has no types
     """``POST {"username", "password"}`` answers ``{"token", "expiry"}``.
 
     Send it as ``Authorization: Token <token>``.

@@ -56,6 +56,7 @@ def _change(change: Change, now: dt.datetime) -> None:
             manifest=change.manifest,
             user=change.user,
             reason=change.reason,
+            create_namespace=True,
         )
 
 

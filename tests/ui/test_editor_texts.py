@@ -78,7 +78,9 @@ def check_unchanged(client: Client, manifests: list[dict[str, Any]]) -> None:
             continue  # an unknown field, which a strict reader refuses
         for wanted in bundle.objects:
             kind, namespace, name = wanted.key
-            saved = services.apply_manifest(cluster=cluster, manifest=wanted.manifest, user="c")
+            saved = services.apply_manifest(
+                cluster=cluster, manifest=wanted.manifest, user="c", create_namespace=True
+            )
             plural = f"{kind.lower()}s"
             page = f"/clusters/prod/namespaces/{namespace}/{plural}/{name}/"
             assert client.post(page, {**opened(client, page), "do": "save"}).status_code == 302
