@@ -85,3 +85,8 @@ def test_unknown_pages_stay_pages(reader: Client) -> None:
 def test_the_live_tail_has_nothing_of_a_time_beyond_the_record(reader: Client) -> None:
     query = {"after": "0000000000000000", "until": "0001-01-01"}
     assert reader.get("/decisions/newer/", query).status_code == 204
+
+
+def test_the_schema_knows_its_format_and_nothing_else(reader: Client) -> None:
+    assert reader.get("/api/schema/?format=json").status_code == 200
+    assert reader.get("/api/schema/?formt=json").status_code == 400

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.test import Client
 
 from policies import services
 from policies.manifests.bundle import read_bundle
@@ -17,8 +19,6 @@ from tests.people import person
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 HOSTILE = (
@@ -99,3 +99,18 @@ def test_sample_of_the_corpus_opens_and_saves_unchanged(client: Client, shared: 
 def test_corpus_opens_and_saves_unchanged(client: Client, shared: Path) -> None:
     client.force_login(person("ed", "editor"))
     check_unchanged(client, accepted(shared))
+
+
+@pytest.mark.parametrize("do", ["check", "save"])
+def test_an_amount_that_is_none_is_told_at_its_field(do: str) -> None:
+    factories.resource_quota({"pods": "5"})
+    client = Client()
+    client.force_login(person("ed", "editor", cluster="prod", namespace="team"))
+    page = "/clusters/prod/namespaces/team/resourcequotas/rq/"
+    given = {**opened(client, page), "form": "on", "name": "rq", "enforcement": "enforce"}
+    line = {"hard-0-resource": "pods", "hard-0-amount": "ten", "reason": "because", "do": do}
+    answer: Any = client.post(page, {**given, **line})
+    shown = html.unescape(answer.content.decode())
+    assert (
+        'Invalid value: "ten": quantities must match' in shown.split('id="hard-0-amount-wrong"')[1]
+    )
