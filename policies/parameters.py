@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import APIException
 
 if TYPE_CHECKING:
@@ -119,7 +120,15 @@ class KnownParameters:
                 transaction.set_rollback(True)
 
 
-class Schema(AutoSchema):  # type: ignore[no-untyped-call]  # has no types
+_READING: Final = {400: "a parameter is unknown, or cannot be read"}
+_WRITING: Final = {
+    400: "a parameter is unknown, the body is no JSON, or a rule refuses the object",
+    409: "the name is taken, or the object is at another revision",
+    422: "the body has an unknown field, a wrong type or kind, or names an unknown namespace",
+}
+
+
+class Schema(AutoSchema):
     """Describes of each operation the parameters that its view checks, and its error codes."""
 
     def get_override_parameters(self) -> list[Any]:
@@ -128,3 +137,16 @@ class Schema(AutoSchema):  # type: ignore[no-untyped-call]  # has no types
         if isinstance(self.view, KnownParameters):
             found += self.view.parameters_of(getattr(self.view, "action", "") or "")
         return found
+
+    def get_response_serializers(self) -> Any:
+        """Add the errors that any operation of the kind may answer."""
+        found = super().get_response_serializers()
+        if not isinstance(self.view, KnownParameters) or isinstance(found, dict):
+            return found
+        is_write = self.method in ("POST", "PUT", "PATCH")
+        good = 201 if getattr(self.view, "action", "") == "create" else 200
+        errors = {
+            code: OpenApiResponse(OpenApiTypes.OBJECT, description=text)
+            for code, text in (_WRITING if is_write else _READING).items()
+        }
+        return {good: found, **errors}

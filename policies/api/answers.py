@@ -28,7 +28,7 @@ def refusal(error: ValidationError) -> Response:
         for entry in entries:
             entry["message"] += _WAYS_OUT.get(entry["code"], "")
     codes = {entry["code"] for entries in errors.values() for entry in entries}
-    code = status.HTTP_400_BAD_REQUEST
+    code: int = status.HTTP_400_BAD_REQUEST
     if codes & _TAKEN:
         code = status.HTTP_409_CONFLICT
     elif _NOWHERE in codes:

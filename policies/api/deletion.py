@@ -12,7 +12,6 @@ from policies import services
 from policies.models import Cluster, Namespace
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
     from rest_framework.request import Request
 
 _REASON: Final = OpenApiParameter("reason", str, description="why, for the record")
@@ -29,6 +28,7 @@ RESPONSES: Final = {
     200: OpenApiResponse(
         OpenApiTypes.OBJECT, description="dryRun=All: the object, and in deletes what goes with it"
     ),
+    400: OpenApiResponse(OpenApiTypes.OBJECT, description="a parameter is unknown"),
     412: OpenApiResponse(description="If-Match names another revision"),
     428: OpenApiResponse(description="a cluster needs If-Match or confirm"),
 }
@@ -61,9 +61,9 @@ class ConsentError(APIException):
         self.detail: Any = {"detail": text, "deletes": goes}
 
 
-def parameters(queryset: QuerySet[Any]) -> tuple[OpenApiParameter, ...]:
+def parameters(*, is_cluster: bool) -> tuple[OpenApiParameter, ...]:
     """What the deletion of an object of this kind can be asked with."""
-    return (_REASON, _IF_MATCH, *((_CONFIRM,) if queryset.model is Cluster else ()))
+    return (_REASON, _IF_MATCH, *((_CONFIRM,) if is_cluster else ()))
 
 
 def require_consent(request: Request, instance: Any) -> None:

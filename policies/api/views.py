@@ -89,7 +89,7 @@ class _PolicyView(
 
     def sent(self, request: Request) -> dict[str, Any]:
         """What was sent, in the serializer's shape."""
-        serializer = self.get_serializer(data=request.data)
+        serializer: Any = self.get_serializer(data=request.data)
         check_body(request.data, kind=self.manifest_kind, beside=serializer.fields)
         serializer.is_valid(raise_exception=True)
         data: dict[str, Any] = serializer.validated_data
@@ -137,7 +137,11 @@ class _RecordedView(_PolicyView):
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """What a deletion can be told beside."""
         found = super().parameters_of(action)
-        return (*found, *deletion.parameters(self.queryset)) if action == "destroy" else found
+        return (
+            (*found, *deletion.parameters(is_cluster=isinstance(self, ClusterView)))
+            if action == "destroy"
+            else found
+        )
 
     def make(self, data: dict[str, Any]) -> Any:
         """Start an empty object at the right place."""
@@ -176,11 +180,6 @@ class _NamespacedView(_RecordedView):
         return self.model(namespace=owner)
 
     @property
-    def manifest_kind(self) -> str:
-        """Bodies are manifests of the model's kind."""
-        return str(self.model.kind)
-
-    @property
     def creates_namespace(self) -> bool:
         """Whether a namespace that is not there is to be made."""
         return is_on(self.request, CREATE_NAMESPACE)
@@ -205,6 +204,7 @@ class LimitRangeView(_NamespacedView):
     """Limit ranges."""
 
     model = LimitRange
+    manifest_kind = "LimitRange"
     queryset = LimitRange.objects.select_related("namespace__cluster").prefetch_related("rows")
     filterset_class = filters.LimitRangeFilter
 
@@ -213,6 +213,7 @@ class MetadataPolicyView(_NamespacedView):
     """Metadata policies."""
 
     model = MetadataPolicy
+    manifest_kind = "MetadataPolicy"
     queryset = MetadataPolicy.objects.select_related("namespace__cluster").prefetch_related("rules")
     filterset_class = filters.MetadataPolicyFilter
 
@@ -221,6 +222,7 @@ class ResourceQuotaView(_NamespacedView):
     """Resource quotas; ``status`` is the ledger's and never written here."""
 
     model = ResourceQuota
+    manifest_kind = "ResourceQuota"
     queryset = ResourceQuota.objects.select_related("namespace__cluster").prefetch_related(
         "rows", "scope_rows"
     )
