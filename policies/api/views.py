@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
+from django.db import IntegrityError
+from django.http import Http404
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
 from knox.auth import TokenAuthentication
@@ -48,6 +50,9 @@ else:
     ViewSet = GenericViewSet
 
 
+OVERTAKEN: Final = "somebody else wrote the same at the same time; read it again"
+
+
 class Pages(LimitOffsetPagination):
     """Fifty at a time unless asked otherwise."""
 
@@ -76,6 +81,10 @@ class _PolicyView(
         if isinstance(exc, services.StaleRevisionError):
             found = {"detail": str(exc), "revision": exc.found}
             return Response(found, status.HTTP_409_CONFLICT)
+        if isinstance(exc, IntegrityError):
+            return Response({"detail": OVERTAKEN}, status.HTTP_409_CONFLICT)
+        if isinstance(exc, ObjectDoesNotExist):
+            return super().handle_exception(Http404())
         return super().handle_exception(exc)
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:

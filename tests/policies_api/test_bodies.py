@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import IntegrityError
 from rest_framework.test import APIClient
 
+from policies import services
 from policies.models import (
     Cluster,
     LimitRange,
@@ -255,3 +257,16 @@ def test_a_name_that_is_taken_is_a_conflict(path: str, body: dict[str, Any] | No
     factories.priority_class()
     factories.resource_quota({"pods": "1"})
     send("post", path, body or pods(), code=409)
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"), [(IntegrityError("taken"), 409), (Cluster.DoesNotExist(), 404)]
+)
+def test_who_comes_second_at_the_same_time_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, raised: Exception, code: int
+) -> None:
+    def lose(**_given: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(services, "save_cluster", lose)
+    assert "detail" in send("post", "clusters/", {"name": "c"}, code=code)
