@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
+from django.db import IntegrityError
 from rest_framework import status
 from rest_framework.response import Response
 
 from policies.parameters import CREATE_NAMESPACE
+from policies.services import StaleRevisionError
 from policies.validators import errors_by_path
 
-if TYPE_CHECKING:
-    from django.core.exceptions import ValidationError
-
+_OVERTAKEN: Final = "somebody else wrote the same at the same time; read it again"
+_GONE: Final = "somebody else deleted it at the same time"
 _TAKEN: Final = frozenset({"unique", "unique_together"})
 _NOWHERE: Final = "unknown_namespace"
 _WAYS_OUT: Final = {_NOWHERE: f" (?{CREATE_NAMESPACE.name}=true)"}
 
 
-def refusal(error: ValidationError) -> Response:
+def answer_to(exc: Exception) -> Response | None:
+    """Answer what services and the database raise; None for what they do not."""
+    if isinstance(exc, ValidationError):
+        return _refusal(exc)
+    if isinstance(exc, StaleRevisionError):
+        found = {"detail": str(exc), "revision": exc.found}
+        return Response(found, status.HTTP_409_CONFLICT)
+    if isinstance(exc, IntegrityError):
+        return Response({"detail": _OVERTAKEN}, status.HTTP_409_CONFLICT)
+    if isinstance(exc, ObjectDoesNotExist):
+        return Response({"detail": _GONE}, status.HTTP_404_NOT_FOUND)
+    return None
+
+
+def _refusal(error: ValidationError) -> Response:
     """Answer what the rules refuse, by path: 409 for a name that is taken, 422 for a namespace.
 
     Everything else is 400.

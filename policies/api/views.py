@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.core.exceptions import ObjectDoesNotExist, ValidationError
-from django.db import IntegrityError
-from django.http import Http404
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
 from knox.auth import TokenAuthentication
@@ -20,7 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 from policies import filters, roles, services
 from policies.api import deletion, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES, ByRole, WritesByRole
-from policies.api.answers import refusal
+from policies.api.answers import answer_to
 from policies.api.bodies import check_body
 from policies.api.parsers import ManifestParser
 from policies.models import (
@@ -50,9 +47,6 @@ else:
     ViewSet = GenericViewSet
 
 
-OVERTAKEN: Final = "somebody else wrote the same at the same time; read it again"
-
-
 class Pages(LimitOffsetPagination):
     """Fifty at a time unless asked otherwise."""
 
@@ -76,16 +70,7 @@ class _PolicyView(
 
     def handle_exception(self, exc: Exception) -> Response:
         """Answer what services raise: errors by path, and 409 for what is taken or stale."""
-        if isinstance(exc, ValidationError):
-            return refusal(exc)
-        if isinstance(exc, services.StaleRevisionError):
-            found = {"detail": str(exc), "revision": exc.found}
-            return Response(found, status.HTTP_409_CONFLICT)
-        if isinstance(exc, IntegrityError):
-            return Response({"detail": OVERTAKEN}, status.HTTP_409_CONFLICT)
-        if isinstance(exc, ObjectDoesNotExist):
-            return super().handle_exception(Http404())
-        return super().handle_exception(exc)
+        return answer_to(exc) or super().handle_exception(exc)
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Every write can be tried."""
