@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import logging.config
 import os
+import socket
 import sys
 import tempfile
+import time
+from typing import Final
 
 from django.conf import settings
 
+_LET_GO_WITHIN: Final = 5.0  # seconds for processes of a server that ended to leave its port
+_STEP: Final = 0.1
+
 
 def main() -> int:
-    """Serve until SIGTERM; returns the exit code."""
+    """Serve until SIGTERM; returns the exit code, EX_CONFIG for what starting again cannot heal."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     logging.config.dictConfig(settings.LOGGING)
     # What serves is imported once the settings are known to be good.
     from portal.serving.certificate import CertificateError  # noqa: PLC0415  needs settings
 
+    host, port = settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT
+    if reason := _why_taken(host, port):
+        sys.stderr.write(f"gatehouse: port {port} of {host} cannot be used ({reason})\n")
+        return os.EX_CONFIG
     try:
         with tempfile.TemporaryDirectory(prefix="gatehouse-metrics-") as folder:
             # Several processes count into files, so that /metrics can add them up.
@@ -25,8 +35,25 @@ def main() -> int:
             _serve()
     except CertificateError as error:
         sys.stderr.write(f"gatehouse: TLS: {error}\n")
-        return 1
+        return os.EX_CONFIG
     return 0
+
+
+def _why_taken(host: str, port: int) -> str:
+    """Why nobody can listen there, empty where one can; asked until a few seconds have passed."""
+    deadline = time.monotonic() + _LET_GO_WITHIN
+    while True:
+        try:
+            family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                return error.strerror or str(error)
+            time.sleep(_STEP)
+        else:
+            return ""
 
 
 def _serve() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -271,12 +272,27 @@ def _own_metrics_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_own_metrics_folder")
+def test_port_that_is_taken_is_told_in_one_line(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serve, "_LET_GO_WITHIN", 0.1)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        settings.GATEHOUSE_LISTEN_PORT = listener.getsockname()[1]
+        assert serve.main() == os.EX_CONFIG
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(settings.GATEHOUSE_LISTEN_PORT) in line
+
+
+@pytest.mark.usefixtures("_own_metrics_folder")
 def test_wrong_pair_is_told_in_one_line(
     settings: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    settings.GATEHOUSE_LISTEN_PORT = 0
     for name in ("CERTIFICATE", "KEY"):
         setattr(settings, f"GATEHOUSE_TLS_{name}", tmp_path / name)
-    assert serve.main() == 1
+    assert serve.main() == os.EX_CONFIG
     assert capsys.readouterr().err.startswith("gatehouse: TLS: ")
 
 
