@@ -17,8 +17,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def _stop(error: SettingsError) -> SystemExit:
-    # Every process of the product reads this module first: whoever starts it with a wrong
-    # setting gets these lines and exit code 1, not a traceback.
+    # Every process reads this module first: a wrong setting gives these lines, and no traceback.
     return SystemExit(str(error))
 
 
@@ -39,6 +38,7 @@ try:
 except SettingsError as error:
     raise _stop(error) from None
 env.text("GATEHOUSE_ENV_FILE")
+env.text("GATEHOUSE_UID")  # read by docker-compose.yml, from the same .env
 
 # Where things are
 GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
