@@ -195,8 +195,7 @@ _POSTGRESQL: dict[str, Any] = {
     "PORT": _database.port,
     "CONN_HEALTH_CHECKS": True,
     "OPTIONS": {
-        # For pages, the writer and the policies; reviews need no connection of their own. A
-        # worker's tasks may each have two, one of them for the heartbeat.
+        # For pages, writer and policies; a worker's tasks may each have two, one for the heartbeat.
         "pool": {
             "min_size": 1,
             "max_size": max(min(GATEHOUSE_WEB_THREADS, 8), 2 * GATEHOUSE_WORKER_TASKS) + 2,
@@ -204,7 +203,9 @@ _POSTGRESQL: dict[str, Any] = {
         },
         "connect_timeout": 3,
         "application_name": "gatehouse",
-        "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s",
+        **_database.options,
+        "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s "
+        + _database.options.get("options", ""),
     },
 }
 DATABASES = {"default": _SQLITE if _database.engine == "sqlite3" else _POSTGRESQL}

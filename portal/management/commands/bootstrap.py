@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +27,7 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Migrate, make the admin, tell."""
+        call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=min(options["verbosity"], 1))
         password = ensure_first_admin()
         if password:
