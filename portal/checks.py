@@ -83,7 +83,7 @@ def check_session(databases: Sequence[str] | None = None, **_: Any) -> list[Chec
 
 
 def _is_shared_by_transaction(name: str) -> bool:
-    words = connections[name].get_connection_params()  # type: ignore[no-untyped-call]
+    words = connections[name].get_connection_params()
     words.pop("pool", None)
     try:
         with psycopg.connect(**words, autocommit=True) as idle:
