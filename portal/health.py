@@ -19,7 +19,7 @@ from psycopg_pool import PoolTimeout
 
 from policies import snapshot
 from policies.sync import metrics as cluster_metrics
-from portal import key_check
+from portal import background, key_check
 from portal.serving import leaving
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def _clusters() -> bytes:
     """What the database knows of the clusters; nothing while it does not answer."""
     try:
-        return generate_latest(cluster_metrics.registry)
+        return generate_latest(cluster_metrics.registry) + generate_latest(background.registry)
     except _UNREACHABLE:
         return b""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging.config
 import os
+import platform
 import socket
 import sys
 import tempfile
@@ -76,6 +77,15 @@ def _serve() -> None:
     )
     if files:
         Watch(files, server.signal_handler_reload).start()
+    logging.getLogger("portal").info(
+        "gatehouse serves on %s:%d: %d web processes, %s, Python %s, process %d",
+        settings.GATEHOUSE_LISTEN_HOST,
+        settings.GATEHOUSE_LISTEN_PORT,
+        settings.GATEHOUSE_WEB_WORKERS,
+        settings.DATABASES["default"]["ENGINE"].rpartition(".")[2],
+        platform.python_version(),
+        os.getpid(),
+    )
     server.serve()
 
 

@@ -11,6 +11,7 @@ from csp.constants import NONE, SELF
 
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
 from portal.keys import derive_key, keep_secret
+from portal.logs import logging_config
 from portal.processors import available
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -239,6 +240,11 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
+    "say that worker and beat are at work": {
+        "task": "portal.tasks.note_worker",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
     # It is late for the next look before it is too late for this one: they do not pile up.
     "look which clusters are due": {
         "task": "policies.tasks.look_for_due_runs",
@@ -372,27 +378,8 @@ TIME_ZONE = "UTC"
 # Logs: one line each on standard error, with the request's id
 GATEHOUSE_LOG_LEVEL = env.choice("GATEHOUSE_LOG_LEVEL", "INFO", LOG_LEVELS)
 GATEHOUSE_LOG_FORMAT = env.choice("GATEHOUSE_LOG_FORMAT", "text", ("text", "json"))
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {"request": {"()": "portal.logs.RequestFilter"}},
-    "formatters": {
-        "text": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
-        "json": {"()": "portal.logs.JSONFormatter"},
-    },
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "filters": ["request"],
-            "formatter": GATEHOUSE_LOG_FORMAT,
-        }
-    },
-    "root": {"handlers": ["stderr"], "level": GATEHOUSE_LOG_LEVEL},
-    "loggers": {
-        "django": {"handlers": [], "level": GATEHOUSE_LOG_LEVEL},
-        "httpx2": {"level": "WARNING"},  # a line for each request to a cluster, else
-    },
-}
+GATEHOUSE_ACCESS_LOG = env.boolean("GATEHOUSE_ACCESS_LOG", default=False)
+LOGGING = logging_config(GATEHOUSE_LOG_LEVEL, GATEHOUSE_LOG_FORMAT)
 
 try:
     env.finish()

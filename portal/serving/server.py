@@ -16,12 +16,14 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there to be used
 from granian.server.mp import MPServer
 
+from portal import logs
 from portal.serving import leaving, worker
 from portal.serving.application import build_front
 from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
@@ -72,6 +74,12 @@ class Server(MPServer):
             backlog=BACKLOG,
             backpressure=BACKLOG,  # connections: an idle one must not keep another out
             log_level=LogLevels.error,
+            # Its lines go where ours go, and have their credentials taken out there.
+            log_dictconfig=logs.logging_config(
+                settings.GATEHOUSE_LOG_LEVEL, settings.GATEHOUSE_LOG_FORMAT
+            ),
+            log_access=settings.GATEHOUSE_ACCESS_LOG,
+            log_access_format=logs.ACCESS_FORMAT,
             respawn_failed_workers=True,
             workers_kill_timeout=LONGEST_REQUEST,
         )
