@@ -25,6 +25,7 @@ LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _SERVICE_LINK: Final = re.compile(r"GATEHOUSE_(SERVICE_(HOST|PORT\w*)|PORT_[0-9]+_\w+)")
 _LINE: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _HIGHEST_PORT: Final = 65535
+_MOST_HOPS: Final = 16
 
 
 class SettingsError(Exception):
@@ -94,6 +95,20 @@ class Reader:
             return int(value)
         self.complain(name, f"is {value!r}", f"write a number from {lowest} to {highest}")
         return default
+
+    def hops(self, name: str) -> int:
+        """How many proxies stand in front: ``true`` is one, ``false`` none, a number that many."""
+        value = self.text(name).lower()
+        if value in TRUE | FALSE | {""}:
+            return int(value in TRUE)
+        return self.integer(name, 0, lowest=0, highest=_MOST_HOPS)
+
+    def long_secret(self, name: str, default: str = "", *, shortest: int) -> str:
+        """A secret of at least so many characters; empty where none is given."""
+        value = self.secret(name, default)
+        if value and len(value) < shortest:
+            self.complain(name, f"has {len(value)} characters", f"use at least {shortest}")
+        return value
 
     def port(self, name: str, default: int) -> int:
         """A TCP port."""

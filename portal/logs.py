@@ -10,7 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-_KEY_IN_PATH: Final = re.compile(r"(/admission/[^/\s]+/)[^/\s]+(?=/(?:mutate|validate)\b)")
+# Whatever stands behind a cluster's name may be a credential, however the address is misspelt; so
+# may any long word without a meaning.
+_BEHIND_CLUSTER: Final = re.compile(r"(?i)(admission\w*/+[^/\s?]+/+)([^\s?\"']+)")
+_SECRET: Final = re.compile(r"(?<![\w-])[\w-]{40,}(?![\w-])", re.ASCII)
+_PHASES: Final = frozenset({"mutate", "validate", ""})
 ACCESS: Final = "granian.access"
 """The logger of one line for each request, where a setting asks for them."""
 ACCESS_FORMAT: Final = "%(addr)s %(method)s %(path)s %(status)d %(dt_ms).1f ms"
@@ -48,7 +52,14 @@ def logging_config(level: str, form: str) -> dict[str, Any]:
 
 def redact(text: str) -> str:
     """The text with the credential in an address of the endpoint left out."""
-    return _KEY_IN_PATH.sub(r"\1…", text)
+    return _SECRET.sub("…", _BEHIND_CLUSTER.sub(_without_key, text))
+
+
+def _without_key(found: re.Match[str]) -> str:
+    words = [
+        word if word in _PHASES or word.endswith(".py") else "…" for word in found[2].split("/")
+    ]
+    return found[1] + "/".join(words)
 
 
 class RequestFilter(logging.Filter):
@@ -61,7 +72,7 @@ class RequestFilter(logging.Filter):
             fields = {name: record.args[name] for name in _OF_ACCESS}
             record.__dict__["access"] = {**fields, "path": redact(str(fields["path"]))}
         message = record.getMessage()
-        if "/admission/" in message:
+        if "admission" in message.lower():
             record.msg, record.args = redact(message), None
         return True
 

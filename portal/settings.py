@@ -23,7 +23,7 @@ def _stop(error: SettingsError) -> SystemExit:
 
 
 def _secret_key(reader: Reader, folder: Path) -> str:
-    given = reader.secret("GATEHOUSE_SECRET_KEY")
+    given = reader.long_secret("GATEHOUSE_SECRET_KEY", shortest=32)
     if given:
         return given
     try:
@@ -62,7 +62,7 @@ _scheme = "https" if GATEHOUSE_TLS_CERTIFICATE else "http"
 GATEHOUSE_EXTERNAL_URL = env.web_address(
     "GATEHOUSE_EXTERNAL_URL", f"{_scheme}://127.0.0.1:{GATEHOUSE_LISTEN_PORT}"
 )
-GATEHOUSE_BEHIND_PROXY = env.boolean("GATEHOUSE_BEHIND_PROXY", default=False)
+GATEHOUSE_BEHIND_PROXY = env.hops("GATEHOUSE_BEHIND_PROXY")
 _external = urlsplit(GATEHOUSE_EXTERNAL_URL)
 # Nobody serves pages over plain HTTP unless the address was given so, as ``make run`` does.
 _is_plain = _external.scheme == "http" and bool(env.text("GATEHOUSE_EXTERNAL_URL"))
@@ -111,7 +111,7 @@ GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = BASE_DIR / env.text(
     "GATEHOUSE_SEAL_PRIVATE_KEYS_FILE", str(GATEHOUSE_VAR / "seal" / "private-keys.pem")
 )
 GATEHOUSE_ADMIN_USER = env.text("GATEHOUSE_ADMIN_USER", "admin")
-GATEHOUSE_ADMIN_PASSWORD = env.secret("GATEHOUSE_ADMIN_PASSWORD")
+GATEHOUSE_ADMIN_PASSWORD = env.long_secret("GATEHOUSE_ADMIN_PASSWORD", shortest=12)
 
 # Who may be asked for what
 DEBUG = env.boolean("GATEHOUSE_DEBUG", default=False)
@@ -153,6 +153,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "portal.middleware.ThrottledMiddleware",
 ]
 # What the web server sends reviews through; Django's test client takes the list above.
 ADMISSION_MIDDLEWARE = ["portal.middleware.RequestIdMiddleware"]
@@ -291,20 +292,24 @@ CELERY_BEAT_SCHEDULE = {
 
 # People: sessions for pages, tokens for programs; rights by role bindings, or Django's own
 AUTHENTICATION_BACKENDS = [
+    "portal.auth.backend.ThrottledBackend",
     "django.contrib.auth.backends.ModelBackend",
     "policies.roles.RoleBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    *(
+        {"NAME": f"django.contrib.auth.password_validation.{name}"}
+        for name in (
+            "UserAttributeSimilarityValidator",
+            "MinimumLengthValidator",
+            "CommonPasswordValidator",
+            "NumericPasswordValidator",
+        )
+    ),
+    {"NAME": "portal.auth.passwords.EndTokens"},
 ]
 PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "portal.auth.passwords.Argon2",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 LOGIN_URL = "login"
@@ -320,6 +325,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "NUM_PROXIES": GATEHOUSE_BEHIND_PROXY,
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
     "PAGE_SIZE": 100,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

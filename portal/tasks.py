@@ -8,6 +8,7 @@ from django.utils import timezone
 from knox.models import get_token_model
 
 from admission.models import BackgroundWork, note_work
+from policies.models import SignInCount
 
 
 @shared_task
@@ -21,3 +22,4 @@ def clear_expired() -> None:
     """Forget sessions and tokens that nobody can use any more."""
     call_command("clearsessions")
     get_token_model().objects.filter(expiry__lt=timezone.now()).delete()
+    SignInCount.objects.forget_old()

@@ -8,18 +8,10 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from knox.views import LoginView
 from rest_framework.authtoken.serializers import AuthTokenSerializer
 from rest_framework.permissions import AllowAny
-from rest_framework.throttling import AnonRateThrottle
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
     from rest_framework.response import Response
-
-
-class SignInThrottle(AnonRateThrottle):
-    """Guessing passwords is slow."""
-
-    rate = "20/min"
-    scope = "sign-in"
 
 
 class TokenView(LoginView):  # type: ignore[misc]  # knox has no types
@@ -30,7 +22,6 @@ class TokenView(LoginView):  # type: ignore[misc]  # knox has no types
 
     authentication_classes: list[Any] = []
     permission_classes = [AllowAny]
-    throttle_classes = [SignInThrottle]
 
     @extend_schema(
         request=AuthTokenSerializer,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
 KEY = "7c1d9a0e4f"
+LONG = "Zk3v-9pQm_x7c1d9a0e4fZk3v-9pQm_x7c1d9a0e4f"
 
 
 def record(message: str, *args: object) -> logging.LogRecord:
@@ -30,6 +31,38 @@ def record(message: str, *args: object) -> logging.LogRecord:
 )
 def test_credential_in_an_address_stays_out_of_the_log(message: str, expected: str) -> None:
     assert record("%s", message).getMessage() == expected
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/admission/prod/{}",
+        "/admission/prod/{}/",
+        "/admission/prod/{}/mutat",
+        "/admission/prod/{}/Mutate",
+        "/admission/prod//{}/mutate",
+        "/admission//prod/{}/mutate",
+        "//admission/prod/{}/mutate",
+        "/Admission/prod/{}/mutate",
+        "/ADMISSION/PROD/{}/VALIDATE",
+        "/admission/prod/{}/mutate/x",
+        "/admission/prod/x/{}/mutate",
+        "/admission/prod/mutate/{}",
+        "/admission/prod/{}?timeout=5s",
+        "/admissions/prod/{}/mutate",
+        "https://gatehouse.example.com/admission/prod/{}/mutate",
+        "/admission/{}",
+        "/admission/{}/mutate",
+        "/admission-{}/mutate",
+    ],
+)
+def test_credential_in_a_mistyped_address_stays_out_of_the_log(address: str) -> None:
+    assert LONG not in record("Not Found: %s", address.format(LONG)).getMessage()
+
+
+def test_lines_of_code_stay_in_the_log() -> None:
+    line = 'File "/srv/gatehouse/admission/writer/loop.py", line 7'
+    assert record("%s", line).getMessage() == line
 
 
 def test_refused_call_leaves_no_credential_behind(
