@@ -104,8 +104,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def metrics(request: HttpRequest) -> HttpResponse:
     """What was counted, for Prometheus; behind a token where one is set."""
     if not _may_read_metrics(request):
-        text = "set GATEHOUSE_METRICS_TOKEN and send it: Authorization: Bearer ...\n"
-        return HttpResponse(text, status=401, content_type="text/plain")
+        hint = "set GATEHOUSE_METRICS_TOKEN and send it: Authorization: Bearer ...\n"
+        return HttpResponse(hint, status=401, content_type="text/plain")
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()

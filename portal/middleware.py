@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from typing import TYPE_CHECKING, Final
@@ -74,8 +75,9 @@ class ThrottledMiddleware:
         """Answer 429 with the seconds to wait; the API words its own."""
         if not isinstance(error, Throttled):
             return None
-        response = render(request, "429.html", {"seconds": error.wait}, status=429)
-        response["Retry-After"] = str(error.wait or 1)
+        seconds = math.ceil(getattr(error, "wait", None) or 1)
+        response = render(request, "429.html", {"seconds": seconds}, status=429)
+        response["Retry-After"] = str(seconds)
         return response
 
 

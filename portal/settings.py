@@ -331,6 +331,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+REST_KNOX = {"TOKEN_LIMIT_PER_USER": 50}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Gatehouse",
     "DESCRIPTION": "Policies, decisions and revisions of the admission portal.",

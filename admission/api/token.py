@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.contrib.auth import get_user_model
+from django.db import transaction
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from knox.views import LoginView
 from rest_framework.authtoken.serializers import AuthTokenSerializer
@@ -32,5 +34,8 @@ class TokenView(LoginView):  # type: ignore[misc]  # knox has no types
         serializer = AuthTokenSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         request.user = serializer.validated_data["user"]
-        response: Response = super().post(request, format)
+        with transaction.atomic():
+            # One at a time for each person: two that count at once would both find room.
+            get_user_model().objects.select_for_update().get(username=request.user.get_username())
+            response: Response = super().post(request, format)
         return response

@@ -16,6 +16,7 @@ from policies.models.reality import LedgerPass, UsageComparison
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
 from policies.models.role_binding import RoleBinding
+from policies.models.role_change import RoleChange
 from policies.models.sign_in_count import SignInCount
 from policies.models.sync import (
     SyncCursor,
@@ -48,6 +49,7 @@ __all__ = [
     "ResourceQuota",
     "ResourceQuotaRow",
     "RoleBinding",
+    "RoleChange",
     "ScopeSelectorRow",
     "SignInCount",
     "SyncCursor",

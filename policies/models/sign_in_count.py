@@ -23,7 +23,7 @@ class SignInCounts(models.Manager["SignInCount"]):
         since = timezone.now() - window
         return self.filter(key=key, since__gt=since).values_list("count", flat=True).first() or 0
 
-    def count(self, key: str, window: timedelta) -> None:
+    def count_one(self, key: str, window: timedelta) -> None:
         """Count one more, in a new window where the last one is over."""
         now = timezone.now()
         running = self.filter(key=key, since__gt=now - window)
@@ -31,17 +31,13 @@ class SignInCounts(models.Manager["SignInCount"]):
             return
         if self.filter(key=key).update(count=1, since=now, until=now + window):
             return
-        if self.count_rows() >= MOST_ROWS:
+        if self.count() >= MOST_ROWS:
             return
         try:
             with transaction.atomic():
                 self.create(key=key, count=1, since=now, until=now + window)
         except IntegrityError:
             running.update(count=F("count") + 1)  # somebody else has just begun it
-
-    def count_rows(self) -> int:
-        """How many keys are known."""
-        return self.all().count()
 
     def forget_old(self) -> None:
         """Let go of windows that are over."""

@@ -51,9 +51,9 @@ def count_failure(
     """Count it for the address and for the name."""
     if request is None:
         return
-    SignInCount.objects.count(_key("address", group_of(address_of(request))), WINDOW)
+    SignInCount.objects.count_one(_key("address", group_of(address_of(request))), WINDOW)
     if username := credentials.get("username"):
-        SignInCount.objects.count(_key("name", str(username)), WINDOW)
+        SignInCount.objects.count_one(_key("name", str(username)), WINDOW)
 
 
 @receiver(user_logged_in)
@@ -61,7 +61,7 @@ def remember_address(user: Any, request: HttpRequest | None = None, **_: Any) ->
     """From there this name may always try."""
     if request is not None:
         key = _key("known", user.get_username(), group_of(address_of(request)))
-        SignInCount.objects.count(key, KNOWN_FOR)
+        SignInCount.objects.count_one(key, KNOWN_FOR)
 
 
 def _key(*words: str) -> str:

@@ -6,14 +6,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.contrib.auth.models import Permission
+from django.db import IntegrityError, OperationalError, transaction
 from django.test import RequestFactory
 from django.utils import timezone
 from knox.models import AuthToken
 from rest_framework.exceptions import Throttled
 
-from policies.models import SignInCount
+from policies import services
+from policies.models import RoleBinding, RoleChange, SignInCount
 from policies.models import sign_in_count as counts
 from portal.auth import backend, passwords
 from portal.auth.callers import address_of, group_of, is_local
@@ -110,10 +114,10 @@ def test_name_that_others_guess_at_is_still_let_in_from_where_it_was(
 
 def test_window_that_is_over_counts_anew(client: Client, ada: Any) -> None:
     key = "k"
-    SignInCount.objects.count(key, timedelta(minutes=5))
+    SignInCount.objects.count_one(key, timedelta(minutes=5))
     SignInCount.objects.update(since=timezone.now() - timedelta(minutes=6))
     assert SignInCount.objects.failures(key, timedelta(minutes=5)) == 0
-    SignInCount.objects.count(key, timedelta(minutes=5))
+    SignInCount.objects.count_one(key, timedelta(minutes=5))
     assert SignInCount.objects.failures(key, timedelta(minutes=5)) == 1
 
 
@@ -121,11 +125,11 @@ def test_window_that_is_over_counts_anew(client: Client, ada: Any) -> None:
 def test_counts_are_bounded_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MOST_ROWS", 2)
     for number in range(3):
-        SignInCount.objects.count(str(number), timedelta(minutes=5))
-    assert SignInCount.objects.count_rows() == 2
+        SignInCount.objects.count_one(str(number), timedelta(minutes=5))
+    assert SignInCount.objects.count() == 2
     SignInCount.objects.update(until=timezone.now() - timedelta(seconds=1))
     SignInCount.objects.forget_old()
-    assert SignInCount.objects.count_rows() == 0
+    assert SignInCount.objects.count() == 0
 
 
 def test_new_password_ends_tokens(ada: Any) -> None:
@@ -190,3 +194,94 @@ def test_metrics_without_a_token_are_for_local_callers(client: Client) -> None:
 def test_caller_without_a_request_is_not_throttled() -> None:
     backend.ThrottledBackend().authenticate(None, username="ada")
     assert issubclass(Throttled, Exception)
+
+
+def test_account_that_is_activated_again_has_to_sign_in_anew(client: Client, ada: Any) -> None:
+    client.force_login(ada)
+    AuthToken.objects.create(user=ada)
+    ada.is_active = False
+    ada.save()
+    ada.is_active = True
+    ada.save()
+    assert client.get("/account/").status_code == 302
+    assert not AuthToken.objects.exists()
+
+
+@pytest.mark.django_db
+def test_anybody_changes_their_own_password(client: Client) -> None:
+    user = get_user_model().objects.create_user("bob", password=PASSWORD)
+    client.force_login(user)
+    AuthToken.objects.create(user=user)
+    new = "another long password"
+    given = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
+    assert client.post("/account/password/", given).status_code == 302
+    user.refresh_from_db()
+    assert user.check_password(new)
+    assert not AuthToken.objects.exists()
+    assert client.get("/account/").status_code == 200, "one's own session goes on"
+
+
+@pytest.mark.parametrize("model", ["user", "group"])
+def test_accounts_are_for_superusers_whatever_rights_others_have(
+    client: Client, ada: Any, model: str
+) -> None:
+    bob = get_user_model().objects.create_user("bob", is_staff=True)
+    bob.user_permissions.set(Permission.objects.all())
+    RoleBinding.objects.create(user=bob, role="admin", created_by="ada")
+    address = f"/admin/auth/{model}/"
+    client.force_login(bob)
+    assert client.get(address).status_code == 403
+    assert client.post(f"{address}add/", {"username": "eve"}).status_code == 403
+    client.force_login(ada)
+    assert client.get(address).status_code == 200
+
+
+def test_accounts_are_deactivated_and_never_deleted(client: Client, ada: Any) -> None:
+    bob = get_user_model().objects.create_user("bob")
+    client.force_login(ada)
+    assert client.post(f"/admin/auth/user/{bob.pk}/delete/", {"post": "yes"}).status_code == 403
+    client.post("/admin/auth/user/", {"action": "deactivate", "_selected_action": [bob.pk]})
+    bob.refresh_from_db()
+    assert not bob.is_active
+
+
+def test_tokens_made_by_the_api_count_against_the_limit(client: Client, ada: Any) -> None:
+    for _ in range(settings.REST_KNOX["TOKEN_LIMIT_PER_USER"]):
+        AuthToken.objects.create(user=ada)
+    assert sign_in(client, "/api/v1/token/", PASSWORD) == 403
+
+
+def test_history_of_roles_outlives_the_account(client: Client, ada: Any) -> None:
+    bob, eve = (get_user_model().objects.create_user(name) for name in ("bob", "eve"))
+    binding = RoleBinding(user=bob, role="editor", cluster="prod", namespace="web")
+    services.bind_role(binding=binding, author=eve)
+    bob.delete()
+    eve.delete()
+    client.force_login(ada)
+    (row,) = client.get("/api/v1/rolechanges/").json()["results"]
+    del row["id"], row["created"]
+    assert row == {
+        "action": "given",
+        "subject": "bob",
+        "role": "editor",
+        "cluster": "prod",
+        "namespace": "web",
+        "actor": "eve",
+    }
+
+
+def test_history_of_roles_is_for_those_who_see_the_fleet(client: Client, ada: Any) -> None:
+    bob = get_user_model().objects.create_user("bob")
+    binding = RoleBinding(user=bob, role="admin", cluster="prod", namespace="web")
+    services.bind_role(binding=binding, author=ada)
+    client.force_login(bob)
+    assert client.get("/api/v1/rolechanges/").json()["results"] == []
+
+
+@pytest.mark.parametrize("change", ["update", "delete"])
+def test_history_of_roles_is_only_added_to(ada: Any, change: str) -> None:
+    row = RoleChange.objects.create(action="given", subject="a", role="viewer", actor="b")
+    with pytest.raises((IntegrityError, OperationalError)), transaction.atomic():
+        RoleChange.objects.filter(pk=row.pk).update(
+            actor="c"
+        ) if change == "update" else row.delete()
