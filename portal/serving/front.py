@@ -12,7 +12,6 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined] # it is there to be used
 
 from admission import writer
 from admission.api import asking
@@ -21,8 +20,9 @@ from admission.decide import Call
 from portal.logs import request_id
 from portal.middleware import name_of_request
 from portal.serving import leaving
+from portal.serving.bodies import RefusedError
 from portal.serving.lean import find
-from portal.serving.pages import Pages, client_of
+from portal.serving.pages import Pages, client_of, refuse
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -64,11 +64,12 @@ class Front:
         if leaving.state.is_closing:
             more.append(("connection", "close"))
         try:
-            body = await protocol()
+            promised = int(scope.headers.get("content-length", ""))
+            body = await self._pages.bodies.whole(protocol, promised)
             asked = asking.ask(lambda: body, call=call)
             answer = asked.answer(await self._desk.outcome(asked.item))
-        except ProtocolClosed:
-            return  # whoever called has gone
+        except RefusedError as error:
+            refuse(scope, protocol, error, more)
         except Exception as error:  # noqa: BLE001 - the last one to hear of it
             failed = asking.fail(error)
             headers = [(key.lower(), value) for key, value in failed.headers.items()]
@@ -103,7 +104,9 @@ class Front:
 
 
 def _is_usual(headers: Any) -> bool:
-    return "transfer-encoding" not in headers and "content-encoding" not in headers
+    if "transfer-encoding" in headers or "content-encoding" in headers:
+        return False
+    return len(headers.get_all("host")) < 2  # noqa: PLR2004 - a second one is refused
 
 
 def _phase(view: Any) -> Any:
