@@ -16,6 +16,7 @@ def main() -> int:
     logging.config.dictConfig(settings.LOGGING)
     # What serves is imported once the settings are known to be good.
     from portal.serving.certificate import CertificateError  # noqa: PLC0415  needs settings
+    from portal.serving.server import ProbePortError  # noqa: PLC0415  beside it
 
     try:
         with tempfile.TemporaryDirectory(prefix="gatehouse-metrics-") as folder:
@@ -25,6 +26,9 @@ def main() -> int:
             _serve()
     except CertificateError as error:
         sys.stderr.write(f"gatehouse: TLS: {error}\n")
+        return 1
+    except ProbePortError as error:
+        sys.stderr.write(f"gatehouse: GATEHOUSE_PROBE_PORT: {error}\n")
         return 1
     return 0
 
@@ -46,6 +50,7 @@ def _serve() -> None:
         workers=settings.GATEHOUSE_WEB_WORKERS,
         drain=settings.GATEHOUSE_DRAIN_SECONDS,
         files=files,
+        probe_port=settings.GATEHOUSE_PROBE_PORT,
     )
     if files:
         Watch(files, server.signal_handler_reload).start()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from django.urls import ResolverMatch
-    from granian.rsgi import Scope  # type: ignore[attr-defined] # it is there to be used
+    from granian.rsgi import Scope
 
 SHORT: Final = 64 * 1024
 """Bytes that a caller may send who names neither a session nor a token, and to sign in."""

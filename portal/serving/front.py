@@ -19,13 +19,14 @@ from admission.api.authentication import bearer, is_known
 from admission.decide import Call
 from portal.logs import request_id
 from portal.middleware import name_of_request
-from portal.serving import leaving
+from portal.serving import leaving, probes
 from portal.serving.bodies import RefusedError
 from portal.serving.lean import find
 from portal.serving.pages import Pages, client_of, refuse
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+    from socket import socket
 
     from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined] # the same
 
@@ -46,6 +47,10 @@ class Front:
         """Begin to serve in this loop."""
         self._desk = writer.Desk(loop)
         self._pages = Pages(self._others, loop, threads=settings.GATEHOUSE_WEB_THREADS)
+
+    def answer_probes(self, listener: socket) -> None:
+        """Answer probes at a port of their own, too, from here on."""
+        probes.start(listener, self._others)
 
     def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
         """End, once the last answer is given."""

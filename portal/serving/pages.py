@@ -23,6 +23,7 @@ from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined] # it is th
 
 from admission.api import asking
 from portal.middleware import name_of_request
+from portal.serving import probes
 from portal.serving.bodies import Bodies, RefusedError
 from portal.serving.bounds import bound_of
 from portal.serving.lean import PREFIX
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from portal.serving.leaving import Application
 
 logger = logging.getLogger(__name__)
-_PROBES: Final = (("/livez",), ("/readyz", "/healthz"), ("/metrics",))
-"""Each with a thread: what asks the database does not keep waiting what does not."""
 _TEXTS: Final = {
     400: "The request is broken: its body ends early, or it names two hosts.",
     408: "The body did not arrive in time.",
@@ -54,12 +53,7 @@ class Pages:
         self._application = application
         self._loop = loop
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="pages")
-        self._probes = {
-            path: thread
-            for paths in _PROBES
-            for thread in [ThreadPoolExecutor(1, thread_name_prefix="probes")]
-            for path in paths
-        }
+        self._probes = probes.threads()
         self.bodies = Bodies(loop)
 
     def close(self) -> None:
@@ -86,10 +80,12 @@ class Pages:
             self.bodies.release(len(body))
 
     async def _body(self, scope: Scope, protocol: HTTPProtocol) -> bytes:
-        headers = scope.headers
+        headers: Any = scope.headers
         if len(headers.get_all("host")) > 1:
             raise RefusedError(400)
         if scope.path in self._probes:
+            if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+                raise RefusedError(413)  # a probe has none: whoever sends one asks for no probe
             return b""
         bound = await bound_of(scope, partial(self._loop.run_in_executor, self._threads))
         if bound is None:

@@ -70,7 +70,7 @@ def portal(surroundings: dict[str, str], tmp_path: Path, prepared: Any) -> Itera
         **prepared.settings,
         "GATEHOUSE_EXTERNAL_URL": "http://127.0.0.1:8000",
         "GATEHOUSE_LISTEN_PORT": str(found.port),
-        # PROBE
+        "GATEHOUSE_PROBE_PORT": str(found.probe_port),
         "GATEHOUSE_WEB_WORKERS": "1",
         "GATEHOUSE_DRAIN_SECONDS": "0",
     }
