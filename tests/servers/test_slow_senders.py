@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.servers
 SENDERS: Final = 500
+STALLED: Final = 2300
 PROBES: Final = ("/livez", "/readyz", "/healthz", "/metrics")
 ROUNDS: Final = 60
 LONGEST_WAIT: Final = 0.1  # seconds for a probe beside slow senders
@@ -153,3 +154,12 @@ def test_two_hosts_are_a_bad_request(portal: Portal) -> None:
 def test_stranger_is_turned_away_before_the_body_came(portal: Portal) -> None:
     head = "POST /admission/demo/guess/validate HTTP/1.1\nHost: x\nContent-Length: 200000"
     assert portal.says(head, b"xx") == 401
+
+
+def test_connections_that_say_nothing_keep_nobody_out(portal: Portal) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(STALLED):
+            line = socket.create_connection(("127.0.0.1", portal.port), timeout=5)
+            stack.enter_context(line).sendall(b"P")
+        assert portal.asks() == 200
+        assert status_of(portal.probe_port, "/readyz") == 200
