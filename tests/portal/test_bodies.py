@@ -57,6 +57,9 @@ def status_of(reading: Callable[[Bodies], Awaitable[bytes]]) -> int:
         with pytest.raises(RefusedError) as refused:
             await reading(found)
         assert found.held == before
+        task = asyncio.current_task()
+        assert task
+        assert task.cancelling() == 0  # whoever answers may wait for something else
         return str(refused.value.status).encode()
 
     return int(run(read)[0])

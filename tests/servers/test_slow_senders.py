@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
+import signal
 import socket
 import statistics
 import sys
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.processes import free_port, running, status_of, wait_for
+from tests.processes import children_of, free_port, running, status_of, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +41,7 @@ class Portal:
     port: int
     probe_port: int
     credential: str
+    process: int
 
     def says(self, head: str, body: bytes = b"", *, ends: bool = False) -> int:
         """The status of what is answered to these bytes; ``ends``: nothing comes behind them."""
@@ -66,19 +69,19 @@ class Portal:
 
 @pytest.fixture
 def portal(surroundings: dict[str, str], tmp_path: Path, prepared: Any) -> Iterator[Portal]:
-    found = Portal(free_port(), free_port(), prepared.credential)
+    port, probe_port = free_port(), free_port()
     settings = {
         **prepared.settings,
         "GATEHOUSE_EXTERNAL_URL": "http://127.0.0.1:8000",
-        "GATEHOUSE_LISTEN_PORT": str(found.port),
-        "GATEHOUSE_PROBE_PORT": str(found.probe_port),
+        "GATEHOUSE_LISTEN_PORT": str(port),
+        "GATEHOUSE_PROBE_PORT": str(probe_port),
         "GATEHOUSE_WEB_WORKERS": "1",
         "GATEHOUSE_DRAIN_SECONDS": "0",
     }
     words = [sys.executable, "-m", "portal.serve"]
-    with running(words, {**surroundings, **settings}, tmp_path / "log"):
-        wait_for(lambda: status_of(found.port, "/readyz") == 200)
-        yield found
+    with running(words, {**surroundings, **settings}, tmp_path / "log") as process:
+        wait_for(lambda: status_of(port, "/readyz") == 200)
+        yield Portal(port, probe_port, prepared.credential, process.pid)
 
 
 @contextlib.contextmanager
@@ -163,3 +166,11 @@ def test_connections_that_say_nothing_keep_nobody_out(portal: Portal) -> None:
             stack.enter_context(line).sendall(b"P")
         assert portal.asks() == 200
         assert status_of(portal.probe_port, "/readyz") == 200
+
+
+def test_successor_of_a_web_process_answers_probes_at_their_port(portal: Portal) -> None:
+    before = children_of(portal.process)
+    for one in before:
+        os.kill(one, signal.SIGKILL)
+    wait_for(lambda: status_of(portal.probe_port, "/readyz") == 200)
+    assert not set(before) & set(children_of(portal.process))
