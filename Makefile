@@ -5,10 +5,10 @@ PY := .venv/bin/python
 ON_POSTGRES := tests/api tests/audit tests/manifests tests/models tests/policies_api tests/ui
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev frontend run test fuzz faults chaos soak mutants test-postgres test-cluster test-ui conformance check lint walls types dependencies templates \
-	settings schema lock format clean python bench bench-quick bench-growth bench-peers bench-docs bench-profile bench-ui screenshots
+	settings schema lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-ui screenshots
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
 
 python:
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "gatehouse: there is no $(PYTHON); install Python 3.11 or later, or run: make PYTHON=/path/to/python $(MAKECMDGOALS)" >&2; exit 1; }
@@ -103,6 +103,10 @@ bench: setup-dev ## measure everything, about eight minutes; SQLITE=1 on SQLite
 
 bench-growth: setup-dev ## read a record of ten million rows; SQLITE=1 on SQLite
 	@$(PY) -m bench.growth $(if $(SQLITE),--sqlite)
+
+bench-against: setup-dev ## measure this checkout beside COMMIT=, by turns in ten pairs; about ten minutes
+	@[ -n "$(COMMIT)" ] || { echo "gatehouse: name the commit to compare with: make bench-against COMMIT=HEAD~1" >&2; exit 1; }
+	@$(PY) -m bench.against $(COMMIT) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(SQLITE),--sqlite)
 
 bench-live: setup-dev ## create pods on a real API server, through the webhook and without
 	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]

@@ -1,8 +1,9 @@
 """Who made an object, as far as the record tells: the one place that reads it. No queries here.
 
 A Deployment's pod names its ReplicaSet; that is called after the Deployment and the pod template's
-hash, which the pod has as a label. A CronJob's pod names its Job, called after the CronJob and the
-minute it was due. So what comes back again and again under new names has one owner.
+hash, which the pod has as a label; without the label the form of the hash tells. A CronJob's pod
+names its Job, called after the CronJob and the minute it was due. So what comes back again and
+again under new names has one owner.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def _controller(reference: Mapping[str, Any], metadata: Mapping[str, Any]) -> Ow
 def _without_hash(name: str, metadata: Mapping[str, Any]) -> str:
     labels = metadata.get("labels")
     made = _text(labels.get(TEMPLATE_HASH)) if isinstance(labels, dict) else ""
-    return name.removesuffix(f"-{made}") if made else name
+    # Without the label (a client's own pod, a record cut short) the form of a hash has to do.
+    return name.removesuffix(f"-{made}") if made else _HASH.sub("", name)
 
 
 def _text(value: Any) -> str:

@@ -37,7 +37,8 @@ OPA_VERSION: Final = "v1.22.0"
 class Subject:
     """What is started: a command with ``{port}``, ``{certificate}`` and ``{key}`` in its words.
 
-    ``database`` names the database it works on; empty for those that keep nothing.
+    ``database`` names the database it works on; empty for those that keep nothing. ``folder`` is
+    the checkout whose code runs.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Subject:
     path: str = "/"
     database: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+    folder: Path = ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ def make_certificate(folder: Path) -> Certificate:
     curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
     _quietly([openssl, "genpkey", *curve, "-out", str(made.key)])
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    # Python from 3.13 on takes no certificate for an authority that does not say so.
+    names += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign"]
     request = [openssl, "req", "-x509", "-new", "-key", str(made.key), "-days", "2"]
     _quietly([*request, *names, "-out", str(made.file)])
     return made
@@ -255,7 +259,7 @@ def started(
     around = {name: _filled(text, names) for name, text in around.items()}
     words = [_filled(word, names) for word in subject.words]
     log = own / "log"
-    with running(words, environment=around, folder=ROOT, log=log) as process:
+    with running(words, environment=around, folder=subject.folder, log=log) as process:
         yield Server(subject, port, process, certificate, log)
 
 

@@ -60,6 +60,8 @@ def _make(
     command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     command += ["-nodes", "-days", str(DAYS), "-subj", f"/CN={names[0]}"]
     command += ["-addext", f"subjectAltName={','.join(map(_alternative, names))}"]
+    # Clients that are given it as an authority may want it to say so: Python from 3.13 on does.
+    command += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign"]
     command += ["-out", str(drafts[0]), "-keyout", str(drafts[1])]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  our own words
     for draft, place in zip(drafts, (certificate, key), strict=True):

@@ -37,7 +37,10 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseURL:
-    """A database address, taken apart: ``engine`` is ``sqlite3`` or ``postgresql``."""
+    """A database address, taken apart: ``engine`` is ``sqlite3`` or ``postgresql``.
+
+    ``options`` are libpq's other parameters, such as ``sslmode`` and ``sslrootcert``.
+    """
 
     engine: str
     name: str
@@ -45,6 +48,7 @@ class DatabaseURL:
     password: str = field(default="", repr=False)
     host: str = ""
     port: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -127,12 +131,17 @@ class Reader:
         return default
 
     def database(self, name: str, default: str, password: str) -> DatabaseURL:
-        """``postgres://user@host:5432/name`` or ``sqlite:///path``."""
+        """``postgres://user@host:5432/name?sslmode=verify-full`` or ``sqlite:///path``.
+
+        ``postgres:///name?host=/run/postgresql`` names a folder with the server's socket.
+        """
         value = self.secret(name, default)
-        address = _database(value, password)
-        if address:
-            return address
+        try:
+            return _database(value, password)
+        except ValueError as error:
+            reason = str(error)
         hint = "write postgres://USER:PASSWORD@HOST:5432/NAME or sqlite:///PATH"
+        hint += f" ({reason})" if reason else ""
         self.complain(name, f"is not a database address ({_without_password(value)!r})", hint)
         return DatabaseURL("sqlite3", ":memory:")
 
@@ -229,22 +238,36 @@ def _split(value: str) -> SplitResult | None:
     return parts
 
 
-def _database(value: str, password: str) -> DatabaseURL | None:
+def _database(value: str, password: str) -> DatabaseURL:
+    """Raise ValueError, perhaps with a reason, for what is no address of a database."""
     parts = _split(value)
-    if parts is None or parts.query or parts.fragment:
-        return None
+    if parts is None:
+        raise ValueError
     name = unquote(parts.path.removeprefix("/"))
-    if parts.scheme == "sqlite" and name and not parts.netloc:
+    if parts.scheme == "sqlite" and name and not (parts.netloc or parts.query or parts.fragment):
         return DatabaseURL("sqlite3", name)
-    if parts.scheme not in {"postgres", "postgresql"} or not parts.hostname or not name:
-        return None
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ValueError
+    return _postgresql(value, password)
+
+
+def _postgresql(value: str, password: str) -> DatabaseURL:
+    """An address as libpq reads it, its options in its query."""
+    # Read here only: probes, which start for each look, need no database.
+    from psycopg import ProgrammingError  # noqa: PLC0415
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+
+    try:
+        found = {key: str(text) for key, text in conninfo_to_dict(value).items()}
+    except ProgrammingError as error:
+        raise ValueError(_without_password(str(error).strip())) from None
+    name, host = found.pop("dbname", ""), found.pop("host", "")
+    port = found.pop("port", "")
+    if not name or not host or not (port or "1").isdecimal():
+        raise ValueError
+    given = found.pop("password", "")
     return DatabaseURL(
-        "postgresql",
-        name,
-        unquote(parts.username or ""),
-        unquote(parts.password or "") or password,
-        unquote(parts.hostname),
-        str(parts.port or ""),
+        "postgresql", name, found.pop("user", ""), given or password, host, port, found
     )
 
 

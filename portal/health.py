@@ -19,6 +19,7 @@ from psycopg_pool import PoolTimeout
 
 from policies import snapshot
 from policies.sync import metrics as cluster_metrics
+from portal import background, key_check
 from portal.serving import leaving
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def _clusters() -> bytes:
     """What the database knows of the clusters; nothing while it does not answer."""
     try:
-        return generate_latest(cluster_metrics.registry)
+        return generate_latest(cluster_metrics.registry) + generate_latest(background.registry)
     except _UNREACHABLE:
         return b""
 
@@ -129,6 +130,9 @@ def _answer(request: HttpRequest, name: str, checks: Mapping[str, Check]) -> Htt
     if not failed and "verbose" not in request.GET:
         return HttpResponse("ok", content_type="text/plain")
     lines = [f"[-]{e} failed: {why}" if why else f"[+]{e} ok" for e, why in found.items()]
+    if checks is READY and (wrong := key_check.problem()):
+        # No reason to send reviews elsewhere: it is the same for every process.
+        lines.append(f"[!]key {wrong}")
     lines.append(f"{name} check {'failed' if failed else 'passed'}")
     text = "\n".join(lines) + "\n"
     return HttpResponse(text, status=503 if failed else 200, content_type="text/plain")

@@ -11,14 +11,14 @@ from csp.constants import NONE, SELF
 
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
 from portal.keys import derive_key, keep_secret
+from portal.logs import logging_config
 from portal.processors import available
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def _stop(error: SettingsError) -> SystemExit:
-    # Every process of the product reads this module first: whoever starts it with a wrong
-    # setting gets these lines and exit code 1, not a traceback.
+    # Every process reads this module first: a wrong setting gives these lines, and no traceback.
     return SystemExit(str(error))
 
 
@@ -39,6 +39,7 @@ try:
 except SettingsError as error:
     raise _stop(error) from None
 env.text("GATEHOUSE_ENV_FILE")
+env.text("GATEHOUSE_UID")  # read by docker-compose.yml, from the same .env
 
 # Where things are
 GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
@@ -196,8 +197,7 @@ _POSTGRESQL: dict[str, Any] = {
     "PORT": _database.port,
     "CONN_HEALTH_CHECKS": True,
     "OPTIONS": {
-        # For pages, the writer and the policies; reviews need no connection of their own. A
-        # worker's tasks may each have two, one of them for the heartbeat.
+        # For pages, writer and policies; a worker's tasks may each have two, one for the heartbeat.
         "pool": {
             "min_size": 1,
             "max_size": max(min(GATEHOUSE_WEB_THREADS, 8), 2 * GATEHOUSE_WORKER_TASKS) + 2,
@@ -205,7 +205,9 @@ _POSTGRESQL: dict[str, Any] = {
         },
         "connect_timeout": 3,
         "application_name": "gatehouse",
-        "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s",
+        **_database.options,
+        "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s "
+        + _database.options.get("options", ""),
     },
 }
 DATABASES = {"default": _SQLITE if _database.engine == "sqlite3" else _POSTGRESQL}
@@ -239,6 +241,11 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
+    "say that worker and beat are at work": {
+        "task": "portal.tasks.note_worker",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
     # It is late for the next look before it is too late for this one: they do not pile up.
     "look which clusters are due": {
         "task": "policies.tasks.look_for_due_runs",
@@ -372,27 +379,8 @@ TIME_ZONE = "UTC"
 # Logs: one line each on standard error, with the request's id
 GATEHOUSE_LOG_LEVEL = env.choice("GATEHOUSE_LOG_LEVEL", "INFO", LOG_LEVELS)
 GATEHOUSE_LOG_FORMAT = env.choice("GATEHOUSE_LOG_FORMAT", "text", ("text", "json"))
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {"request": {"()": "portal.logs.RequestFilter"}},
-    "formatters": {
-        "text": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
-        "json": {"()": "portal.logs.JSONFormatter"},
-    },
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "filters": ["request"],
-            "formatter": GATEHOUSE_LOG_FORMAT,
-        }
-    },
-    "root": {"handlers": ["stderr"], "level": GATEHOUSE_LOG_LEVEL},
-    "loggers": {
-        "django": {"handlers": [], "level": GATEHOUSE_LOG_LEVEL},
-        "httpx2": {"level": "WARNING"},  # a line for each request to a cluster, else
-    },
-}
+GATEHOUSE_ACCESS_LOG = env.boolean("GATEHOUSE_ACCESS_LOG", default=False)
+LOGGING = logging_config(GATEHOUSE_LOG_LEVEL, GATEHOUSE_LOG_FORMAT)
 
 try:
     env.finish()

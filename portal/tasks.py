@@ -7,6 +7,14 @@ from django.core.management import call_command
 from django.utils import timezone
 from knox.models import get_token_model
 
+from admission.models import BackgroundWork, note_work
+
+
+@shared_task
+def note_worker() -> None:
+    """Say that a worker takes tasks."""
+    note_work(BackgroundWork.Name.WORKER)
+
 
 @shared_task
 def clear_expired() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # that a test starts.
 os.environ["GATEHOUSE_ENV_FILE"] = os.devnull
 # How long an example takes says nothing on a machine that does other things, too.
-hypothesis_settings.register_profile("untimed", deadline=None)
+hypothesis_settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 hypothesis_settings.load_profile("untimed")
 
 

@@ -37,6 +37,12 @@ class ResourceQuota(PolicyObject):
     is_native = models.BooleanField(
         default=False, editable=False, help_text="whether the cluster has it, too"
     )
+    uncounted = models.JSONField(
+        default=list,
+        blank=True,
+        editable=False,
+        help_text="names in hard of which is not known yet how much is used",
+    )
     scopes = models.JSONField(default=list, blank=True)
     has_scope_selector = models.BooleanField(
         default=False, help_text="whether there is a scopeSelector, though it may be empty"
@@ -67,10 +73,14 @@ class ResourceQuota(PolicyObject):
         }
 
     def status(self) -> dict[str, Any]:
-        """``status`` of the manifest: what is enforced, and what is used (for tracked names)."""
+        """``status`` of the manifest: what is enforced, and what of it is known to be used."""
         usage = getattr(self, "usage", None)
+        used = dict(usage.used) if usage else {}
         hard = {row.resource: _json(row.hard) for row in self.rows_of("rows")}
-        return {"hard": hard, "used": dict(usage.used) if usage else {}}
+        return {
+            "hard": hard,
+            "used": {name: used[name] for name in used if name not in self.uncounted},
+        }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
         """Take over the spec, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""

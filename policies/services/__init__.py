@@ -24,6 +24,7 @@ from policies.services.manifests import (
 )
 from policies.services.policies import delete_policy, save_policy
 from policies.services.roles import bind_role, role_history, unbind_role
+from policies.services.uncounted import Uncounted, note_counted, uncounted
 from policies.services.writing import (
     Saved,
     StaleRevisionError,
@@ -38,6 +39,7 @@ __all__ = [
     "KINDS",
     "Saved",
     "StaleRevisionError",
+    "Uncounted",
     "apply_manifest",
     "bind_role",
     "create_many",
@@ -53,6 +55,7 @@ __all__ = [
     "lint_all",
     "lock_used",
     "not_native",
+    "note_counted",
     "note_native",
     "policy_write",
     "read_object",
@@ -67,4 +70,5 @@ __all__ = [
     "set_limited_resources",
     "take_over",
     "unbind_role",
+    "uncounted",
 ]

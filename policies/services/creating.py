@@ -12,6 +12,7 @@ from policies import usage
 from policies.engine.resource_quota import decode_resource_quota
 from policies.models import LimitRange, Namespace, PolicyObject, PriorityClass, ResourceQuota
 from policies.services.manifests import DEFAULT_NAMESPACE, KINDS, take_over
+from policies.services.uncounted import names_to_count
 from policies.services.writing import (
     Saved,
     last_numbers,
@@ -165,6 +166,7 @@ def _checked(instance: Recorded, manifest: Manifest) -> dict[str, Any]:
 
 
 def _store(cluster: Cluster, news: Sequence[_New]) -> None:
+    _note_uncounted(cluster, [new for new in news if new.key[0] == "ResourceQuota"])
     for model, instances in _by_model(new.instance for new in news).items():
         model.objects.bulk_create(instances)
     policies = [new.instance for new in news if isinstance(new.instance, PolicyObject)]
@@ -175,6 +177,15 @@ def _store(cluster: Cluster, news: Sequence[_New]) -> None:
     usage.open_accounts(cluster, quotas)
     for policy in policies:
         policy.forget_drafts()
+
+
+def _note_uncounted(cluster: Cluster, quotas: Sequence[_New]) -> None:
+    """Leave unknown what was not said to be used; as many statements for many as for one."""
+    bound = {row.resource for new in quotas for row in new.instance.rows_of("rows")}
+    waiting = set(names_to_count(cluster, bound))
+    for new in quotas:
+        names = {row.resource for row in new.instance.rows_of("rows")}
+        new.instance.uncounted = sorted((names & waiting) - _opening(new.given).keys())
 
 
 def _by_model(objects: Iterable[Any]) -> dict[Any, list[Any]]:

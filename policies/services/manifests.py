@@ -155,7 +155,10 @@ def _save(
 def _open_balance(quota: ResourceQuota, manifest: Mapping[str, Any]) -> None:
     status = manifest.get("status")
     if isinstance(status, dict) and status.get("used"):
-        usage.set_opening_balance(quota, decode_resource_quota(manifest).used)
+        used = decode_resource_quota(manifest).used
+        usage.set_opening_balance(quota, used)
+        quota.uncounted = [name for name in quota.uncounted if name not in used]
+        ResourceQuota.objects.filter(pk=quota.pk).update(uncounted=quota.uncounted)
 
 
 def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -> Saved:

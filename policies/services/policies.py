@@ -12,6 +12,7 @@ from policies.models import (
     ResourceQuota,
     ResourceQuotaRow,
 )
+from policies.services.uncounted import note_new_names
 from policies.services.writing import (
     Action,
     Saved,
@@ -55,6 +56,8 @@ def save_policy(
         revision = None
         if before != after:
             policy.revision = next_number(policy)
+            if isinstance(policy, ResourceQuota):
+                note_new_names(policy, stored)
             _write(policy)
             done = action or (Action.UPDATE if stored else Action.CREATE)
             revision = put_on_record(

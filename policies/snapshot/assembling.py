@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.engine.policy import Authority, Enforcement, PolicySet
-from policies.snapshot.decoding import Decoder, Names
+from policies.snapshot.decoding import Decoder, Names, known_only
 from policies.snapshot.reading import as_uuid
 from policies.snapshot.values import NamespacePolicies, QuotaKey
 
@@ -138,14 +138,15 @@ def _each(
 
 
 def _quota(decoder: Decoder, found: Policies, names: Names, row: Row) -> ResourceQuota:
-    pk, *_, scopes, has_selector = row
+    pk, *_, uncounted, scopes, has_selector = row
     expressions = found.expressions.get(pk)
-    return decoder.resource_quota(
+    quota = decoder.resource_quota(
         names,
         found.hard.get(pk, ()),
         scopes=scopes,
         expressions=expressions or (() if has_selector else None),
     )
+    return known_only(quota, uncounted)
 
 
 def _in_order(policies: list[Any]) -> tuple[Any, ...]:

@@ -152,6 +152,15 @@ class Decoder:
         return self._lists.once(key, dict, amounts)
 
 
+def known_only(quota: ResourceQuota, uncounted: str) -> ResourceQuota:
+    """Leave out of ``used`` what is not known yet; nearly always all is known."""
+    if uncounted == "[]":
+        return quota
+    waiting = set(_json(uncounted))
+    used = {name: amount for name, amount in quota.used.items() if name not in waiting}
+    return replace(quota, used=used)
+
+
 def _amount(text: str) -> Quantity:
     """Read one amount as the engine reads those of a range: rounded, then as storage keeps it."""
     return stored(round_up(parse({"": text or None})))[""]

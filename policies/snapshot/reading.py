@@ -42,7 +42,7 @@ _OWN: Final = ("id", "namespace_id", "name", "enforcement", "revision")
 _KINDS: Final[tuple[tuple[type[PolicyObject], tuple[str, ...]], ...]] = (
     (LimitRange, ("is_native",)),
     (MetadataPolicy, ("ratchet", "strict")),
-    (ResourceQuota, ("uid", "is_native", "scopes", "has_scope_selector")),
+    (ResourceQuota, ("uid", "is_native", "uncounted", "scopes", "has_scope_selector")),
 )
 _ITEMS: Final = ("limit_range_id", "position", "type", "resource", *MAPS.values())
 _RULES: Final = ("policy_id", *SELECTORS.values(), "reject", *UPDATES.values())

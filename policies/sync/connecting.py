@@ -17,7 +17,7 @@ from django.db import transaction
 
 from policies.models import Cluster, ClusterConnection
 from policies.services.writing import Action, policy_write
-from policies.sync import alerts, sealing
+from policies.sync import alerts, first_count, sealing
 from policies.sync.errors import UnauthorizedError, UnreachableError
 from policies.sync.probing import test
 from policies.sync.telling import describe, record_connection
@@ -78,6 +78,7 @@ def disconnect(cluster: Cluster, user: str, *, reason: str = "") -> bool:
             return False
         record_connection(found, Action.DELETE, before=describe(found), author=(user, reason))
         found.delete()
+    first_count.give_up(cluster, "it is not connected any more")
     return True
 
 

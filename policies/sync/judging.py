@@ -149,5 +149,5 @@ def _judge_followed(
 
 
 def deletions(items: Iterable[Item]) -> list[Item]:
-    """Pick what would delete something on either side."""
-    return [item for item in items if item.verdict.action in ("delete", "forget")]
+    """Pick what would delete something in the cluster."""
+    return [item for item in items if item.verdict.action == "delete"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import ipaddress
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+
+from policies.sync.addresses import is_never_a_server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,8 +63,8 @@ def read_server(value: str, place: str, findings: Findings) -> str:
     elif parts.username is not None or parts.query or parts.fragment:
         message = "has a user, a query or a fragment"
         findings.add("server", place, message, "write https://HOST:PORT")
-    elif _is_never_a_server(parts.hostname):
-        message = "is an address that no API server has (link-local, multicast or none)"
+    elif is_never_a_server(parts.hostname):
+        message = "is an address that no API server has (link-local, multicast, a tunnel's or none)"
         findings.add("address", place, message, "give the API server's own address")
     else:
         return value.rstrip("/")
@@ -78,20 +79,6 @@ def _split(value: str) -> SplitResult | None:
         return None
     is_plain = value.isascii() and value.isprintable() and not re.search(r"[\s\\]", value)
     return parts if is_plain else None
-
-
-def _is_never_a_server(host: str) -> bool:
-    """Whether a literal address is one of those that are refused whatever the settings say.
-
-    Names are resolved, and their addresses judged, when they are dialled.
-    """
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        address = address.ipv4_mapped
-    return address.is_link_local or address.is_multicast or address.is_unspecified
 
 
 def decode_certificates(data: str, place: str, findings: Findings) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count
 
 from policies.models import Cluster, SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
-from policies.sync import keeping, plan
+from policies.sync import keeping, plan, reality
 from policies.sync.apply import WRITES, Writer
 from policies.sync.journal import Journal, Outcome
 from policies.sync.judging import Item, Sides, deletions, judge_all
@@ -43,6 +43,8 @@ TAKEN_IN: Final = frozenset({"take-in", "forget"})
 def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> str:
     """Compare everything and do what follows; gives the run's last state, done or held.
 
+    Held are deletions in the cluster, if they are too many; all else is done just the same.
+
     ``run.counts`` says what came of it, ``run.error`` what it left undone. Raises ``APIError`` for
     a cluster that cannot be worked with and ``LostLeaseError``; what was committed till then stays,
     and the next pass goes on from there.
@@ -58,15 +60,16 @@ def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> s
     journal.settle_leftovers(by_key)
     if held := _braked(items, journal):
         _hold(cluster, held, journal, now=now)
-        return SyncRun.State.HELD
+        waiting = {item.key for item in held}
+        items = [item for item in items if item.key not in waiting]
     if not journal.is_preview:
         _note_revision(journal, revision)
     _write(client, items, journal, reading=reading, now=now)
     if not journal.is_preview:
         note_native(cluster, journal, None)
         _move_cursors(cluster, reading, doubted, journal, now=now)
-    _finish(items, doubted, journal)
-    return SyncRun.State.DONE
+    _finish(items, doubted, journal, held=held)
+    return SyncRun.State.HELD if held else SyncRun.State.DONE
 
 
 def _policy_revision(cluster: Cluster) -> int:
@@ -113,7 +116,10 @@ def _is_empty(reading: Reading, kind: str) -> bool:
 
 
 def _braked(items: Sequence[Item], journal: Journal) -> list[Item]:
-    """Give the deletions for which a person has to be asked first, if they are too many."""
+    """Give the deletions in the cluster for which a person has to be asked, if they are too many.
+
+    What is only followed is forgotten here when it is gone there: whoever owns it has decided.
+    """
     confirmed: set[tuple[ObjectKey, str]] = set()
     if journal.run.confirmed_by:
         held = SyncResult.objects.filter(run=journal.run, outcome=Outcome.HELD)
@@ -125,17 +131,13 @@ def _braked(items: Sequence[Item], journal: Journal) -> list[Item]:
 
 
 def _hold(cluster: Cluster, held: Sequence[Item], journal: Journal, *, now: dt.datetime) -> None:
-    """Put on record what would be deleted; nothing is written to either side."""
-    journal.run.error = (
-        f"{len(held)} objects would be deleted; a person has to look and confirm, or object"
-    )
+    """Put on record what would be deleted; of these objects nothing is written to either side."""
     with journal.lease.guard():
         for item in held:
             journal.note(item, item.verdict.action, Outcome.HELD)
         journal.flush()
         if not journal.is_preview:
             keeping.remember(cluster, held, now=now, state=SyncedObject.State.HELD)
-    journal.run.counts = dict(journal.counts)
 
 
 def _note_revision(journal: Journal, revision: int) -> None:
@@ -159,6 +161,7 @@ def _write(
         _foresee(coming, journal)
     else:
         take_in(cluster, coming, journal, now=now)
+        reality.try_to_count_new(cluster, client, journal.lease)
     Writer(cluster, client, journal, now=now).write(going, namespaces=_phases(reading))
     if not journal.is_preview:
         done = {item.key for item in (*coming, *going)}
@@ -226,15 +229,20 @@ def _move_cursors(
         SyncState.objects.filter(pk=state.pk).update(last_full_pass=None if doubted else now)
 
 
-def _finish(items: Sequence[Item], doubted: Collection[str], journal: Journal) -> None:
+def _finish(
+    items: Sequence[Item], doubted: Collection[str], journal: Journal, *, held: Sequence[Item]
+) -> None:
     run = journal.run
     states = keeping.count_states(run.cluster) if not journal.is_preview else {}
     done = _counted(run)
     run.counts = {**states, **journal.counts, **done}
     if doubted:
+        run.counts["doubted"] = len(doubted)
+    if held:
+        run.error = f"{len(held)} objects would be deleted; a person has to look and confirm"
+    elif doubted:
         kinds = ", ".join(kind for kind in ALL_KINDS if kind in doubted)
         run.error = f"suddenly there are no objects of {kinds}; believed when seen once more"
-        run.counts["doubted"] = len(doubted)
     elif failed := done[Outcome.FAILED]:
         run.error = f"{failed} of {len(items)} objects could not be written; see the results"
 

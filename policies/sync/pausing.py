@@ -15,6 +15,7 @@ from django.db.models import F
 
 from policies.models import ClusterConnection, SyncRun, SyncState
 from policies.services.writing import Action, policy_write
+from policies.sync import first_count
 from policies.sync.telling import describe, record_connection
 from policies.usage import read_clock
 
@@ -42,6 +43,7 @@ def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
         connection.is_paused, connection.paused_since = True, read_clock()
         connection.paused_by, connection.pause_reason = user, text
         _stop_what_goes_on(cluster, told(connection))
+    first_count.give_up(cluster, "the sync is paused")
     return connection
 
 

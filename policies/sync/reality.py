@@ -9,13 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
-from policies import usage
+from policies import services, usage
+from policies.engine.resource_quota import resources_of
 from policies.models import LedgerPass
-from policies.sync import alerts, comparing, plan
+from policies.sync import alerts, comparing, first_count, plan
 from policies.sync.errors import (
     APIError,
     ForbiddenError,
@@ -66,9 +68,11 @@ def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> C
         raise
     except APIError as error:
         _note_failure(run, lease, f"{error.reason}: {error.message}")
+        first_count.give_up(cluster, error.message)
     except Exception as error:  # a defect here must not keep policies from going out and coming in
         log.exception("the ledger of %s could not be held against it", cluster)
         _note_failure(run, lease, f"{type(error).__name__}: {error}")
+        first_count.give_up(cluster, type(error).__name__)
     else:
         alerts.resolve(cluster, FAILING)
         return counts
@@ -94,29 +98,80 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     and its charges end only where the cluster's own figures count. Everything is told from the
     lists, so that it can be done again at any time.
     """
+    new = services.uncounted(cluster)
     places = places_of(cluster)
     counts: Counter[str] = Counter()
     if not places:
         return counts
     begun = usage.read_clock()
     figures = list(figures_of(client, places))
-    seen: dict[str, CompleteList] = {}
     wanted = resources_in(places)
-    for resource, namespaces in wanted.items():
-        _go_on(lease)
-        found = _list(cluster, client, resource, places, namespaces)
-        _go_on(lease)
-        if found is not None:
-            seen[found.resource] = found
-            counts += _hold(cluster, found, _guard(lease))
-        else:
-            told = unlisted(cluster, resource, places, begun)
-            counts["released"] += end_by_lease(told, guard=_guard(lease))
+    look = _Look(cluster, client, lease, places, begun)
+    seen = look.over(wanted, counts)
+    first_count.settle(cluster, new, guard=_guard(lease))
     with _guard(lease)():
         comparing.compare(cluster, figures, seen, now=begun)
         _forget_others(cluster, {str(each) for each in wanted})
         _note_whole(cluster, begun, counts)
     return counts
+
+
+def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
+    """Count what is there under names that are new in quotas, and nothing else, if there are any.
+
+    A resource that cannot be listed is said, and the ledger's own charges stand. Raises as
+    ``look_over``.
+    """
+    new = services.uncounted(cluster)
+    if not new:
+        return
+    places, begun = places_of(cluster), usage.read_clock()
+    list(figures_of(client, places))
+    due = resources_of(name for quota in new for name in quota.names)
+    wanted = {each: where for each, where in resources_in(places).items() if each in due}
+    _Look(cluster, client, lease, places, begun).over(wanted, Counter())
+    first_count.settle(cluster, new, guard=_guard(lease))
+
+
+def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:
+    """Do so where it can be done; what is in the way is the matter of the whole look, later."""
+    try:
+        count_new(cluster, client, lease)
+    except (LostLeaseError, UnauthorizedError, UntrustedError):
+        raise
+    except APIError as error:
+        log.warning("new quotas of %s are not counted yet: %s", cluster, error)
+    except Exception:  # as in pass_over
+        log.exception("new quotas of %s could not be counted", cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at a cluster: the quotas with its own figures, and when these were asked for."""
+
+    cluster: Cluster
+    client: Client
+    lease: Lease | None
+    places: Mapping[str, Place]
+    begun: dt.datetime
+
+    def over(
+        self, wanted: Mapping[GroupVersionResource, Iterable[str]], counts: Counter[str]
+    ) -> dict[str, CompleteList]:
+        """List these resources and have the ledger hold what is there; counts what came of it."""
+        seen: dict[str, CompleteList] = {}
+        guard = _guard(self.lease)
+        for resource, namespaces in wanted.items():
+            _go_on(self.lease)
+            found = _list(self.cluster, self.client, resource, self.places, namespaces)
+            _go_on(self.lease)
+            if found is not None:
+                seen[found.resource] = found
+                counts += _hold(self.cluster, found, guard)
+            else:
+                told = unlisted(self.cluster, resource, self.places, self.begun)
+                counts["released"] += end_by_lease(told, guard=guard)
+        return seen
 
 
 def _forget_others(cluster: Cluster, wanted: Collection[str]) -> None:
@@ -142,7 +197,9 @@ def is_due(run: SyncRun) -> bool:
         return run.mode != run.Mode.PREVIEW
     rows = LedgerPass.objects.filter(cluster=run.cluster_id, resource=WHOLE)
     last = rows.values_list("finished", flat=True).first()
-    return last is None or usage.read_clock() - last >= EVERY
+    if last is None or usage.read_clock() - last >= EVERY:
+        return True
+    return bool(services.uncounted(run.cluster))
 
 
 def _go_on(lease: Lease | None) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
-from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
-from policies.sync import alerts, leases, turns
+from policies.models import ClusterAlert, ClusterConnection, SyncResult, SyncRun, SyncState
+from policies.sync import alerts, first_count, leases, turns
 from policies.sync.beating import beating
 from policies.sync.errors import (
     APIError,
@@ -127,12 +127,14 @@ def _work(run: SyncRun, lease: Lease) -> None:
 
     try:
         with connecting.open_client(run.cluster) as client:
+            if run.mode != Mode.PREVIEW:
+                reality.try_to_count_new(run.cluster, client, lease)
             if run.mode == Mode.WATCH:
                 seconds = settings.GATEHOUSE_SYNC_WATCH_SECONDS
                 state = passes.watch_for(run.cluster, client, run, lease, seconds)
             else:
                 state = passes.full_pass(run.cluster, client, run, lease)
-            if state == State.DONE and reality.is_due(run):
+            if reality.is_due(run):
                 reality.pass_over(run.cluster, client, run, lease)
     except APIError as error:
         _end_in_trouble(run, lease, error)
@@ -147,16 +149,17 @@ def _work(run: SyncRun, lease: Lease) -> None:
 
 def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
     now = read_clock()
+    is_known = state == State.HELD and _is_held_already(run)
     with lease.guard() as cluster_state:
-        _close(run, state, now)
+        _close(run, State.DONE if is_known else state, now)
         SyncState.objects.filter(pk=cluster_state.pk).update(
-            failures=0, last_success=now, stale_since=None, due=now + _pause_after(run, state)
+            failures=0, last_success=now, stale_since=None, due=now + _pause_after(run)
         )
         connection = ClusterConnection.objects.filter(cluster=run.cluster_id)
         connection.exclude(state=ClusterConnection.State.OK).update(
             state=ClusterConnection.State.OK, message="", since=now
         )
-        if run.mode != Mode.PREVIEW:
+        if run.mode not in (Mode.PREVIEW, Mode.WATCH) and not is_known:
             _supersede(run)
     for kind in (ALERT_STOPPED, ALERT_FAILING, ALERT_PARKED):
         alerts.resolve(run.cluster, kind)
@@ -164,10 +167,8 @@ def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
         _say_held(run, state)
 
 
-def _pause_after(run: SyncRun, state: str) -> dt.timedelta:
+def _pause_after(run: SyncRun) -> dt.timedelta:
     """How long nobody need look again by himself."""
-    if state == State.HELD:  # it stays so while no person looks
-        return dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
     return DOUBT if run.counts.get("doubted") else dt.timedelta()
 
 
@@ -191,10 +192,20 @@ def _close(run: SyncRun, state: str, now: dt.datetime) -> None:
 
 def _supersede(run: SyncRun) -> None:
     """Close what was held before, since a newer pass has looked at everything."""
-    if run.mode == Mode.WATCH:
-        return
     older = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD).exclude(pk=run.pk)
     older.update(state=State.FAILED, error=f"superseded by run {run.uid}")
+
+
+def _is_held_already(run: SyncRun) -> bool:
+    """Whether a person is asked about the very same deletions: what he reads stays as it is."""
+    older = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD, mode=run.mode)
+    wanted = _deletions_held(run)
+    return any(_deletions_held(each) == wanted for each in older.exclude(pk=run.pk))
+
+
+def _deletions_held(run: SyncRun) -> set[tuple[str, str, str]]:
+    held = run.results.filter(outcome=SyncResult.Outcome.HELD)
+    return set(held.order_by().values_list("kind", "namespace", "name"))
 
 
 def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
@@ -216,6 +227,8 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
             rows = ClusterConnection.objects.filter(cluster=run.cluster_id)
             rows.exclude(state=found).update(since=now)
             rows.update(state=found, message=run.error)
+    if stop or isinstance(error, UnreachableError):
+        first_count.give_up(run.cluster, str(error))
     _alert(run, is_stopped=stop is not None, failures=failures)
 
 
@@ -249,6 +262,7 @@ def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
             run.attempt -= 1
             SyncRun.objects.filter(pk=run.pk).update(attempt=run.attempt)
         give_back(run, error=f"{type(error).__name__}: {error}")
+    first_count.give_up(run.cluster, type(error).__name__)
 
 
 def give_back(run: SyncRun, *, error: str) -> None:

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.models import SyncCursor, SyncRun, SyncState
-from policies.sync import keeping
+from policies.sync import keeping, reality
 from policies.sync.apply import WRITES
 from policies.sync.errors import ExpiredError
 from policies.sync.journal import Journal, Outcome
@@ -107,6 +107,8 @@ def _watch_kind(cluster: Cluster, client: Client, kind: str, version: str, journ
             break
     if changed:
         _take(cluster, changed, journal)
+        if kind == "ResourceQuota":
+            reality.try_to_count_new(cluster, client, journal.lease)
     else:  # a server, or a proxy before it, that hangs up at once is not asked on and on
         time.sleep(max(0.0, begun + SLICE / 2 - time.monotonic()))
     if version != start:

@@ -17,15 +17,18 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there to be used
 from granian.server.mp import MPServer
 
+from portal import logs
 from portal.serving import leaving, probes, worker
 from portal.serving.application import build_front
 from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
+from portal.serving.pauses import Pauses
 
 if TYPE_CHECKING:
     import signal
@@ -45,10 +48,6 @@ IDLE_FOR: Final = 120
 SHORTEST_FAREWELL: Final = 2.0  # seconds in which a connection in use has its next request
 _LAST: Final = 0.5  # seconds for the first request of whoever connected last
 _STEP: Final = 0.05
-
-
-class ProbePortError(Exception):
-    """The port of the probes cannot be used."""
 
 
 class Server(MPServer):
@@ -79,6 +78,12 @@ class Server(MPServer):
             backlog=BACKLOG,
             backpressure=connections(),
             log_level=LogLevels.error,
+            # Its lines go where ours go, and have their credentials taken out there.
+            log_dictconfig=logs.logging_config(
+                settings.GATEHOUSE_LOG_LEVEL, settings.GATEHOUSE_LOG_FORMAT
+            ),
+            log_access=settings.GATEHOUSE_ACCESS_LOG,
+            log_access_format=logs.ACCESS_FORMAT,
             respawn_failed_workers=True,
             workers_kill_timeout=LONGEST_REQUEST,
         )
@@ -87,6 +92,7 @@ class Server(MPServer):
         self._copies: PrivateCopies | None = None
         self._probe_listener = listen(address[0], probe_port) if probe_port else None
         self._slots: list[tuple[Any, socket.socket]] = []
+        self._pauses = Pauses()
         if files:
             self.take(files.read())
         # Loaded once: where processes are copies of this one, they start within milliseconds.
@@ -143,45 +149,78 @@ class Server(MPServer):
     def _respawn_workers(
         self, workers: Iterable[int], spawn_target: Any, target_loader: Any, delay: float = 0
     ) -> None:
-        del delay  # we know when the new ones are ready
-        numbers = list(workers)
+        # We know when the new ones are ready, and never call it a loop of crashes: what ends web
+        # processes (memory, somebody's kill) heals, and a portal that ended would not come back.
+        del delay
+        numbers = set(workers)
+        ended = {idx for idx in numbers if not self.wrks[idx].inner.is_alive()}
+        if ended:
+            self._replace_ended(ended, spawn_target, target_loader)
+        if numbers - ended:
+            self._replace_running(numbers - ended, spawn_target, target_loader)
+
+    def _replace_running(self, numbers: set[int], target: Any, loader: Any) -> None:
+        """Start successors of processes that run; they go on where one of those does not start."""
+        fresh = self._start(numbers, target, loader)
+        if self._wait_for(fresh) != fresh:
+            _end(fresh.values(), within=1)
+            if not self.interrupt_signal:
+                logger.error("new web processes did not start: the old ones go on as before")
+            return
+        self._say_farewell(self._adopt(fresh))
+
+    def _replace_ended(self, ended: set[int], target: Any, loader: Any) -> None:
+        """Start successors of processes that ended, with growing pauses, until all are ready."""
+        waiting = set(ended)
+        while waiting and not self.interrupt_signal:
+            pause = self._pauses.next()
+            logger.warning(
+                "web processes ended: %d are started again in %.1f s", len(waiting), pause
+            )
+            self._wait(pause)
+            fresh = self._start(waiting, target, loader)
+            ready = self._wait_for(fresh)
+            _end([fresh[idx] for idx in fresh.keys() - ready.keys()], within=1)
+            self._adopt(ready)
+            waiting -= ready.keys()
+            # Those that ended meanwhile: whoever still waits must not keep them waiting, too.
+            waiting |= set(self.interrupt_children)
+            self.interrupt_children.clear()
+
+    def _start(self, numbers: Iterable[int], target: Any, loader: Any) -> dict[int, Any]:
         fresh: dict[int, Any] = {
-            idx: self._spawn_worker(idx, spawn_target, target_loader) for idx in numbers
+            idx: self._spawn_worker(idx, target, loader) for idx in sorted(numbers)
         }
-        for idx, process in fresh.items():
-            self.respawned_wrks[idx] = time.monotonic()
+        for process in fresh.values():
             process.interrupt_by_parent = True  # its end is our business until it is ready
             process.start()
-        if not self._are_ready(fresh.values()):
-            _end(fresh.values(), within=1)
-            self._keep_old(numbers)
-            return
+        return fresh
+
+    def _adopt(self, ready: dict[int, Any]) -> list[Any]:
+        """Count on these processes from now on; gives those whose place they took."""
         old = []
-        for idx, process in fresh.items():
+        for idx, process in ready.items():
             process.interrupt_by_parent = False
             old.append(self.wrks[idx])
             self.wrks[idx] = process
-        self._say_farewell(old)
+            if not process.is_alive() and idx not in self.interrupt_children:
+                # It ended before its end was the server's business, which does not know of it.
+                self.interrupt_children.append(idx)
+                self.main_loop_interrupt.set()
+        return old
 
-    def _are_ready(self, processes: Iterable[Any]) -> bool:
-        waiting = list(processes)
+    def _wait_for(self, fresh: dict[int, Any]) -> dict[int, Any]:
+        """Wait until each is ready or has ended; gives those that are ready."""
         deadline = time.monotonic() + READY_WITHIN
-        while waiting and time.monotonic() < deadline and not self.interrupt_signal:
-            waiting = [process for process in waiting if not process.is_ready()]
-            if not all(process.is_alive() for process in waiting):
-                return False
+        while time.monotonic() < deadline and not self.interrupt_signal:
+            if all(process.is_ready() or not process.is_alive() for process in fresh.values()):
+                break
             time.sleep(_STEP)
-        return not waiting
-
-    def _keep_old(self, numbers: list[int]) -> None:
-        if self.interrupt_signal:
-            return
-        if all(process.inner.is_alive() for process in map(self.wrks.__getitem__, numbers)):
-            logger.error("new web processes did not start: the old ones go on as before")
-        else:
-            logger.critical("web processes ended and could not be started again")
-            self.interrupt_signal = True
-            self.interrupt_children.extend(numbers)
+        return {
+            idx: process
+            for idx, process in fresh.items()
+            if process.is_ready() and process.is_alive()
+        }
 
     def _say_farewell(self, old: list[Any]) -> None:
         """Have them accept nothing more, end what is in use, then stop."""
@@ -240,12 +279,9 @@ def connections() -> int:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the socket that all processes answer probes at; raises ProbePortError."""
+    """Open the socket that all processes answer probes at; raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=probes.BACKLOG)
-    except OSError as error:
-        raise ProbePortError(f"port {port} cannot be used: {error.strerror}") from None
+    return socket.create_server((host, port), family=family, backlog=probes.BACKLOG)
 
 
 def _end(processes: Iterable[Any], *, within: float) -> None:

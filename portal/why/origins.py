@@ -27,9 +27,46 @@ class Origin:
 
 
 def deciding(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> list[Origin]:
-    """The revisions of those policies that made a difference to the decision."""
+    """The revisions of those policies that made a difference to the decision.
+
+    Of a quota that was exceeded: the one since which the exceeded amounts are what they are.
+    """
     names = _deciding_names(event)
-    return [_origin(each) for each in revisions if (each.kind, each.name) in names]
+    found = [each for each in revisions if (each.kind, each.name) in names]
+    return [_origin(_introducing(event, each)) for each in found]
+
+
+def _introducing(event: AuditEvent, newest: PolicyRevision) -> PolicyRevision:
+    exceeded = _exceeded(event, newest)
+    if not exceeded:
+        return newest
+    rows = PolicyRevision.objects.of(
+        cluster=newest.cluster, kind=newest.kind, name=newest.name, namespace=newest.namespace
+    ).filter(number__lt=newest.number)
+    found, hard = newest, _hard(newest)
+    for older in rows.order_by("-number").iterator(chunk_size=100):
+        before = _hard(older)
+        if any(before.get(name) != hard.get(name) for name in exceeded):
+            break
+        found = older
+    return found
+
+
+def _exceeded(event: AuditEvent, quota: PolicyRevision) -> set[str]:
+    """The resource names of a quota that the request exceeded; empty for other policies."""
+    if quota.kind != "ResourceQuota":
+        return set()
+    numbers = [
+        each.get("numbers") or {}
+        for each in (*event.violations, *event.observed)
+        if each["policy"]
+        and (each["policy"]["kind"], each["policy"]["name"]) == (quota.kind, quota.name)
+    ]
+    return {each["resource"] for each in numbers if "resource" in each}
+
+
+def _hard(revision: PolicyRevision) -> dict[str, str]:
+    return ((revision.after or {}).get("spec") or {}).get("hard") or {}
 
 
 def _deciding_names(event: AuditEvent) -> set[tuple[str, str]]:

@@ -33,7 +33,7 @@ class WhyView(Page):
     template_name = "portal/why.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The decision, and all that is worked out about it; a fixed number of questions."""
+        """The decision, and what is worked out of it; one question more for each exceeded quota."""
         event = self._event()
         revisions = judging.revisions_of(event)
         return super().get_context_data(

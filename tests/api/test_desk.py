@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -66,10 +67,16 @@ def test_those_of_one_batch_are_told_in_one_turn(monkeypatch: pytest.MonkeyPatch
     assert [getattr(each, "__name__", "") for each in calls].count("_tell") == 1
 
 
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait, in the writer's thread, for what the loop does meanwhile."""
+    end = time.monotonic() + 60
+    while not is_so() and time.monotonic() < end:
+        threading.Event().wait(0.01)
+
+
 def test_who_waits_too_long_is_sent_away_and_nothing_is_kept() -> None:
-    gate = threading.Event()
-    busy, late = Waiting(gate.wait), Waiting(seconds=0.1)
-    threading.Timer(0.6, gate.set).start()
+    late = Waiting(seconds=0.1)
+    busy = Waiting(lambda: until(lambda: late._given_up))
     found = outcomes(busy, late)
     assert found[0] == busy.id
     assert isinstance(found[1], writer.OverBudgetError)
@@ -79,8 +86,9 @@ def test_who_waits_too_long_is_sent_away_and_nothing_is_kept() -> None:
 def test_who_waits_for_a_stuck_writer_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("admission.writer.thread.is_stuck", lambda: True)
     gate = threading.Event()
-    threading.Timer(0.6, gate.set).start()
-    assert isinstance(outcomes(Waiting(gate.wait))[0], writer.UnavailableError)
+    found = outcomes(Waiting(gate.wait))
+    gate.set()
+    assert isinstance(found[0], writer.UnavailableError)
 
 
 def test_full_queue_is_told_at_once(settings: Any) -> None:

@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.no_cover]
 COUNT = int(os.environ.get("FUZZ_REVIEWS", "2000"))
 FROM = int(os.environ.get("FUZZ_FROM", "0"))
 STRETCHES = max(8, COUNT // 2500)
-SLOWEST = 5.0  # seconds
+SLOWEST = 5.0  # seconds of CPU
 GROWTH = 64.0  # MiB that a process may grow once it has answered its first stretch
 LONGEST_NAME, LONGEST_UID = 317, 128  # characters: what names of an API server keep to
 
@@ -149,11 +149,11 @@ def test_mutated_reviews_are_answered_as_the_engine_says(
     policies = policy_set.load("demo", "ns")
     for number in range(FROM + stretch, FROM + COUNT, STRETCHES):
         body, phase = mutated(number)
-        started = time.monotonic()
+        started = time.process_time()
         with transaction.atomic():
             answer = ask(body, phase)
             transaction.set_rollback(True)
-        assert time.monotonic() - started < SLOWEST, number
+        assert time.process_time() - started < SLOWEST, number
         assert answer.status in (200, 400), (number, answer.body)
         _check_answer(answer, body, number)
         told = _told(answer.review) if answer.status == 200 else None

@@ -21,9 +21,14 @@ class Pair:
     key: Path
 
 
-def make_authority(folder: Path) -> Pair:
-    """One that both servers and clients are signed by; it signs service account tokens, too."""
-    return _make(folder, "ca", ["-subj", "/CN=gatehouse test authority"])
+def make_authority(folder: Path, *, has_key_usage: bool = True) -> Pair:
+    """One that both servers and clients are signed by; it signs service account tokens, too.
+
+    Without key usage it is as many clusters have it, which Go takes and Python from 3.13 does not.
+    """
+    usage = ["-addext", "keyUsage=critical,keyCertSign,cRLSign,digitalSignature"]
+    more = usage if has_key_usage else []
+    return _make(folder, "ca", ["-subj", "/CN=gatehouse test authority", *more])
 
 
 def issue(folder: Path, name: str, authority: Pair, *, subject: str) -> Pair:
@@ -31,6 +36,7 @@ def issue(folder: Path, name: str, authority: Pair, *, subject: str) -> Pair:
     signed = ["-CA", str(authority.certificate), "-CAkey", str(authority.key)]
     more = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"subjectAltName={_NAMES}"]
     more += ["-addext", "extendedKeyUsage=serverAuth,clientAuth"]
+    more += ["-addext", "keyUsage=critical,digitalSignature"]
     return _make(folder, name, [*signed, *more, "-subj", subject])
 
 

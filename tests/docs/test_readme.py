@@ -1,64 +1,86 @@
-"""Every command that the README and the guides show is run, as it is printed."""
+"""Every command that README, tutorial and guides show is run, and its output compared."""
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
 import shutil
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md")))
-BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
-OURS = ".venv/bin/python manage.py "
-MODULE = ".venv/bin/python -m portal."
-# Run by tests/servers (make run), by this very run (make test), or by a container engine.
-ELSEWHERE = re.compile(r"make (run|test)|(GATEHOUSE_\w+=\S+ )?docker compose up .*")
+from tests.docs.pages import ELSEWHERE, OURS, PAGES, ROOT, Block, Command, blocks, pattern
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def commands() -> list[str]:
-    blocks = (block for page in PAGES for block in BLOCK.findall(page.read_text("utf-8")))
-    return list(dict.fromkeys(line.strip() for block in blocks for line in block.splitlines()))
+def is_here(block: Block) -> bool:
+    return not any(ELSEWHERE.fullmatch(command.line) for command in block.commands)
+
+
+SHOWN = [page for page in PAGES if any(block.output for block in blocks(page))]
+COMMANDS = dict.fromkeys(
+    command
+    for page in PAGES
+    if page not in SHOWN
+    for block in blocks(page)
+    for command in block.commands
+    if not ELSEWHERE.fullmatch(command.line)
+)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh installation, with the demo clusters and the file a guide asks kubectl for."""
     made = tmp_path_factory.mktemp("readme")
     shutil.copytree(ROOT / "docs" / "examples", made / "docs" / "examples")
     shutil.copy(ROOT / "docs" / "examples" / "limits.yaml", made / "policies.yaml")
     shutil.copytree(ROOT / "deploy", made / "deploy", ignore=shutil.ignore_patterns("secrets"))
     for command in ("bootstrap", "demo"):
-        assert run(f"{OURS}{command}", made).returncode == 0
+        assert Command(f"{OURS}{command}").run(made).returncode == 0
     return made
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    words = shlex.split(command)
-    if command.startswith(OURS):
-        words = [sys.executable, str(ROOT / "manage.py"), *words[2:]]
-    elif command.startswith(MODULE):
-        words = [sys.executable, *words[1:], "--folder", str(folder)]
-    elsewhere = {"GATEHOUSE_DATABASE_URL", "GATEHOUSE_BROKER_URL"}
-    kept = {name: value for name, value in os.environ.items() if name not in elsewhere}
-    environment = {**kept, "GATEHOUSE_VAR": str(folder / "var"), "PYTHONPATH": str(ROOT)}
-    return subprocess.run(  # noqa: S603  the words stand in our own pages
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+@pytest.fixture
+def folder(installation: Path, tmp_path: Path) -> Path:
+    """The same, for one test alone."""
+    return shutil.copytree(installation, tmp_path / "here")
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if not ELSEWHERE.fullmatch(c)])
-def test_command_does_what_the_page_says(command: str, folder: Path) -> None:
-    if "--cluster prod" in command:
-        run(f"{OURS}webhook_credential prod --create", folder)
-    done = run(command, folder)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.line)
+def test_command_does_what_the_page_says(command: Command, folder: Path) -> None:
+    if "--cluster prod" in command.line:
+        Command(f"{OURS}webhook_credential prod --create").run(folder)
+    done = command.run(folder)
+    assert (done.returncode, "Traceback" in done.stderr) == (command.code, False), done.stderr
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.name)
+def test_page_shows_what_its_commands_print(page: Path, folder: Path) -> None:
+    """One after the other: what a command leaves is there for the next."""
+    for block in filter(is_here, blocks(page)):
+        printed = []
+        for command in block.commands:
+            done = command.run(folder)
+            assert (done.returncode, "Traceback" in done.stderr) == (command.code, False), (
+                f"{command.line}: {done.stderr}"
+            )
+            printed.append(done.stdout)
+        if block.output:
+            assert pattern(block.output).fullmatch("".join(printed)), "".join(printed)
+
+
+def test_outputs_are_shown_by_the_tutorial() -> None:
+    assert "tutorial.md" in {page.name for page in SHOWN}
+
+
+def test_pattern_leaves_open_only_what_the_page_leaves_open() -> None:
+    shown = pattern("first … line\n…\nlast\n")
+    assert shown.fullmatch("first 1 line\na\nb\nlast\n")
+    assert shown.fullmatch("first 1 line\nlast\n")
+    assert not shown.fullmatch("first 1 line\nlast\nmore\n")
+    assert not shown.fullmatch("first 1\nline\nlast\n")
 
 
 def test_the_two_commands_stand_in_the_readme() -> None:
-    assert {"make run", "make test"} <= set(commands())
+    shown = {command.line for block in blocks(PAGES[0]) for command in block.commands}
+    assert {"make run", "make test"} <= shown

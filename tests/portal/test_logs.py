@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from portal.logs import JSONFormatter, RequestFilter
+from portal.logs import ACCESS, ACCESS_FORMAT, JSONFormatter, RequestFilter, TextFormatter
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -57,3 +57,27 @@ def test_request_id_is_kept_when_well_formed(client: Client, given: str, *, is_k
     answer = client.get("/livez", headers={"x-request-id": given})
     assert (answer["X-Request-Id"] == given) is is_kept
     assert answer["X-Request-Id"]
+
+
+def test_times_are_in_utc_with_their_zone() -> None:
+    made = record("x")
+    made.created = 1700000000.25
+    assert TextFormatter("%(asctime)s").format(made) == "2023-11-14T22:13:20.250Z"
+    assert json.loads(JSONFormatter().format(made))["time"] == "2023-11-14T22:13:20.250Z"
+
+
+def test_access_line_has_fields_and_no_credential() -> None:
+    given = {
+        "addr": "127.0.0.1",
+        "method": "POST",
+        "path": f"/admission/prod/{KEY}/mutate",
+        "status": 200,
+        "dt_ms": 1.5,
+        "time": "",
+    }
+    made = logging.LogRecord(ACCESS, logging.INFO, "", 1, ACCESS_FORMAT, (given,), None)
+    RequestFilter().filter(made)
+    line = json.loads(JSONFormatter().format(made))
+    assert (line["method"], line["status"], line["dt_ms"]) == ("POST", 200, 1.5)
+    assert line["path"] == "/admission/prod/…/mutate"
+    assert KEY not in json.dumps(line)

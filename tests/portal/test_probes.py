@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import socket
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -87,12 +88,17 @@ def test_health_check_asks_at_the_port_of_the_probes(port: int) -> None:
 
 
 def test_port_that_is_taken_is_named(
-    port: int, settings: Any, capsys: pytest.CaptureFixture[str]
+    port: int,
+    settings: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(serve, "_LET_GO_WITHIN", 0.0)
+    settings.GATEHOUSE_LISTEN_PORT = free_port()
     settings.GATEHOUSE_PROBE_PORT = port
     settings.GATEHOUSE_TLS_CERTIFICATE = settings.GATEHOUSE_TLS_KEY = None
-    assert serve.main() == 1
-    assert "GATEHOUSE_PROBE_PORT" in capsys.readouterr().err
+    assert serve.main() == os.EX_CONFIG
+    assert f"port {port} of " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

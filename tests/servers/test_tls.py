@@ -59,7 +59,9 @@ def issue(folder: Path) -> None:
     new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     new += ["-nodes", "-subj", "/CN=gatehouse"]
     own = ["-CA", "ca.crt", "-CAkey", "ca.key", "-addext", "basicConstraints=critical,CA:FALSE"]
-    for name, more in (("ca", []), ("tls", own)):
+    usage = ["-addext", "keyUsage=critical,digitalSignature"]
+    signs = ["-addext", "keyUsage=critical,digitalSignature,keyCertSign"]
+    for name, more in (("ca", signs), ("tls", own + usage)):
         words = [*new, *more, "-keyout", f"{name}.key", "-out", f"{name}.crt"]
         subprocess.run(words, cwd=folder, check=True, capture_output=True)  # noqa: S603 - our own words
 

@@ -87,12 +87,12 @@ class FakeAPI:
 
 
 @contextlib.contextmanager
-def fake_api() -> Iterator[FakeAPI]:
-    """A server with its own authority, gone at the end."""
+def fake_api(*, has_key_usage: bool = True) -> Iterator[FakeAPI]:
+    """A server with its own authority, gone at the end; without key usage where that is asked."""
     api = FakeAPI()
     with tempfile.TemporaryDirectory(prefix="gatehouse-fake-") as name:
         folder = Path(name)
-        authority = make_authority(folder)
+        authority = make_authority(folder, has_key_usage=has_key_usage)
         pair = issue(folder, "server", authority, subject="/CN=fake")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from policies import services
 from policies.models import PolicyRevision, QuotaUsage, SyncCursor, SyncResult, SyncState
 from policies.sync.errors import (
     BusyError,
@@ -285,16 +286,56 @@ def test_empty_list_is_believed_only_when_seen_twice() -> None:
     assert stored() is None
 
 
-def test_many_deletions_are_held_and_nothing_is_deleted() -> None:
-    memory = Memory("team")
+def many(*, owned: bool) -> Memory:
+    """Thirteen quotas that both sides know."""
+    memory = Memory("team", "other")
     for number in range(12):
         memory.put(quota({"pods": "1"}, name=f"q{number}"))
-    memory.put(quota({"pods": "1"}, name="stays"))
+    memory.put(quota({"pods": "1"}, name="stays", namespace="other"))
+    if owned:
+        own(connected())
     sync(memory)
+    return memory
+
+
+def delete_ours() -> None:
+    cluster = factories.cluster()
     for number in range(12):
-        memory.remove("ResourceQuota", f"q{number}")
+        found = services.find_object(
+            cluster, kind="ResourceQuota", name=f"q{number}", namespace="team"
+        )
+        services.delete_policy(policy=found, user="ada")
+
+
+def test_many_deletions_in_the_cluster_are_held_and_nothing_is_deleted() -> None:
+    memory = many(owned=True)
+    delete_ours()
     run = sync(memory)
     assert run.state == "held"
     assert run.results.filter(outcome="held").count() == 12
-    assert stored("q3") is not None
+    assert memory.writes == []
     assert row("q3").state == "held"
+
+
+def test_held_run_holds_nothing_else() -> None:
+    memory = many(owned=True)
+    delete_ours()
+    memory.put(quota({"pods": "7"}, name="new", namespace="other"))
+    edit({"pods": "3"}, name="ours")
+    run = sync(memory)
+    assert run.state == "held"
+    assert stored("new", namespace="other") == {"hard": {"pods": "7"}}
+    assert [verb for verb, _ in memory.writes] == ["apply"]
+    state = SyncState.objects.select_related("cluster").get()
+    assert state.last_full_pass is not None
+    assert state.policy_revision == state.cluster.policy_revision
+
+
+def test_namespace_that_its_owner_deleted_is_forgotten_with_all_that_was_followed() -> None:
+    memory = many(owned=False)
+    for number in range(12):
+        memory.remove("ResourceQuota", f"q{number}")
+    memory.remove("Namespace", "team", "")
+    run = sync(memory)
+    assert (run.state, run.counts["forget"]) == ("done", 13)
+    assert not factories.cluster().namespaces.filter(name="team").exists()

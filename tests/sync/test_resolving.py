@@ -200,9 +200,10 @@ def held() -> tuple[Memory, SyncRun]:
     for number in range(12):
         memory.put(quota({"pods": "1"}, name=f"q{number}"))
     memory.put(quota({"pods": "1"}, name="stays"))
+    own(connected())
     sync(memory)
-    for number in range(12):
-        memory.remove("ResourceQuota", f"q{number}")
+    for policy in ResourceQuota.objects.exclude(name="stays"):
+        services.delete_policy(policy=policy, user="me")
     return memory, sync(memory)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import OperationalError
 
+from policies import services
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
 from policies.sync import health, leases, passes, runs, scheduling
 from policies.sync.errors import (
@@ -18,6 +19,7 @@ from policies.sync.errors import (
     UnreachableError,
     UntrustedError,
 )
+from policies.sync.resolving import confirm_held
 from policies.usage import read_clock
 from tests import factories
 from tests.sync.memory import Memory
@@ -290,17 +292,41 @@ def test_objects_that_failed_are_tried_again_soon(monkeypatch: pytest.MonkeyPatc
     assert SyncRun.objects.get(pk=run).mode == "sync"
 
 
-def test_held_pass_is_not_repeated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def held(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster with a run that is held for twelve deletions."""
     cluster, memory = connected(), Memory("team")
+    own(cluster)
     serve(monkeypatch, memory)
     for number in range(13):
         memory.put(quota({"pods": "1"}, name=f"q{number}"))
     runs.carry_out(ask(cluster).pk)
     for number in range(12):
-        memory.remove("ResourceQuota", f"q{number}")
+        found = services.find_object(
+            cluster, kind="ResourceQuota", name=f"q{number}", namespace="team"
+        )
+        services.delete_policy(policy=found, user="ada")
     assert runs.carry_out(ask(cluster).pk) == "held"
-    assert scheduling.due_runs() == []
-    assert ClusterAlert.objects.get().kind == "deletions-held"
+    return cluster
+
+
+def test_cluster_with_a_held_run_is_watched_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = held(monkeypatch)
+    [run] = scheduling.due_runs()
+    assert SyncRun.objects.get(pk=run).mode == "watch"
+    assert cluster.ledger_passes.filter(resource="").exists()
+    assert cluster.alerts.filter(kind="deletions-held", resolved=None).exists()
+
+
+def test_person_is_asked_once_about_the_same_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = held(monkeypatch)
+    first = SyncRun.objects.get(state="held")
+    assert runs.carry_out(ask(cluster).pk) == "done"
+    assert SyncRun.objects.get(state="held") == first
+    assert cluster.alerts.filter(kind="deletions-held", resolved=None).exists()
+    run = confirm_held(first, "ada")
+    assert runs.carry_out(run.pk) == "done"
+    assert cluster.synced_objects.exclude(gone=None).count() == 12
+    assert not cluster.alerts.filter(kind="deletions-held", resolved=None).exists()
 
 
 def test_paused_connection_is_left_alone() -> None:

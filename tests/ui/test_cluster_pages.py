@@ -538,3 +538,9 @@ def test_switching_tells_of_decisions_that_would_have_been_others(viewer: Client
     assert '<dt class="mono any">team</dt><dd class="number">1</dd>' in page
     assert f'href="/decisions/{event.pk}"' in page
     assert "exceeded quota: rq" in page
+
+
+def test_what_is_not_there_speaks_of_decisions_only_among_decisions(viewer: Client) -> None:
+    elsewhere = viewer.get("/clusters/nobody/").content.decode()
+    among = viewer.get("/decisions/zzzzzzzzzzzzzzzz/").content.decode()
+    assert ("To the decisions" in elsewhere, "To the decisions" in among) == (False, True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 16
+QUESTIONS = 17
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -220,3 +220,14 @@ def test_a_large_namespace_asks_no_more_questions(
     shown(reader, event)
     with django_assert_num_queries(QUESTIONS):
         shown(reader, event)
+
+
+def test_a_quota_that_was_exceeded_names_the_change_of_that_amount(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    factories.resource_quota({"requests.cpu": "9", "pods": "5"})
+    factories.resource_quota({"requests.cpu": "2", "pods": "5"})
+    factories.resource_quota({"requests.cpu": "2", "pods": "6"})
+    context = shown(reader, decided(GREEDY)).context
+    assert [each.revision.number for each in context["deciding"]] == [2]
+    assert context["deciding"][0].words == ["spec.hard[requests.cpu] was changed from 9 to 2"]

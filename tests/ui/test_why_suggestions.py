@@ -123,6 +123,6 @@ def test_a_limited_class_is_left_for_another() -> None:
 def test_an_object_that_takes_long_is_not_asked_about_for_ever() -> None:
     many = [container(f"c{n}", requests={"cpu": "9"}, limits={"cpu": "9"}) for n in range(400)]
     policies = build_policy_set([item(max={"cpu": "2"})], namespace="ns")
-    began = time.monotonic()
+    began = time.process_time()
     assert suggest(request_for(pod(*many), namespace="ns"), policies) == []
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5

@@ -70,3 +70,14 @@ def test_metadata_is_found_in_the_beginning_of_a_request() -> None:
     assert owners.metadata_in(text[:-9]) == {}
     assert owners.metadata_in('{"object":{"metadata":[1]}}') == {}
     assert owners.metadata_in("") == owners.metadata_in('{"object":null}') == {}
+
+
+def test_a_replica_sets_hash_is_known_by_its_form_where_no_label_tells_it() -> None:
+    reference = {"kind": "ReplicaSet", "name": "ledger-api-nztqzqk6t", "controller": True}
+    owner = owners.recorded({"ownerReferences": [reference]})
+    assert owner == Owner("Deployment", "ledger-api")
+
+
+def test_a_generated_name_tells_the_deployment_where_no_label_does() -> None:
+    owner = owners.recorded({"generateName": "ledger-api-nztqzqk6t-"})
+    assert owner == Owner("Deployment", "ledger-api")

@@ -164,6 +164,7 @@ def test_an_object_that_one_side_lacks_differs_as_a_whole() -> None:
 
 def test_true_is_not_one() -> None:
     assert differences({"spec": {"a": True}}, {"spec": {"a": 1}})
+    assert differences({"spec": [None, {"a": [0]}]}, {"spec": [None, {"a": [False]}]})
 
 
 @pytest.mark.parametrize(

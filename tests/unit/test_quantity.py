@@ -198,7 +198,7 @@ def test_infinity_absorbs_and_opposites_cancel() -> None:
 
 @pytest.mark.parametrize("text", ["9" * 10**6, "0" * 10**6 + "x", "1e" + "0" * 10**6, "e" * 10**6])
 def test_a_megabyte_of_digits_is_read_at_once(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with suppress(QuantityError):
         q(text)
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2

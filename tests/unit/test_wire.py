@@ -37,11 +37,12 @@ def test_every_value_is_read_and_written_back(read: Any) -> None:
     ("text", "detail"),
     [
         ('{"a":1,"b":2,"a":3}', 'duplicate field "a"'),
-        ("[1,]", "expecting value at line 1, column 4"),
+        # Python from 3.13 on knows what is wrong with a last comma.
+        ("[1,]", "expecting value at line 1, column 4|illegal trailing comma"),
         ("[1 2]", "expecting ',' delimiter at line 1, column 4"),
         ("[1]\n x", "extra data at line 2, column 2"),
         ("{1:2}", "expecting property name enclosed in double quotes at line 1, column 2"),
-        ('{"a":1,}', "property name"),
+        ('{"a":1,}', "property name|illegal trailing comma"),
         ('{"a" 1}', "expecting ':' delimiter at line 1, column 6"),
         ("", "expecting value at line 1, column 1"),
         ("[01]", "expecting ',' delimiter"),
@@ -53,7 +54,7 @@ def test_every_value_is_read_and_written_back(read: Any) -> None:
 def test_what_is_no_json_is_refused(read: Any, text: str, detail: str) -> None:
     with pytest.raises(DecodeError) as caught:
         read(text)
-    assert detail in caught.value.detail
+    assert any(words in caught.value.detail for words in detail.split("|"))
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", "-Infinity"])

@@ -19,7 +19,7 @@ from policies.sync.errors import TooLargeError, UnreachableError, UntrustedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from policies.sync.client.addresses import Network as Addresses
+    from policies.sync.addresses import Network as Addresses
     from policies.sync.values import Credentials, Limits
 
 
@@ -147,7 +147,7 @@ def tls_context(credentials: Credentials) -> ssl.SSLContext:
     """
     try:
         authorities = credentials.ca.decode("ascii") if credentials.ca else None
-        context = ssl.create_default_context(cadata=authorities)
+        context = _as_go_does(ssl.create_default_context(cadata=authorities))
         if credentials.certificate:
             with _as_file(credentials.certificate + b"\n" + credentials.key) as path:
                 context.load_cert_chain(path)
@@ -155,6 +155,19 @@ def tls_context(credentials: Credentials) -> ssl.SSLContext:
         raise UntrustedError(
             f"certificates that cannot be read: {type(error).__name__}", reason="BadCertificate"
         ) from None
+    return context
+
+
+def _as_go_does(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Verify what clusters' own clients verify, whatever this Python's defaults are.
+
+    From 3.13 on, Python refuses authorities without key usage (``VERIFY_X509_STRICT``), which many
+    clusters have had for years and kubectl takes; it then also takes each given certificate for an
+    authority by itself (``VERIFY_X509_PARTIAL_CHAIN``), as Go always did. Names, times, signatures
+    and whether an authority is one at all are verified in any case.
+    """
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
 
 

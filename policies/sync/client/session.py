@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from policies.sync.client.addresses import Network as Addresses
+    from policies.sync.addresses import Network as Addresses
     from policies.sync.client.kinds import Kind
     from policies.sync.values import Credentials, Limits
 

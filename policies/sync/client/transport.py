@@ -14,7 +14,7 @@ from policies.sync.errors import GarbageError, UnreachableError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from policies.sync.client.addresses import Network as Addresses
+    from policies.sync.addresses import Network as Addresses
     from policies.sync.client.network import Meter
     from policies.sync.values import Credentials
 

@@ -86,7 +86,11 @@ def _shown(value: Any) -> Any:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether two values are equal; true is not 1."""
+    """Whether two values are equal as JSON, at any depth; true is not 1."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_is_same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_is_same, a, b))
     return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
 
 

@@ -1,0 +1,88 @@
+"""Commands of our pages, and the outputs that stand behind them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "docs" / "tutorial.md",
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+)
+# A block of commands; directly behind it, perhaps, one of what they print together.
+BLOCK = re.compile(
+    r"^ *```sh\n(?P<commands>.*?)^ *```\n(?:\n^ *```text\n(?P<output>.*?)^ *```\n)?",
+    re.DOTALL | re.MULTILINE,
+)
+OURS = ".venv/bin/python manage.py "
+MODULE = ".venv/bin/python -m portal."
+EXIT_CODE = re.compile(r"# exit code (\d+)$")
+# Run by tests/servers (make run), by this very run (make test), or by a container engine.
+ELSEWHERE = re.compile(r"make (run|test)|(GATEHOUSE_\w+=\S+ )?docker compose up .*")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One line to type, and how it has to end."""
+
+    line: str
+
+    @property
+    def code(self) -> int:
+        found = EXIT_CODE.search(self.line)
+        return int(found[1]) if found else 0
+
+    def run(self, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run it in a folder, with the data that is there."""
+        words = shlex.split(self.line, comments=True)
+        if self.line.startswith(OURS):
+            words = [sys.executable, str(ROOT / "manage.py"), *words[2:]]
+        elif self.line.startswith(MODULE):
+            words = [sys.executable, *words[1:], "--folder", str(folder)]
+        elsewhere = {"GATEHOUSE_DATABASE_URL", "GATEHOUSE_BROKER_URL"}
+        kept = {name: value for name, value in os.environ.items() if name not in elsewhere}
+        environment = {**kept, "GATEHOUSE_VAR": str(folder / "var"), "PYTHONPATH": str(ROOT)}
+        return subprocess.run(  # noqa: S603  the words stand in our own pages
+            words,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Commands that stand together, and what they print; empty where the page does not show it."""
+
+    commands: tuple[Command, ...]
+    output: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """What a page has one type, in its order."""
+    return [
+        Block(
+            tuple(Command(line.strip()) for line in found["commands"].splitlines()),
+            found["output"] or "",
+        )
+        for found in BLOCK.finditer(page.read_text("utf-8"))
+    ]
+
+
+def pattern(output: str) -> re.Pattern[str]:
+    """What a shown output stands for: `…` is anything in a line, alone in one any lines."""
+    lines = [
+        r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line).replace("…", ".*") + r"\n"
+        for line in output.splitlines()
+    ]
+    return re.compile("".join(lines))
