@@ -24,10 +24,11 @@ def main() -> int:
     # What serves is imported once the settings are known to be good.
     from portal.serving.certificate import CertificateError  # noqa: PLC0415  needs settings
 
-    host, port = settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT
-    if reason := _why_taken(host, port):
-        sys.stderr.write(f"gatehouse: port {port} of {host} cannot be used ({reason})\n")
-        return os.EX_CONFIG
+    host = settings.GATEHOUSE_LISTEN_HOST
+    for port in filter(None, (settings.GATEHOUSE_LISTEN_PORT, settings.GATEHOUSE_PROBE_PORT)):
+        if reason := _why_taken(host, port):
+            sys.stderr.write(f"gatehouse: port {port} of {host} cannot be used ({reason})\n")
+            return os.EX_CONFIG
     try:
         with tempfile.TemporaryDirectory(prefix="gatehouse-metrics-") as folder:
             # Several processes count into files, so that /metrics can add them up.
@@ -74,6 +75,7 @@ def _serve() -> None:
         workers=settings.GATEHOUSE_WEB_WORKERS,
         drain=settings.GATEHOUSE_DRAIN_SECONDS,
         files=files,
+        probe_port=settings.GATEHOUSE_PROBE_PORT,
     )
     if files:
         Watch(files, server.signal_handler_reload).start()

@@ -45,6 +45,7 @@ env.text("GATEHOUSE_UID")  # read by docker-compose.yml, from the same .env
 GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
 GATEHOUSE_LISTEN_HOST = env.text("GATEHOUSE_LISTEN_HOST", "127.0.0.1")
 GATEHOUSE_LISTEN_PORT = env.port("GATEHOUSE_LISTEN_PORT", 8000)
+GATEHOUSE_PROBE_PORT = env.port("GATEHOUSE_PROBE_PORT", 0)  # 0: no port of their own
 GATEHOUSE_WEB_WORKERS = env.integer(
     "GATEHOUSE_WEB_WORKERS", min(64, available()), lowest=1, highest=64
 )

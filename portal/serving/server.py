@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import resource
 import socket
 import sys
 import time
@@ -24,7 +25,7 @@ from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there t
 from granian.server.mp import MPServer
 
 from portal import logs
-from portal.serving import leaving, worker
+from portal.serving import leaving, probes, worker
 from portal.serving.application import build_front
 from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
 from portal.serving.pauses import Pauses
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 BACKLOG: Final = 1024
+MOST_CONNECTIONS: Final = 8192  # of one process
+FILES_FOR_OTHERS: Final = 256  # the database, logs, counters
 READY_WITHIN: Final = 60.0  # seconds
 LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
 # Seconds for the next request to come, or its headers to end. An API server lets go of what it has
@@ -51,7 +54,7 @@ class Server(MPServer):
     """granian for RSGI over HTTP/1.1 with sockets that outlive its processes.
 
     ``files`` switches TLS on; ``drain`` is for how many seconds the portal says that it stops
-    before it does.
+    before it does; ``probe_port`` serves probes alone, where it is given.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Server(MPServer):
         workers: int,
         drain: int,
         files: Files | None,
+        probe_port: int = 0,
     ) -> None:
         super().__init__(
             "portal.wsgi:application",
@@ -72,7 +76,7 @@ class Server(MPServer):
             workers=workers,
             loop=Loops.uvloop,
             backlog=BACKLOG,
-            backpressure=BACKLOG,  # connections: an idle one must not keep another out
+            backpressure=connections(),
             log_level=LogLevels.error,
             # Its lines go where ours go, and have their credentials taken out there.
             log_dictconfig=logs.logging_config(
@@ -86,6 +90,7 @@ class Server(MPServer):
         self._drain = drain
         self._files = files
         self._copies: PrivateCopies | None = None
+        self._probe_listener = listen(address[0], probe_port) if probe_port else None
         self._slots: list[tuple[Any, socket.socket]] = []
         self._pauses = Pauses()
         if files:
@@ -119,6 +124,8 @@ class Server(MPServer):
             self._slots.append((holder, owned))
 
     def _drop_shared_socket(self) -> None:
+        if self._probe_listener:
+            self._probe_listener.close()
         super()._drop_shared_socket()  # type: ignore[no-untyped-call]
         for _, owned in self._slots:
             owned.close()
@@ -134,7 +141,7 @@ class Server(MPServer):
             holder, self._sso = self._slots[idx]
             self._shd, listener = holder, holder.get_fd()
         ready = multiprocessing.Event()
-        load = partial(worker.load, self._front, listener, ready)
+        load = partial(worker.load, self._front, listener, ready, self._probe_listener)
         made = super()._spawn_worker(idx, worker.run, load)
         made.is_ready = ready.is_set  # type: ignore[attr-defined]
         return made
@@ -257,6 +264,24 @@ class Server(MPServer):
         super()._stop_workers()  # type: ignore[no-untyped-call]
         if self._copies:
             self._copies.close()
+
+
+def connections() -> int:
+    """How many connections a process takes: an idle one must not keep another out.
+
+    The system's limit of open files is raised as far as it lets us; a share is left for others.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    files = MOST_CONNECTIONS * 2 if hard == resource.RLIM_INFINITY else hard
+    return min(MOST_CONNECTIONS, max(files - FILES_FOR_OTHERS, files // 2))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the socket that all processes answer probes at; raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=probes.BACKLOG)
 
 
 def _end(processes: Iterable[Any], *, within: float) -> None:
