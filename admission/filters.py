@@ -12,6 +12,7 @@ from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from admission.models import AuditEvent, AuditEventQuerySet, Verdict
+from policies.parameters import MOMENTS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -62,10 +63,18 @@ class AuditEventFilter(django_filters.FilterSet):
         label="The last", choices=LAST_CHOICES, empty_label="Any time", method="within"
     )
     since = django_filters.DateTimeFilter(
-        label="From (UTC)", field_name="created", lookup_expr="gte", widget=_MOMENT
+        label="From (UTC)",
+        field_name="created",
+        lookup_expr="gte",
+        widget=_MOMENT,
+        validators=MOMENTS,
     )
     until = django_filters.DateTimeFilter(
-        label="Before (UTC)", field_name="created", lookup_expr="lt", widget=_MOMENT
+        label="Before (UTC)",
+        field_name="created",
+        lookup_expr="lt",
+        widget=_MOMENT,
+        validators=MOMENTS,
     )
 
     class Meta:

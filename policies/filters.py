@@ -18,6 +18,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
+from policies.parameters import MOMENTS
 
 
 class ClusterFilter(django_filters.FilterSet):
@@ -110,8 +111,12 @@ class CredentialFilter(django_filters.FilterSet):
 class PolicyRevisionFilter(django_filters.FilterSet):
     """Revisions by what they speak of, who wrote them and when."""
 
-    since = django_filters.IsoDateTimeFilter(field_name="created", lookup_expr="gte", label="Since")
-    until = django_filters.IsoDateTimeFilter(field_name="created", lookup_expr="lt", label="Until")
+    since = django_filters.IsoDateTimeFilter(
+        field_name="created", lookup_expr="gte", label="Since", validators=MOMENTS
+    )
+    until = django_filters.IsoDateTimeFilter(
+        field_name="created", lookup_expr="lt", label="Until", validators=MOMENTS
+    )
 
     class Meta:
         model = PolicyRevision

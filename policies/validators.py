@@ -77,7 +77,7 @@ def errors_by_path(error: ValidationError) -> dict[str, list[dict[str, str]]]:
 
 def decode_error_as_field_error(error: DecodeError) -> FieldError:
     """An unreadable object as a finding at the field that could not be read."""
-    return FieldError(ErrorType.INVALID, error.field, None, error.detail)
+    return FieldError(ErrorType.INVALID, error.field, error.bad_value, error.detail)
 
 
 def text_errors(manifest: object) -> list[FieldError]:

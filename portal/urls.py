@@ -50,3 +50,4 @@ urlpatterns = [
     path("quotas/<str:cluster>/<str:namespace>/", QuotaStoryView.as_view(), name="quota-story"),
     path("", include("admission.urls")),
 ]
+handler404 = "portal.views.nothing_here"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import JsonResponse
+from django.views.defaults import page_not_found
 
 from policies.views.authority import AuthorityView
 from portal.switching import DAYS, DECISIONS, preview
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
 
 CHOICES: Final = (1, DAYS, 30)
 """Days that can be looked back."""
@@ -26,3 +32,11 @@ class SwitchingView(AuthorityView):
         words = {"days": days, "choices": CHOICES, "is_cut": change.looked_at == most}
         more = DECISIONS if most == change.looked_at < DECISIONS else 0
         return {**context, **words, "change": change, "more": more}
+
+
+def nothing_here(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an unknown address: a machine's in JSON, a person's with a page."""
+    if not request.path_info.startswith("/api/"):
+        return page_not_found(request, exception)
+    detail = f"nothing is at {request.path_info}; /api/schema/ lists what there is"
+    return JsonResponse({"detail": detail}, status=404)

@@ -41,7 +41,11 @@ def apply(document: dict[str, Any], *, in_cluster: str = "prod") -> Any:
 def saved(document: dict[str, Any], *, in_cluster: str = "prod") -> services.Saved:
     """Write a manifest; returns what ``services`` returns."""
     return services.apply_manifest(
-        cluster=cluster(in_cluster), manifest=document, user=USER, reason="test"
+        cluster=cluster(in_cluster),
+        manifest=document,
+        user=USER,
+        reason="test",
+        create_namespace=True,
     )
 
 

@@ -22,6 +22,7 @@ from admission.filters import AuditEventFilter
 from admission.models import AuditEvent
 from policies import roles
 from policies.engine.policy import Authority
+from policies.parameters import KnownParameters
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -167,7 +168,9 @@ def _parameter(name: str, kind: str, description: str) -> dict[str, Any]:
     }
 
 
-class DecisionViewSet(ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEvent]):
+class DecisionViewSet(
+    KnownParameters, ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEvent]
+):
     """Decisions on record, newest first."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]

@@ -11,12 +11,14 @@ from knox.views import LoginView
 from rest_framework.authtoken.serializers import AuthTokenSerializer
 from rest_framework.permissions import AllowAny
 
+from policies.parameters import KnownParameters
+
 if TYPE_CHECKING:
     from rest_framework.request import Request
     from rest_framework.response import Response
 
 
-class TokenView(LoginView):  # type: ignore[misc]  # knox has no types
+class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has no types
     """``POST {"username", "password"}`` answers ``{"token", "expiry"}``.
 
     Send it as ``Authorization: Token <token>``.

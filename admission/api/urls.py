@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
-from knox.auth import TokenAuthentication
-from rest_framework.authentication import SessionAuthentication
-from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.routers import SimpleRouter
 
 from admission.api.decisions import DecisionViewSet
+from admission.api.description import DocsView, SchemaView
 from admission.api.review import AdmissionReviewView
 from admission.api.token import TokenView
 from policies.engine.request import Phase
@@ -20,16 +16,8 @@ router.register("decisions", DecisionViewSet, basename="api-decision")
 
 _mutate = AdmissionReviewView.as_view(phase=Phase.MUTATE)
 _validate = AdmissionReviewView.as_view(phase=Phase.VALIDATE)
-_schema = SpectacularAPIView.as_view(
-    authentication_classes=[TokenAuthentication, SessionAuthentication],
-    permission_classes=[IsAuthenticated],
-)
-# A page for people: a stranger is sent to sign in, not answered 401.
-_docs = login_required(
-    SpectacularSwaggerSplitView.as_view(
-        permission_classes=[AllowAny], template_name="admission/api_docs.html"
-    )
-)
+_schema = SchemaView.as_view()
+_docs = DocsView.as_view()
 
 urlpatterns = [
     path("admission/<str:cluster>/mutate", _mutate, name="mutate"),

@@ -34,7 +34,7 @@ class DecisionListView(RecordMixin, TemplateView):
 
     template_name = "admission/auditevent_list.html"
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *_args: Any, **kwargs: Any) -> HttpResponse:
         """Turn what was typed into the bar into an address, unless something is wrong with it."""
         typed = request.GET.get("q")
         if typed is not None:
@@ -42,7 +42,8 @@ class DecisionListView(RecordMixin, TemplateView):
             if not errors:
                 query = with_fields(fields)
                 return redirect(reverse("decision-list") + (f"?{query}" if query else ""))
-        return super().get(request, *args, **kwargs)
+        context = self.get_context_data(**kwargs)
+        return self.render_to_response(context, status=400 if context["form_open"] else 200)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines and all that stands around it; a fixed number of questions."""

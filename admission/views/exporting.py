@@ -10,6 +10,7 @@ from django.views.generic import View
 
 from admission.explorer import files
 from admission.views.record import RecordMixin
+from policies.tokens import TakesToken
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _WRITERS: Final = {"csv": files.as_csv, "jsonl": files.as_jsonl}
 
 
-class ExportView(RecordMixin, View):
+class ExportView(TakesToken, RecordMixin, View):
     """All decisions that fit, as CSV or JSON Lines."""
 
     def get(self, _request: HttpRequest, form: str) -> HttpResponseBase:

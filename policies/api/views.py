@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.core.exceptions import ValidationError
-from django.db import transaction
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
 from knox.auth import TokenAuthentication
@@ -16,9 +14,11 @@ from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from policies import filters, services
-from policies.api import serializers
+from policies import filters, roles, services
+from policies.api import deletion, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES, ByRole, WritesByRole
+from policies.api.answers import answer_to
+from policies.api.bodies import check_body
 from policies.api.parsers import ManifestParser
 from policies.models import (
     Charge,
@@ -32,9 +32,12 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
-from policies.validators import errors_by_path
+from policies.parameters import CREATE_NAMESPACE, DRY_RUN, KnownParameters, is_on
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from drf_spectacular.utils import OpenApiParameter
     from rest_framework.request import Request
 
     from policies.services import Saved
@@ -51,7 +54,9 @@ class Pages(LimitOffsetPagination):
     max_limit = 500
 
 
-class _PolicyView(ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet):
+class _PolicyView(
+    KnownParameters, ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet
+):
     """What all have in common: who may come in, what errors look like."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
@@ -60,14 +65,16 @@ class _PolicyView(ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, View
     filter_backends = [DjangoFilterBackend]
     pagination_class = Pages
 
+    manifest_kind = ""
+    """What bodies are manifests of; empty where they are none."""
+
     def handle_exception(self, exc: Exception) -> Response:
-        """Answer what services raise: 400 with errors by path, 409 for a stale revision."""
-        if isinstance(exc, ValidationError):
-            return Response({"errors": errors_by_path(exc)}, status.HTTP_400_BAD_REQUEST)
-        if isinstance(exc, services.StaleRevisionError):
-            found = {"detail": str(exc), "revision": exc.found}
-            return Response(found, status.HTTP_409_CONFLICT)
-        return super().handle_exception(exc)
+        """Answer what services raise: errors by path, and 409 for what is taken or stale."""
+        return answer_to(exc) or super().handle_exception(exc)
+
+    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
+        """Every write can be tried."""
+        return () if action in ("", "list", "retrieve") else (DRY_RUN,)
 
     def author(self) -> str:
         """Who is asking."""
@@ -76,7 +83,8 @@ class _PolicyView(ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, View
 
     def sent(self, request: Request) -> dict[str, Any]:
         """What was sent, in the serializer's shape."""
-        serializer = self.get_serializer(data=request.data)
+        serializer: Any = self.get_serializer(data=request.data)
+        check_body(request.data, kind=self.manifest_kind, beside=serializer.fields)
         serializer.is_valid(raise_exception=True)
         data: dict[str, Any] = serializer.validated_data
         return data
@@ -84,8 +92,10 @@ class _PolicyView(ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, View
     def show(self, instance: Any, code: int = status.HTTP_200_OK, **context: Any) -> Response:
         """Answer with one object."""
         known = {**self.get_serializer_context(), **context}
-        serializer = self.get_serializer_class()(instance, context=known)
-        return Response(serializer.data, code)
+        shown = dict(self.get_serializer_class()(instance, context=known).data)
+        if self.is_dry_run and self.action in ("create", "restore"):
+            shown["id"] = None  # the number that it had here will be another object's
+        return Response(shown, code)
 
 
 class _RecordedView(_PolicyView):
@@ -94,21 +104,38 @@ class _RecordedView(_PolicyView):
     def create(self, request: Request) -> Response:
         """Make a new object; one of the same name is refused."""
         data = self.sent(request)
-        with transaction.atomic():
+        with self.write():
             saved = self.save(self.make(data), data, expected=0)
-        return self.show(saved.instance, status.HTTP_201_CREATED, lints=saved.lints)
+            return self.show(saved.instance, status.HTTP_201_CREATED, lints=saved.lints)
 
     def update(self, request: Request, **_names: Any) -> Response:
         """Replace an object; ``revision`` says on which one the change was made."""
         data = self.sent(request)
-        saved = self.save(self.get_object(), data, expected=data.get("revision"))
-        return self.show(saved.instance, lints=saved.lints)
+        with self.write():
+            saved = self.save(self.get_object(), data, expected=data.get("revision"))
+            # Read again: what was fetched with it before is not what was written.
+            return self.show(self.get_object(), lints=saved.lints)
 
-    @extend_schema(request=None, responses={204: None})
+    @extend_schema(request=None, responses={204: None, **deletion.RESPONSES})
     def destroy(self, request: Request, **_names: Any) -> Response:
-        """Delete an object; ``?reason=`` says why."""
-        self.remove(self.get_object(), request.query_params.get("reason", ""))
+        """Delete an object; ``?reason=`` says why, ``?dryRun=All`` shows what would go."""
+        found = self.get_object()
+        if self.is_dry_run:
+            return Response(deletion.preview(found, self.show(found).data))
+        with services.policy_write(found.owner):
+            fresh = self.get_object()
+            deletion.require_consent(request, fresh)
+            self.remove(fresh, request.query_params.get("reason", ""))
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
+        """What a deletion can be told beside."""
+        found = super().parameters_of(action)
+        return (
+            (*found, *deletion.parameters(is_cluster=isinstance(self, ClusterView)))
+            if action == "destroy"
+            else found
+        )
 
     def make(self, data: dict[str, Any]) -> Any:
         """Start an empty object at the right place."""
@@ -133,12 +160,28 @@ class _NamespacedView(_RecordedView):
     model: ClassVar[Any]
 
     def make(self, data: dict[str, Any]) -> Any:
-        """Start an empty policy in its namespace, which is made where there is none."""
+        """Start an empty policy in its namespace, which is made only where that is asked for."""
         name = data["metadata"].get("namespace") or "default"
         cluster = self.cluster_of(data)
         self.require(self.model, "add", cluster=cluster.name, namespace=name)
-        owner = services.ensure_namespace(cluster=cluster, name=name, user=self.author())
+        if self.creates_namespace and not cluster.namespaces.filter(name=name).exists():
+            self.require(Namespace, "add", cluster=cluster.name)
+            services.ensure_namespace(cluster=cluster, name=name, user=self.author())
+        seen = Namespace.objects.filter(cluster=cluster)
+        seen = roles.visible(seen, self.request.user, cluster="cluster__name", namespace="name")
+        known = list(seen.values_list("name", flat=True))
+        owner = services.require_namespace(cluster=cluster, name=name, known=known)
         return self.model(namespace=owner)
+
+    @property
+    def creates_namespace(self) -> bool:
+        """Whether a namespace that is not there is to be made."""
+        return is_on(self.request, CREATE_NAMESPACE)
+
+    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
+        """A new policy may bring its namespace."""
+        found = super().parameters_of(action)
+        return (*found, CREATE_NAMESPACE) if action == "create" else found
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
         """Read the manifest and save the policy."""
@@ -155,6 +198,7 @@ class LimitRangeView(_NamespacedView):
     """Limit ranges."""
 
     model = LimitRange
+    manifest_kind = "LimitRange"
     queryset = LimitRange.objects.select_related("namespace__cluster").prefetch_related("rows")
     filterset_class = filters.LimitRangeFilter
 
@@ -163,6 +207,7 @@ class MetadataPolicyView(_NamespacedView):
     """Metadata policies."""
 
     model = MetadataPolicy
+    manifest_kind = "MetadataPolicy"
     queryset = MetadataPolicy.objects.select_related("namespace__cluster").prefetch_related("rules")
     filterset_class = filters.MetadataPolicyFilter
 
@@ -171,6 +216,7 @@ class ResourceQuotaView(_NamespacedView):
     """Resource quotas; ``status`` is the ledger's and never written here."""
 
     model = ResourceQuota
+    manifest_kind = "ResourceQuota"
     queryset = ResourceQuota.objects.select_related("namespace__cluster").prefetch_related(
         "rows", "scope_rows"
     )
@@ -211,6 +257,7 @@ class NamespaceView(_RecordedView):
     queryset = Namespace.objects.select_related("cluster")
     serializer_class = serializers.NamespaceSerializer
     names: ClassVar = {**OF_CLUSTERS, "namespace": "name"}
+    manifest_kind = "Namespace"
     filterset_class = filters.NamespaceFilter
 
     def make(self, data: dict[str, Any]) -> Any:
@@ -238,6 +285,7 @@ class PriorityClassView(_RecordedView):
     queryset = PriorityClass.objects.select_related("cluster")
     serializer_class = serializers.PriorityClassSerializer
     names = OF_CLUSTERS
+    manifest_kind = "PriorityClass"
     filterset_class = filters.PriorityClassFilter
 
     def make(self, data: dict[str, Any]) -> Any:
@@ -272,13 +320,14 @@ class LimitedResourcesView(_PolicyView):
         """Set the whole list of one cluster."""
         data = self.sent(request)
         cluster = self.get_object()
-        services.set_limited_resources(
-            cluster=cluster,
-            entries=data["limitedResources"],
-            user=self.author(),
-            reason=data.get("reason", ""),
-        )
-        return self.show(cluster)
+        with self.write():
+            services.set_limited_resources(
+                cluster=cluster,
+                entries=data["limitedResources"],
+                user=self.author(),
+                reason=data.get("reason", ""),
+            )
+            return self.show(cluster)
 
 
 class CredentialView(_PolicyView):
@@ -293,8 +342,10 @@ class CredentialView(_PolicyView):
         """Issue a credential; the secret is in this answer and nowhere else."""
         data = self.sent(request)
         self.require(WebhookCredential, "add", cluster=data["cluster"].name)
-        credential, secret = services.issue_webhook_credential(user=self.author(), **data)
-        return self.show(credential, status.HTTP_201_CREATED, secret=secret)
+        with self.write():
+            credential, secret = services.issue_webhook_credential(user=self.author(), **data)
+            shown = None if self.is_dry_run else secret
+            return self.show(credential, status.HTTP_201_CREATED, secret=shown)
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
@@ -302,8 +353,9 @@ class CredentialView(_PolicyView):
         """Make a credential useless from now on."""
         credential = self.get_object()
         self.require(WebhookCredential, "change", cluster=credential.cluster.name)
-        services.revoke_webhook_credential(credential=credential, user=self.author())
-        return self.show(credential)
+        with self.write():
+            services.revoke_webhook_credential(credential=credential, user=self.author())
+            return self.show(credential)
 
 
 class RevisionView(_PolicyView):
@@ -320,8 +372,9 @@ class RevisionView(_PolicyView):
         """Bring back what this revision left, or what it deleted; answers the new revision."""
         found = self.get_object()
         self.require_restoring(found)
-        saved = services.restore_revision(revision=found, user=self.author())
-        return self.show(saved.revision or found)
+        with self.write():
+            saved = services.restore_revision(revision=found, user=self.author())
+            return self.show(saved.revision or found)
 
 
 class ChargeView(_PolicyView):

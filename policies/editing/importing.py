@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 SOURCE: Final = "text"
+_WAYS_OUT: Final = {"unknown_namespace": "tick the box for it below, or add its manifest"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class OvertakenError(Exception):
     """Something was written since the plan was shown."""
 
 
-def plan(cluster: Cluster, text: str, *, namespace: str) -> Plan:
+def plan(cluster: Cluster, text: str, *, namespace: str, create_namespaces: bool = False) -> Plan:
     """Say what a text would change, object by object; nothing is written."""
     if len(text) > LONGEST:
         problem = Problem(
@@ -71,52 +72,64 @@ def plan(cluster: Cluster, text: str, *, namespace: str) -> Plan:
     try:
         bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
         with transaction.atomic():
-            planned = list(_carried_out(cluster, bundle, user="", reason=""))
+            planned = list(_carried_out(cluster, bundle, author=("", ""), create=create_namespaces))
             transaction.set_rollback(True)
     except ManifestError as error:
         return Plan(problems=tuple(error.problems))
     return Plan(objects=tuple(planned), others=bundle.others, seen=_digest(planned))
 
 
-def save(
-    cluster: Cluster, text: str, *, namespace: str, seen: str, author: tuple[str, str]
+def save(  # noqa: PLR0913 - all but two by name
+    cluster: Cluster,
+    text: str,
+    *,
+    namespace: str,
+    seen: str,
+    author: tuple[str, str],
+    create_namespaces: bool = False,
 ) -> Plan:
     """Write all objects, or none; raises ManifestError, and OvertakenError if ``seen`` is old."""
-    user, reason = author
     bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
     with services.policy_write(cluster):
-        planned = list(_carried_out(cluster, bundle, user=user, reason=reason))
+        planned = list(_carried_out(cluster, bundle, author=author, create=create_namespaces))
         if _digest(planned) != seen:
             raise OvertakenError
     return Plan(objects=tuple(planned), others=bundle.others, seen=seen)
 
 
-def _carried_out(cluster: Cluster, bundle: Bundle, *, user: str, reason: str) -> Iterator[Planned]:
+def _carried_out(
+    cluster: Cluster, bundle: Bundle, *, author: tuple[str, str], create: bool
+) -> Iterator[Planned]:
     """Write object after object inside a transaction, with what each changed."""
     problems: list[Problem] = []
     with services.policy_write(cluster):
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         for wanted in bundle.objects:
             try:
-                yield _written(cluster, wanted, user=user, reason=reason)
+                yield _written(cluster, wanted, author=author, create=create)
             except ValidationError as error:
                 problems += [
-                    wanted.item.problem(path, entry["message"])
+                    wanted.item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
                     for path, entries in errors_by_path(error).items()
                     for entry in entries
                 ]
         if problems:
             raise ManifestError(problems)
         if bundle.limited_resources is not None:
-            yield _configured(cluster, bundle.limited_resources, user=user, reason=reason)
+            yield _configured(cluster, bundle.limited_resources, author=author)
 
 
-def _written(cluster: Cluster, wanted: Wanted, *, user: str, reason: str) -> Planned:
+def _written(cluster: Cluster, wanted: Wanted, *, author: tuple[str, str], create: bool) -> Planned:
+    user, reason = author
     kind, namespace, name = wanted.key
     stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
     before = stored.to_manifest() if stored else None
     saved = services.apply_manifest(
-        cluster=cluster, manifest=wanted.manifest, user=user, reason=reason
+        cluster=cluster,
+        manifest=wanted.manifest,
+        user=user,
+        reason=reason,
+        create_namespace=create,
     )
     after = saved.instance.to_manifest()
     changes = words.changes(before, after)
@@ -126,8 +139,9 @@ def _written(cluster: Cluster, wanted: Wanted, *, user: str, reason: str) -> Pla
 
 
 def _configured(
-    cluster: Cluster, entries: Sequence[dict[str, Any]], *, user: str, reason: str
+    cluster: Cluster, entries: Sequence[dict[str, Any]], *, author: tuple[str, str]
 ) -> Planned:
+    user, reason = author
     blank = BY_NAME[CONFIGURATION].blank()
     rows = LimitedResource.objects.filter(cluster=cluster)
     before = {**blank, "limitedResources": [row.to_manifest() for row in rows]}

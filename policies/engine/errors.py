@@ -126,10 +126,12 @@ class DecodeError(ValueError):
     """An object the API server could not read at all (its HTTP 400).
 
     ``field`` is the path of the trouble, ``detail`` the text after
-    ``<Kind> in version "<v>" cannot be handled as a <Kind>: ``.
+    ``<Kind> in version "<v>" cannot be handled as a <Kind>: ``. ``bad_value`` is a quantity's text
+    that could not be read, None elsewhere.
     """
 
-    def __init__(self, field: str, detail: str) -> None:
+    def __init__(self, field: str, detail: str, bad_value: object = None) -> None:
         super().__init__(detail)
+        self.bad_value = bad_value
         self.field = field
         self.detail = detail

@@ -152,7 +152,7 @@ def decode_resource_list(value: object, path: str, go_field: str) -> dict[str, Q
         try:
             quantities[name] = Quantity.parse_json(item)
         except QuantityError as error:
-            raise DecodeError(f"{path}[{name}]", error.detail) from error
+            raise DecodeError(f"{path}[{name}]", error.detail, item) from error
     return quantities
 
 

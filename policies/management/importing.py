@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 _CONFIGURATION = "limitedResources"
+_WAYS_OUT = {"unknown_namespace": "--create-namespaces makes it"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,17 @@ class Report:
 
 
 def import_bundle(
-    bundle: Bundle, *, cluster: Cluster, author: Author, dry_run: bool = False
+    bundle: Bundle,
+    *,
+    cluster: Cluster,
+    author: Author,
+    dry_run: bool = False,
+    create_namespaces: bool = False,
 ) -> Report:
     """Write all objects in one transaction, which a dry run takes back.
 
-    Raises ManifestError with what the models refuse of any object; then nothing is written.
+    A namespace that is not there is made with ``create_namespaces``, else refused. Raises
+    ManifestError with what the models refuse of any object; then nothing is written.
     """
     problems: list[Problem] = []
     changes: list[Change] = []
@@ -85,7 +92,7 @@ def import_bundle(
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         for wanted in bundle.objects:
             try:
-                changes.append(_apply(wanted, cluster, author))
+                changes.append(_apply(wanted, cluster, author, create=create_namespaces))
             except ValidationError as error:
                 problems += _problems(wanted.item, error)
         if bundle.configuration is not None:
@@ -97,12 +104,16 @@ def import_bundle(
     return Report(changes=tuple(changes), hints=hints)
 
 
-def _apply(wanted: Wanted, cluster: Cluster, author: Author) -> Change:
+def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) -> Change:
     kind, namespace, name = wanted.key
     stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
     before = render_manifests([stored.to_manifest()]) if stored else ""
     saved = services.apply_manifest(
-        cluster=cluster, manifest=wanted.manifest, user=author.user, reason=author.reason
+        cluster=cluster,
+        manifest=wanted.manifest,
+        user=author.user,
+        reason=author.reason,
+        create_namespace=create,
     )
     title = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
     return Change(title, before, render_manifests([saved.instance.to_manifest()]))
@@ -126,7 +137,7 @@ def _configuration_text(cluster: Cluster) -> str:
 
 def _problems(item: Item, error: ValidationError) -> list[Problem]:
     return [
-        item.problem(path, entry["message"])
+        item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
         for path, entries in errors_by_path(error).items()
         for entry in entries
     ]

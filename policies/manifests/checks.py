@@ -20,7 +20,7 @@ from policies.engine.resource_quota import (
     validate_resource_quota,
 )
 from policies.manifests.objects import CLUSTER_KINDS
-from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION, shape_findings
+from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION, TWICE, TYPE, shape_findings
 from policies.validators import metadata_errors, priority_class_errors, text_errors
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from policies.manifests.objects import Item
     from policies.manifests.problems import Problem
-    from policies.manifests.schema import Finding
+    from policies.manifests.schema import Finding, Shape
 
     Rules = Callable[[Mapping[str, Any]], Iterable[FieldError]]
 
@@ -41,18 +41,22 @@ _BOTH_NAMES = (
 
 def object_problems(item: Item) -> list[Problem]:
     """All that is wrong with one object; the rules are asked only where its shape is right."""
-    findings = list(shape_findings(item.value, KINDS[item.kind]))
-    findings += _both_names(item.value)
-    if findings:
-        return [item.problem(*finding) for finding in findings]
+    if problems := shape_problems(item, KINDS[item.kind]):
+        return problems
     return [item.problem(*finding) for finding in _rule_findings(item)]
+
+
+def shape_problems(item: Item, shape: Shape) -> list[Problem]:
+    """Every field that the shape does not know, has another type for, or has under two names."""
+    findings = list(shape_findings(item.value, shape))
+    findings += _both_names(item.value)
+    return [item.problem(*finding) for finding in findings]
 
 
 def configuration_problems(item: Item) -> list[Problem]:
     """All that is wrong with the quota plugin's configuration."""
-    findings = list(shape_findings(item.value, QUOTA_CONFIGURATION))
-    if findings:
-        return [item.problem(*finding) for finding in findings]
+    if problems := shape_problems(item, QUOTA_CONFIGURATION):
+        return problems
     try:
         entries = decode_quota_configuration(item.value)
     except DecodeError as error:
@@ -76,7 +80,12 @@ def _both_names(value: Any) -> list[Finding]:
         for index, entry in enumerate(entries if isinstance(entries, list) else []):
             given = entry if isinstance(entry, dict) else {}
             findings += [
-                (f"spec.{name}[{index}].{old}", f"{old} is an old name of {new}", "give only one")
+                (
+                    f"spec.{name}[{index}].{old}",
+                    f"{old} is an old name of {new}",
+                    "give only one",
+                    TWICE,
+                )
                 for new, old in _BOTH_NAMES
                 if new in given and old in given
             ]
@@ -92,9 +101,9 @@ def _rule_findings(item: Item) -> list[Finding]:
         decode_enforcement(item.metadata.get("annotations"))
         errors += _RULES[item.kind](manifest)
     except DecodeError as error:
-        return [(error.field, error.detail, "")]
-    unique = dict.fromkeys((error.field, error.message) for error in errors)
-    return [(field, message, "") for field, message in unique]
+        return [(error.field, error.detail, "", TYPE)]
+    unique = dict.fromkeys((error.field, error.message, error.type.cause) for error in errors)
+    return [(field, message, "", code) for field, message, code in unique]
 
 
 def _name_errors(item: Item) -> list[FieldError]:

@@ -36,7 +36,9 @@ class Document:
             path = (*path, step)
         return self.places.get(path, (0, 0))
 
-    def problem(self, field_text: str, message: str, hint: str = "") -> Problem:
+    def problem(
+        self, field_text: str, message: str, hint: str = "", code: str = "invalid"
+    ) -> Problem:
         """A finding at a field of this document."""
         line, column = self.place_of(field_text)
         return Problem(
@@ -46,6 +48,7 @@ class Document:
             field=field_text,
             message=message,
             hint=hint,
+            code=code,
         )
 
 

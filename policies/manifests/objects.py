@@ -74,9 +74,9 @@ class Item:
         """The path, in the document, of a field of this object."""
         return f"{self.path}.{place}" if self.path and place else self.path or place
 
-    def problem(self, place: str, message: str, hint: str = "") -> Problem:
+    def problem(self, place: str, message: str, hint: str = "", code: str = "invalid") -> Problem:
         """A finding at a field of this object."""
-        return self.document.problem(self.at(place), message, hint)
+        return self.document.problem(self.at(place), message, hint, code)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One finding in one file; ``line`` and ``column`` count from 1, 0 where unknown."""
+    """One finding in one file; ``line`` and ``column`` count from 1, 0 where unknown.
+
+    ``code`` is for machines: what kind of fault it is.
+    """
 
     source: str
     line: int = 0
@@ -15,6 +18,7 @@ class Problem:
     field: str = ""
     message: str
     hint: str = ""
+    code: str = "invalid"
 
     def __str__(self) -> str:
         where = f"{self.source}:{self.line}:{self.column}" if self.line else self.source

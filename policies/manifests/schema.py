@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from policies.engine.errors import ErrorType, FieldError
 from policies.engine.quantity import Quantity, QuantityError
 from policies.engine.wire import RawNumber
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Finding = tuple[str, str, str]  # field, message, hint
+Finding = tuple[str, str, str, str]  # field, message, hint, code
+UNKNOWN: Final = "unknown_field"
+TWICE: Final = "two_names"
+TYPE: Final = "FieldValueTypeInvalid"
+AMOUNT: Final = ErrorType.INVALID.cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +127,9 @@ def _field_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
             yield from shape_findings(item, fields[name], here)
         else:
             near = difflib.get_close_matches(name, fields, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(fields)}"
-            yield here, f'unknown field "{name}"', hint
+            guess = f"did you mean {near[0]}? " if near else ""
+            hint = f"{guess}known: {', '.join(fields)}"
+            yield here, f'unknown field "{name}"', hint, UNKNOWN
 
 
 def _entry_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
@@ -161,14 +167,15 @@ def _quantity_findings(value: Any, path: str) -> Iterator[Finding]:
     try:
         quantity = Quantity.parse_json(value)
     except QuantityError as error:
-        yield path, str(error), 'write it like "500m", "2" or "1Gi"'
+        told = FieldError(ErrorType.INVALID, path, value, error.detail)
+        yield path, told.message, 'write it like "500m", "2" or "1Gi"', AMOUNT
         return
     if quantity.is_infinite:
-        yield path, "an amount beyond all bounds", "exponents go to 60"
+        yield path, "an amount beyond all bounds", "exponents go to 60", AMOUNT
 
 
 def _wrong_type(value: Any, shape: Shape, path: str) -> Finding:
-    return path, f"must be {shape.word}, not {_name(value)}", _instead(value, shape)
+    return path, f"must be {shape.word}, not {_name(value)}", _instead(value, shape), TYPE
 
 
 def _name(value: Any) -> str:

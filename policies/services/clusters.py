@@ -140,6 +140,31 @@ def _delete(
     return Saved(instance=instance, revision=revision)
 
 
+def goes_with(instance: Cluster | Namespace) -> dict[str, int]:
+    """Count what deleting a cluster or a namespace deletes with it; nothing is written.
+
+    Keys are the API's plurals. History and decisions stay, so they are not among them.
+    """
+    is_cluster = isinstance(instance, Cluster)
+    of_policies = {"namespace__cluster" if is_cluster else "namespace": instance}
+    counts = {
+        "limitranges": LimitRange.objects.filter(**of_policies).count(),
+        "metadatapolicies": MetadataPolicy.objects.filter(**of_policies).count(),
+        "resourcequotas": ResourceQuota.objects.filter(**of_policies).count(),
+    }
+    if not is_cluster:
+        return counts
+    of_cluster: tuple[tuple[str, Any], ...] = (
+        ("namespaces", Namespace),
+        ("priorityclasses", PriorityClass),
+        ("limitedresources", LimitedResource),
+        ("credentials", WebhookCredential),
+        ("charges", Charge),
+    )
+    rest = {name: model.objects.filter(cluster=instance).count() for name, model in of_cluster}
+    return {**counts, **rest}
+
+
 def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Saved:
     """Delete a namespace and its policies, each with a revision of its own."""
     with policy_write(namespace.cluster):

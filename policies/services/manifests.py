@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,9 +29,10 @@ from policies.services.clusters import (
 )
 from policies.services.policies import save_policy
 from policies.services.writing import Action, Saved, policy_write
+from policies.validators import PlacedError, as_validation_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 KINDS: Final[Mapping[str, type[PolicyObject]]] = {
     "LimitRange": LimitRange,
@@ -40,23 +42,27 @@ KINDS: Final[Mapping[str, type[PolicyObject]]] = {
 DEFAULT_NAMESPACE: Final = "default"
 
 
-def apply_manifest(
+def apply_manifest(  # noqa: PLR0913 - all by name
     *,
     cluster: Cluster,
     manifest: Mapping[str, Any],
     user: str,
     reason: str = "",
     expected_revision: int | None = None,
+    create_namespace: bool = False,
 ) -> Saved:
     """Create or update what one manifest describes; the same again changes nothing.
 
     Knows LimitRange, MetadataPolicy, ResourceQuota, Namespace, PriorityClass and
-    ResourceQuotaConfiguration (``limitedResources``). A missing namespace is made. ``status.used``
-    of a quota that is new here becomes its opening balance; later the ledger alone knows better.
+    ResourceQuotaConfiguration (``limitedResources``). A missing namespace is
+    made with ``create_namespace``, else refused. ``status.used`` of a quota that is new here
+    becomes its opening balance; later the ledger alone knows better.
     Raises ``ValidationError`` and ``StaleRevisionError``.
     """
     with policy_write(cluster):
-        instance = read_object(cluster=cluster, manifest=manifest, user=user)
+        instance = read_object(
+            cluster=cluster, manifest=manifest, user=user, create_namespace=create_namespace
+        )
         if instance is None:
             entries = manifest.get("limitedResources") or []
             return set_limited_resources(cluster=cluster, entries=entries, user=user, reason=reason)
@@ -69,10 +75,13 @@ def apply_manifest(
     return saved
 
 
-def read_object(*, cluster: Cluster, manifest: Mapping[str, Any], user: str) -> Any:
+def read_object(
+    *, cluster: Cluster, manifest: Mapping[str, Any], user: str, create_namespace: bool = False
+) -> Any:
     """Find what a manifest names, or make it anew, and take over its content; saves nothing.
 
-    None stands for the cluster's limitedResources. Its namespace is made where there is none.
+    None stands for the cluster's limitedResources. Its namespace has to be there, unless it may be
+    made. Raises ``ValidationError``.
     """
     kind = manifest.get("kind")
     if kind == LIMITED_RESOURCES:
@@ -85,7 +94,9 @@ def read_object(*, cluster: Cluster, manifest: Mapping[str, Any], user: str) -> 
     name, namespace = metadata.get("name") or "", metadata.get("namespace") or DEFAULT_NAMESPACE
     instance = find_object(cluster, kind=str(kind), name=str(name), namespace=str(namespace))
     if instance is None:
-        instance = _new(cluster, str(kind), str(namespace), user=user)
+        if kind in KINDS and create_namespace:
+            ensure_namespace(cluster=cluster, name=str(namespace), user=user)
+        instance = _new(cluster, str(kind), str(namespace))
     return take_over(instance, manifest)
 
 
@@ -109,13 +120,29 @@ def find_object(cluster: Cluster, *, kind: str, name: str, namespace: str = "") 
     ).first()
 
 
-def _new(cluster: Cluster, kind: str, namespace: str, *, user: str) -> Any:
+def _new(cluster: Cluster, kind: str, namespace: str) -> Any:
     if kind == "Namespace":
         return Namespace(cluster=cluster)
     if kind == "PriorityClass":
         return PriorityClass(cluster=cluster)
-    owner = ensure_namespace(cluster=cluster, name=namespace, user=user)
-    return KINDS[kind](namespace=owner)
+    return KINDS[kind](namespace=require_namespace(cluster=cluster, name=namespace))
+
+
+def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = ()) -> Namespace:
+    """Find a namespace; raises ``ValidationError`` where there is none: nobody asked to make it.
+
+    ``known`` are the names that the error may tell.
+    """
+    found: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
+    if found is None:
+        near = difflib.get_close_matches(name, known, n=1)
+        guess = f"did you mean {near[0]}? else" if near else "correct its name, or"
+        message = f'there is no namespace "{name}" in {cluster.name}: {guess} ask for it to be made'
+        place = PlacedError(
+            message, code="unknown_namespace", path="metadata.namespace", place=("", None, "")
+        )
+        raise as_validation_error([place])
+    return found
 
 
 def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
@@ -175,7 +202,7 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
     if cluster is None:
         raise ValidationError(f"cluster {revision.cluster} does not exist", code="unknown_cluster")
     with policy_write(cluster):
-        instance = read_object(cluster=cluster, manifest=manifest, user=user)
+        instance = read_object(cluster=cluster, manifest=manifest, user=user, create_namespace=True)
         if instance is None:
             return set_limited_resources(
                 cluster=cluster,

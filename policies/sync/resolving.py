@@ -98,7 +98,9 @@ def _take_theirs(row: SyncedObject, *, user: str, reason: str) -> None:
     cluster, text = row.cluster, reason or "resolved: the cluster's side counts"
     if row.live is not None:
         manifest = manifest_of(row.live)
-        services.apply_manifest(cluster=cluster, manifest=manifest, user=user, reason=text)
+        services.apply_manifest(
+            cluster=cluster, manifest=manifest, user=user, reason=text, create_namespace=True
+        )
         return
     policy = _ours(row)
     if policy is not None:

@@ -182,6 +182,7 @@ def _adopt(cluster: Cluster, item: Item) -> Item:
         user=user_of(cluster),
         reason=REASON,
         expected_revision=item.ours.revision if item.ours else 0,
+        create_namespace=True,
     )
     stored = saved.instance
     return _again(item, Stored(stored.to_manifest(), stored.revision))

@@ -150,7 +150,9 @@ def _put(row: SyncedObject, manifest: Manifest | None, *, author: tuple[str, str
     if found is None and last and last.action == Action.DELETE and last.before == manifest:
         services.restore_revision(revision=last, user=user, reason=reason)
     else:
-        services.apply_manifest(cluster=row.cluster, manifest=manifest, user=user, reason=reason)
+        services.apply_manifest(
+            cluster=row.cluster, manifest=manifest, user=user, reason=reason, create_namespace=True
+        )
 
 
 def _refuse(code: str, message: str) -> None:

@@ -121,16 +121,21 @@ class EditorView(PolicyPage):
         return redirect(address_of(self._saved_place(manifest)))
 
     def _write(self, manifest: dict[str, Any]) -> services.Saved:
-        author = {"user": self.username, "reason": self.reason}
         if self.place.kind is not LIMITED_RESOURCES:
             return services.apply_manifest(
-                cluster=self.cluster, manifest=manifest, expected_revision=self.seen, **author
+                cluster=self.cluster,
+                manifest=manifest,
+                expected_revision=self.seen,
+                user=self.username,
+                reason=self.reason,
             )
         with services.policy_write(self.cluster):
             if self.revision != self.seen:
                 raise services.StaleRevisionError(expected=self.seen, found=self.revision)
             entries = manifest["limitedResources"]
-            return services.set_limited_resources(cluster=self.cluster, entries=entries, **author)
+            return services.set_limited_resources(
+                cluster=self.cluster, entries=entries, user=self.username, reason=self.reason
+            )
 
     def _saved_place(self, manifest: dict[str, Any]) -> Place:
         name = (manifest.get("metadata") or {}).get("name", "")

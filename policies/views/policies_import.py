@@ -49,9 +49,25 @@ class ImportView(ClusterPage):
             for action in ("add", "change")
         )
 
+    @property
+    def may_make_namespaces(self) -> bool:
+        """Whether who is signed in may add namespaces to the cluster."""
+        permission = roles.writing("Namespace", "add")
+        return roles.may(self.request.user, permission, cluster=self.cluster.name)
+
+    @property
+    def creates(self) -> bool:
+        """Whether namespaces that are not there are to be made."""
+        return self.request.POST.get("create_namespaces") == "on"
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Say whether there is a form at all."""
-        return super().get_context_data(**kwargs, may_make=self.may_make)
+        return super().get_context_data(
+            **kwargs,
+            may_make=self.may_make,
+            may_make_namespaces=self.may_make_namespaces,
+            creates=self.creates,
+        )
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Show the plan; with ``save``, carry it out."""
@@ -59,7 +75,11 @@ class ImportView(ClusterPage):
         if text is None:
             return self._answer("", None, status=422, form_error=NOT_TEXT)
         namespace = request.POST.get("namespace", "").strip()[:63] or DEFAULT_NAMESPACE
-        plan = importing.plan(self.cluster, text, namespace=namespace)
+        if self.creates and not self.may_make_namespaces:
+            raise PermissionDenied
+        plan = importing.plan(
+            self.cluster, text, namespace=namespace, create_namespaces=self.creates
+        )
         if plan.problems or request.POST.get("do") != "save":
             return self._answer(text, plan, status=422 if plan.problems else 200)
         if not all(self._may_write(each) for each in plan.objects):
@@ -73,6 +93,7 @@ class ImportView(ClusterPage):
                 namespace=namespace,
                 seen=request.POST.get("seen", ""),
                 author=(self.username, reason),
+                create_namespaces=self.creates,
             )
         except importing.OvertakenError:
             return self._answer(text, plan, status=409, form_error=OVERTAKEN)

@@ -54,7 +54,12 @@ def _seed(path: Path) -> None:
     with at(timezone.now() - BEGAN):
         services.save_cluster(cluster=cluster, user=USER, reason="demo data")
         author = Author(user=USER, reason="demo data")
-        import_bundle(read_bundle(read_sources([str(path)])), cluster=cluster, author=author)
+        import_bundle(
+            read_bundle(read_sources([str(path)])),
+            cluster=cluster,
+            author=author,
+            create_namespaces=True,
+        )
     if path.stem == connected.NAME:
         connected.pretend_connected(cluster)
 

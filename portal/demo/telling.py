@@ -36,7 +36,12 @@ def tell() -> None:
     with at(now - BEGAN):
         for path in sorted(STORY.glob("*.yaml")):
             cluster = Cluster.objects.get(name=path.stem)
-            import_bundle(read_bundle(read_sources([str(path)])), cluster=cluster, author=AUTHOR)
+            import_bundle(
+                read_bundle(read_sources([str(path)])),
+                cluster=cluster,
+                author=AUTHOR,
+                create_namespaces=True,
+            )
     connected.pretend_well(Cluster.objects.get(name="demo-priority"))
     month = Month(now)
     month.plan()
@@ -56,6 +61,7 @@ def _change(change: Change, now: dt.datetime) -> None:
             manifest=change.manifest,
             user=change.user,
             reason=change.reason,
+            create_namespace=True,
         )
 
 

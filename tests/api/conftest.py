@@ -36,7 +36,9 @@ def apply(cluster: Cluster) -> Callable[..., None]:
 
     def store(*manifests: dict[str, Any]) -> None:
         for manifest in manifests:
-            services.apply_manifest(cluster=cluster, manifest=manifest, user="root")
+            services.apply_manifest(
+                cluster=cluster, manifest=manifest, user="root", create_namespace=True
+            )
 
     return store
 

@@ -110,7 +110,7 @@ def test_other_clusters_policies_do_not_matter(ask: Callable[..., Any]) -> None:
 
     other = Cluster(name="other")
     services.save_cluster(cluster=other, user="root")
-    services.apply_manifest(cluster=other, manifest=SEED_LIMITS, user="root")
+    services.apply_manifest(cluster=other, manifest=SEED_LIMITS, user="root", create_namespace=True)
     big = container(requests={"cpu": "2"}, limits={"cpu": "2"})
     assert ask(review(new_pod("p", big))).json()["response"]["allowed"] is True
 

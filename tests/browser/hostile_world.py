@@ -62,7 +62,11 @@ def _policies(cluster: Cluster) -> None:
             metadata = {"name": "limits", "namespace": "team", "annotations": notes}
             manifest = {"apiVersion": group, "kind": kind, "metadata": metadata, "spec": spec}
             services.apply_manifest(
-                cluster=cluster, manifest=manifest, user=some[0][:254], reason=some[1]
+                cluster=cluster,
+                manifest=manifest,
+                user=some[0][:254],
+                reason=some[1],
+                create_namespace=True,
             )
     for number, text in enumerate(TEXTS):
         known = PriorityClass(cluster=cluster, name=f"p-{number}", value=number, description=text)

@@ -88,7 +88,9 @@ def test_cluster_is_connected_and_a_conflict_settled(
     visitor.until(f"/clusters/{name}/{QUOTA}", "in-sync")
     api.store.put(quota("30"), "kubectl-edit")
     (tmp_path / "ours.json").write_text(json.dumps(quota("20")))
-    portal.manage("import_manifests", str(tmp_path / "ours.json"), "--cluster", name)
+    portal.manage(
+        "import_manifests", str(tmp_path / "ours.json"), "--cluster", name, "--create-namespaces"
+    )
     visitor.until(f"/clusters/{name}/{QUOTA}", "Choose field by field")
     hand.tick(visitor.page.get_by_role("radio", name="theirs: 30"))
     hand.fill(visitor.page.get_by_label("Reason, for the record"), "they know better")

@@ -103,6 +103,24 @@ def test_button_that_has_the_focus_is_not_pressed_by_a_look(
     assert "do" not in sent
 
 
+def test_what_is_wrong_with_an_amount_stands_beside_it_until_it_is_mended(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
+    page = visit("editor").go(f"{PLACE}/resourcequotas/new")
+    hand.fill(page.get_by_label("Name", exact=True), named(hand, "wrong"))
+    amount = page.locator('[name="hard-0-amount"]')
+    amount.wait_for()
+    hand.fill(page.locator('[name="hard-0-resource"]'), "pods")
+    hand.fill(amount, "ten")
+    told = page.locator("#hard-0-amount-wrong")
+    told.wait_for()
+    assert told.inner_text().startswith('Invalid value: "ten"')
+    assert amount.get_attribute("aria-describedby") == "hard-0-amount-wrong"
+    hand.fill(amount, "10")
+    told.wait_for(state="detached")
+    assert amount.get_attribute("aria-invalid") is None
+
+
 @pytest.mark.parametrize("plural", SPECS)
 def test_kind_is_made_by_yaml(visit: Callable[[str], Visitor], hand: Hand, plural: str) -> None:
     visitor, name = visit("editor"), named(hand, "yaml")

@@ -57,7 +57,8 @@ with transaction.atomic():
         cluster = Cluster.objects.get(name=name)
         for document in documents:
             if "spec" in document:
-                services.apply_manifest(cluster=cluster, manifest=document, user="editor")
+                services.apply_manifest(cluster=cluster, manifest=document, user="editor",
+                    create_namespace=True)
             else:
                 found = services.find_object(cluster, kind="ResourceQuota",
                     name=document["metadata"]["name"], namespace=name)

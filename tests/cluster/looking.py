@@ -134,7 +134,13 @@ def looked_at(
         done = made.kubectl("create", "--filename", "-", stdin=whole_list)
         assert done.returncode == 0, done.stderr
         (folder / "quotas.json").write_text(json.dumps({**whole_list, "items": quotas}))
-        gatehouse.manage("import_manifests", str(folder / "quotas.json"), "--cluster", "demo")
+        gatehouse.manage(
+            "import_manifests",
+            str(folder / "quotas.json"),
+            "--cluster",
+            "demo",
+            "--create-namespaces",
+        )
         gatehouse.enforce(made, "demo")
         _write_account(made)
         wait_for(lambda: is_refused(place))

@@ -103,7 +103,13 @@ def tell_portal(gatehouse: Portal, worlds: list[tuple[World, list[Case]]], folde
     items.append(outdated(quota("1"), "demo"))
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, rules]})
     (folder / "policies.json").write_text(text)
-    gatehouse.manage("import_manifests", str(folder / "policies.json"), "--cluster", "demo")
+    gatehouse.manage(
+        "import_manifests",
+        str(folder / "policies.json"),
+        "--cluster",
+        "demo",
+        "--create-namespaces",
+    )
     gatehouse.run(NATIVE)
 
 

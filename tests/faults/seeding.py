@@ -90,7 +90,9 @@ def main() -> None:
     for name in sys.argv[1:]:
         cluster = services.save_cluster(cluster=Cluster(name=name), user="root").instance
         for manifest in manifests()[name]:
-            services.apply_manifest(cluster=cluster, manifest=manifest, user="root")
+            services.apply_manifest(
+                cluster=cluster, manifest=manifest, user="root", create_namespace=True
+            )
         _, secrets[name] = services.issue_webhook_credential(
             cluster=cluster, label="hook", user="root"
         )

@@ -89,8 +89,14 @@ def test_entries_of_a_typed_list_need_no_kind_and_lists_may_be_nested() -> None:
         ("a: b\n", "0.yaml:1:1: kind: Required value"),
         ("kind: Limitrange\n", 'unknown kind "Limitrange" (did you mean LimitRange?)'),
         (QUOTA.replace("v1", "v2"), 'in version "v2" (write v1)'),
-        (QUOTA.replace("hard", "hrad"), 'spec.hrad: unknown field "hrad" (did you mean hard?)'),
-        (QUOTA.replace("pods: 1", "pods: yes"), "0.yaml:4:15: spec.hard[pods]: quantities must"),
+        (
+            QUOTA.replace("hard", "hrad"),
+            'unknown field "hrad" (did you mean hard? known: hard, scopes, scopeSelector)',
+        ),
+        (
+            QUOTA.replace("pods: 1", "pods: yes"),
+            "0.yaml:4:15: spec.hard[pods]: Invalid value: true: quantities must",
+        ),
         (QUOTA.replace("pods: 1", "pods: 1e99"), "an amount beyond all bounds"),
         (QUOTA.replace("name: q", "labels: {a: no}"), "metadata.labels[a]: must be text, not fal"),
         (QUOTA.replace("name: q", "generateName: q"), "metadata.name: Required value: give it"),

@@ -136,6 +136,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def run(*args: Any, **options: Any) -> tuple[str, str]:
+    if args[0] == "import_manifests":
+        options.setdefault("create_namespaces", True)
     out, err = StringIO(), StringIO()
     call_command(*map(str, args), stdout=out, stderr=err, no_color=True, **options)
     return out.getvalue(), err.getvalue()
@@ -257,7 +259,8 @@ def test_validate_tells_errors_and_fails(file: Path) -> None:
     with pytest.raises(SystemExit) as caught:
         call_command("validate", str(file), stdout=out)
     assert caught.value.code == 1
-    assert out.getvalue().startswith(f"{file}:13:34: spec.hard[pods]: quantities must match")
+    told = f'{file}:13:34: spec.hard[pods]: Invalid value: "ten": quantities must match'
+    assert out.getvalue().startswith(told)
 
 
 def test_validate_speaks_json(file: Path) -> None:
@@ -276,3 +279,42 @@ def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit):
         call_command(command, "--help")
     assert f"\n  manage.py {command} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["", "\n---\n# nothing\n", "[]", "kind: List\napiVersion: v1\n"])
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_validate_of_nothing_fails_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, output: str
+) -> None:
+    file = tmp_path / "empty.yaml"
+    file.write_text(text)
+    with pytest.raises(SystemExit) as caught:
+        call_command("validate", str(file), "-o", output)
+    assert caught.value.code == 1
+    assert "empty.yaml" in capsys.readouterr().out
+
+
+def test_validate_of_a_folder_without_manifests_fails(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as caught:
+        call_command("validate", str(tmp_path), stdout=StringIO())
+    assert caught.value.code == 1
+
+
+def test_an_import_makes_no_namespace_that_nobody_asked_for(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(POLICIES)
+    with pytest.raises(CommandError, match="there is no namespace") as caught:
+        call_command("import_manifests", str(file), cluster="prod")
+    assert caught.value.returncode == 1
+    assert not Namespace.objects.exists()
+    call_command("import_manifests", str(file), cluster="prod", create_namespaces=True)
+    assert [found.name for found in Namespace.objects.all()] == ["web"]
+
+
+def test_an_import_may_bring_its_namespace_as_a_manifest(cluster: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(f"{POLICIES}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: web}}\n")
+    call_command("import_manifests", str(file), cluster="prod")
+    assert Namespace.objects.filter(name="web").exists()

@@ -37,7 +37,7 @@ def send(method: str, path: str, body: Any = None, *, code: int) -> Any:
 
 
 def limits(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
-    factories.cluster()
+    factories.namespace()
     metadata = {"name": "lr", "namespace": "team"}
     return {"cluster": "prod", "metadata": metadata, "spec": {"limits": list(items)}, **more}
 
@@ -68,8 +68,10 @@ def test_errors_come_by_path() -> None:
 
 
 def test_a_refused_policy_makes_no_namespace() -> None:
-    send("post", "limitranges/", limits({"type": "nope"}), code=400)
-    assert not Namespace.objects.exists()
+    body = limits({"type": "nope"})
+    body["metadata"]["namespace"] = "other"
+    send("post", "limitranges/?create_namespace=true", body, code=400)
+    assert not Namespace.objects.filter(name="other").exists()
 
 
 def test_unreadable_json_is_refused() -> None:
@@ -93,7 +95,8 @@ def test_the_cluster_must_be_known(body: dict[str, Any], field: str) -> None:
 
 def test_a_name_is_taken_once() -> None:
     send("post", "limitranges/", limits(POD), code=201)
-    send("post", "limitranges/", limits(POD), code=400)
+    errors = send("post", "limitranges/", limits(POD), code=409)["errors"]
+    assert [error["code"] for found in errors.values() for error in found] == ["unique_together"]
 
 
 def test_a_stale_change_is_a_conflict() -> None:
@@ -104,7 +107,7 @@ def test_a_stale_change_is_a_conflict() -> None:
 
 
 def test_hints_come_with_the_write() -> None:
-    factories.cluster()
+    factories.namespace()
     body = {
         "cluster": "prod",
         "metadata": {"name": "rq", "namespace": "team"},
@@ -116,7 +119,7 @@ def test_hints_come_with_the_write() -> None:
 
 
 def test_metadata_policies() -> None:
-    factories.cluster()
+    factories.namespace("default")
     rule = {"policyAction": {"reject": True}}
     body = {"cluster": "prod", "metadata": {"name": "mp"}, "spec": {"rules": [rule]}}
     made = send("post", "metadatapolicies/", body, code=201)
@@ -139,7 +142,7 @@ def test_clusters_go_by_name() -> None:
     assert (changed["description"], changed["revision"]) == ("e", 2)
     assert "name" in send("put", "clusters/c/", {"name": "d"}, code=400)["errors"]
     assert "name" in send("post", "clusters/", {"name": "No"}, code=400)["errors"]
-    send("delete", "clusters/c/", code=204)
+    send("delete", "clusters/c/?confirm=c", code=204)
 
 
 def test_namespaces() -> None:

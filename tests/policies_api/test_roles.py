@@ -127,7 +127,7 @@ def test_the_api_hides_what_is_not_seen_and_refuses_what_is_not_allowed() -> Non
 
 @pytest.mark.parametrize(("namespace", "code"), [("team", 201), ("elsewhere", 403)])
 def test_an_editor_makes_policies_at_home_only(namespace: str, code: int) -> None:
-    factories.cluster()
+    factories.namespace()
     editor = people.person("editor", "editor", cluster="prod", namespace="team")
     body = {
         "cluster": "prod",
@@ -135,7 +135,7 @@ def test_an_editor_makes_policies_at_home_only(namespace: str, code: int) -> Non
         "spec": {"limits": [POD]},
     }
     assert api(editor, "post", "limitranges/", body).status_code == code
-    assert Namespace.objects.filter(name=namespace).exists() == (code == 201)
+    assert LimitRange.objects.exists() == (code == 201)
 
 
 def test_clusters_one_does_not_see_are_unknown() -> None:

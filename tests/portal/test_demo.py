@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -121,3 +122,19 @@ def test_credential_of_another_cluster_cannot_be_revoked_here() -> None:
     with pytest.raises(CommandError, match="has no credential"):
         run("webhook_credential", "test", "--revoke", str(WebhookCredential.objects.get().pk))
     assert Cluster.objects.count() == 2
+
+
+def test_a_new_cluster_is_told_with_where_it_asks() -> None:
+    made = run("webhook_credential", "prod", "--create")
+    assert "created: cluster prod" in made
+    assert "/admission/prod/validate" in made
+    assert "--issue" in made
+    assert "created" not in run("webhook_credential", "prod", "--create")
+
+
+def test_an_issued_secret_stands_alone_in_the_output(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("webhook_credential", "prod", "--create", "--issue", "first")
+    out, err = capsys.readouterr()
+    assert re.fullmatch(r"[\w-]{40,}\n", out)
+    assert "created: cluster prod" in err
+    assert "/admission/prod/mutate" in err

@@ -123,7 +123,11 @@ def test_adopting_at_once_leaves_what_saving_one_by_one_leaves() -> None:
     sync(memory)
     for live in memory.objects.values():
         services.apply_manifest(
-            cluster=other, manifest=manifest_of(live), user="x", reason=taking_in.REASON
+            cluster=other,
+            manifest=manifest_of(live),
+            user="x",
+            reason=taking_in.REASON,
+            create_namespace=True,
         )
     assert on_record("prod") == on_record("other")
     assert in_the_ledger(factories.cluster()) == in_the_ledger(other)

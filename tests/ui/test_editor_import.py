@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from policies.models import LimitRange, PolicyRevision, ResourceQuota
+from policies.models import LimitRange, Namespace, PolicyRevision, ResourceQuota
 from tests import factories
 from tests.people import person
 
@@ -97,3 +97,28 @@ def test_viewer_has_no_form_and_a_stranger_no_page(editor: Client) -> None:
     assert planned(client, RANGE).status_code == 403
     client.force_login(person("ot", "editor", cluster="other"))
     assert client.get(PAGE).status_code == 404
+
+
+def test_a_namespace_is_made_only_with_the_tick_and_the_right_to(client: Client) -> None:
+    factories.cluster()
+    text = RANGE.replace("team", "fresh")
+    client.force_login(person("chief", "admin", cluster="prod"))
+    refused = planned(client, text)
+    assert (refused.status_code, refused.context["plan"].problems[0].field) == (
+        422,
+        "metadata.namespace",
+    )
+    ticked = {"text": text, "create_namespaces": "on", "reason": "because"}
+    plan = client.post(PAGE, {**ticked, "do": "plan"})
+    assert not Namespace.objects.exists()
+    saved = client.post(PAGE, {**ticked, "seen": plan.context["plan"].seen, "do": "save"})
+    assert saved.status_code == 302
+    assert Namespace.objects.filter(name="fresh").exists()
+
+
+def test_an_editor_makes_no_namespaces_by_import(client: Client) -> None:
+    factories.cluster()
+    client.force_login(person("ed", "editor", cluster="prod"))
+    given = {"text": RANGE, "create_namespaces": "on", "do": "plan"}
+    assert client.post(PAGE, given).status_code == 403
+    assert b"create_namespaces" not in client.get(PAGE).content

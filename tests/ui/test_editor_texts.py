@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.test import Client
 
 from policies import services
 from policies.manifests.bundle import read_bundle
@@ -17,8 +19,6 @@ from tests.people import person
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 HOSTILE = (
@@ -78,7 +78,9 @@ def check_unchanged(client: Client, manifests: list[dict[str, Any]]) -> None:
             continue  # an unknown field, which a strict reader refuses
         for wanted in bundle.objects:
             kind, namespace, name = wanted.key
-            saved = services.apply_manifest(cluster=cluster, manifest=wanted.manifest, user="c")
+            saved = services.apply_manifest(
+                cluster=cluster, manifest=wanted.manifest, user="c", create_namespace=True
+            )
             plural = f"{kind.lower()}s"
             page = f"/clusters/prod/namespaces/{namespace}/{plural}/{name}/"
             assert client.post(page, {**opened(client, page), "do": "save"}).status_code == 302
@@ -97,3 +99,18 @@ def test_sample_of_the_corpus_opens_and_saves_unchanged(client: Client, shared: 
 def test_corpus_opens_and_saves_unchanged(client: Client, shared: Path) -> None:
     client.force_login(person("ed", "editor"))
     check_unchanged(client, accepted(shared))
+
+
+@pytest.mark.parametrize("do", ["check", "save"])
+def test_an_amount_that_is_none_is_told_at_its_field(do: str) -> None:
+    factories.resource_quota({"pods": "5"})
+    client = Client()
+    client.force_login(person("ed", "editor", cluster="prod", namespace="team"))
+    page = "/clusters/prod/namespaces/team/resourcequotas/rq/"
+    given = {**opened(client, page), "form": "on", "name": "rq", "enforcement": "enforce"}
+    line = {"hard-0-resource": "pods", "hard-0-amount": "ten", "reason": "because", "do": do}
+    answer: Any = client.post(page, {**given, **line})
+    shown = html.unescape(answer.content.decode())
+    assert (
+        'Invalid value: "ten": quantities must match' in shown.split('id="hard-0-amount-wrong"')[1]
+    )

@@ -30,7 +30,7 @@ def seeded(name: str) -> None:
     """One of the demo clusters, from its own file."""
     bundle = read_bundle(read_sources([str(demo.HERE / f"{name}.yaml")]))
     author = Author(user="tester", reason="test")
-    import_bundle(bundle, cluster=factories.cluster(name), author=author)
+    import_bundle(bundle, cluster=factories.cluster(name), author=author, create_namespaces=True)
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ Namespace, lists of them, and the quota plugin's limitedResources (AdmissionConf
   kubectl get limitrange,quota -A -o yaml | manage.py import_manifests - --cluster prod
 
 A run is all or nothing: one error, and nothing is written. The same run again changes nothing.
-Objects that no file names stay as they are. Other kinds in the files are left out and named.
+Objects that no file names stay as they are. A namespace that neither the cluster nor a file has is
+an error, unless --create-namespaces is given. Other kinds in the files are left out and named.
 Exit code 0: done; 1: errors in the files; 2: wrong usage.
 """
 
@@ -47,6 +48,11 @@ class Command(Console):
             help="of objects that name none (default: %(default)s)",
         )
         add("--dry-run", action="store_true", help="write nothing, show the changes as a diff")
+        add(
+            "--create-namespaces",
+            action="store_true",
+            help="make the namespaces that the cluster has not, instead of refusing",
+        )
         add("--reason", default="", help="why, for the record")
         add("--user", default="", help="who, for the record (default: the system's user)")
 
@@ -61,6 +67,7 @@ class Command(Console):
                 cluster=cluster,
                 author=Author(user=user, reason=options["reason"]),
                 dry_run=options["dry_run"],
+                create_namespaces=options["create_namespaces"],
             )
         except ManifestError as error:
             raise refused(error) from error

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from policies.management.console import FINDINGS, Console
 from policies.manifests.bundle import Bundle, read_bundle
 from policies.manifests.problems import ManifestError, Problem
-from policies.manifests.sources import read_sources
+from policies.manifests.sources import STANDARD_INPUT, read_sources
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
+NOTHING: Final = "there is no manifest in it"
+WAY_OUT: Final = "was what should have written it refused?"
 _HELP = """\
 Check manifests as an API server and an import would: every error with file, line, column, and
 what to write instead.
@@ -22,7 +24,7 @@ what to write instead.
   manage.py validate quota.yaml -o json | jq '.problems[].line'
   kubectl get limitrange -o yaml | manage.py validate -
 
-Exit code 0: all is well; 1: errors; 2: wrong usage.
+Exit code 0: all is well; 1: errors, or nothing to check; 2: wrong usage.
 """
 
 
@@ -43,6 +45,9 @@ class Command(Console):
         bundle, problems = Bundle(), list[Problem]()
         try:
             bundle = read_bundle(read_sources(options["paths"]))
+            if bundle == Bundle():
+                name = "<stdin>" if options["paths"] == [STANDARD_INPUT] else options["paths"][0]
+                problems = [Problem(source=name, message=NOTHING, hint=WAY_OUT, code="empty")]
         except ManifestError as error:
             problems = error.problems
         tell = self._tell_json if options["output"] == "json" else self._tell_text

@@ -6,6 +6,7 @@ import getpass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils import timezone
 
@@ -45,27 +46,39 @@ class Command(Console):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Do one of the three."""
         user = f"{getpass.getuser()} (command line)"
-        cluster = _cluster(options["cluster"], user=user, create=options["create"])
+        # A script reads the secret from the output: all else then goes beside it.
+        self.tell = self.stderr.write if options["issue"] else self.stdout.write
+        cluster = self._cluster(options["cluster"], user=user, create=options["create"])
         if options["issue"]:
             expires = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
             _, secret = services.issue_webhook_credential(
                 cluster=cluster, label=options["issue"], user=user, expires=expires
             )
             self.stdout.write(secret)
+            self._tell_addresses(cluster)
         elif options["revoke"]:
             services.revoke_webhook_credential(
                 credential=_credential(cluster, options["revoke"]), user=user
             )
             self.stdout.write(f"revoked: {options['revoke']}")
         else:
+            if options["create"]:
+                self._tell_addresses(cluster)
             for credential in WebhookCredential.objects.filter(cluster=cluster):
                 self.stdout.write(_line(credential))
 
+    def _cluster(self, name: str, *, user: str, create: bool) -> Cluster:
+        if create and not Cluster.objects.filter(name=name).exists():
+            services.save_cluster(cluster=Cluster(name=name), user=user)
+            self.tell(f"created: cluster {name}")
+        return find_cluster(name)
 
-def _cluster(name: str, *, user: str, create: bool) -> Cluster:
-    if create and not Cluster.objects.filter(name=name).exists():
-        services.save_cluster(cluster=Cluster(name=name), user=user)
-    return find_cluster(name)
+    def _tell_addresses(self, cluster: Cluster) -> None:
+        """Say where the cluster asks, and what it still needs to."""
+        start = f"{settings.GATEHOUSE_EXTERNAL_URL}/admission/{cluster.name}"
+        self.tell(f"asks at {start}/mutate and {start}/validate")
+        if not WebhookCredential.objects.filter(cluster=cluster).exists():
+            self.tell(f"has no credential yet: webhook_credential {cluster.name} --issue LABEL")
 
 
 def _credential(cluster: Cluster, number: int) -> WebhookCredential:

@@ -87,12 +87,13 @@ function take(answer, view, field, isOfServer) {
 
 // Findings at their lines, and at their cells.
 function mark(view, form) {
-  for (const cell of form.querySelectorAll("#sheet [aria-invalid]")) cell.removeAttribute("aria-invalid");
+  for (const cell of form.querySelectorAll("#sheet [aria-invalid]")) clear(cell);
+  for (const told of form.querySelectorAll("#sheet .wrong")) told.remove();
   const found = [];
   for (const item of document.querySelectorAll("[data-findings] [data-line]")) {
     const message = item.querySelector("[data-message]").textContent;
     const cell = item.dataset.cell && document.getElementById(item.dataset.cell);
-    if (cell) cell.setAttribute("aria-invalid", "true");
+    if (cell) tell(cell, message);
     const number = Number(item.dataset.line);
     if (!number || number > view.state.doc.lines) continue;
     const line = view.state.doc.line(number);
@@ -101,6 +102,27 @@ function mark(view, form) {
   }
   found.sort((one, other) => one.from - other.from);
   view.dispatch(setDiagnostics(view.state, found));
+}
+
+// What is wrong with a cell, in words beside it; a hint that described it before does so again.
+function tell(cell, message) {
+  const id = `${cell.id}-wrong`;
+  const known = document.getElementById(id);
+  const told = known || document.createElement("p");
+  told.textContent = known ? `${known.textContent}; ${message}` : message;
+  if (known) return;
+  told.id = id;
+  told.className = "wrong";
+  cell.after(told);
+  cell.dataset.hint = cell.getAttribute("aria-describedby") || "";
+  cell.setAttribute("aria-invalid", "true");
+  cell.setAttribute("aria-describedby", id);
+}
+
+function clear(cell) {
+  cell.removeAttribute("aria-invalid");
+  if (cell.dataset.hint) cell.setAttribute("aria-describedby", cell.dataset.hint);
+  else cell.removeAttribute("aria-describedby");
 }
 
 // Theirs on the left, what will be saved on the right.

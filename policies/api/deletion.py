@@ -1,0 +1,84 @@
+"""What a deletion over the API needs: for a cluster a word that it is meant, and a look before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework.exceptions import APIException
+
+from policies import services
+from policies.models import Cluster, Namespace
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+_REASON: Final = OpenApiParameter("reason", str, description="why, for the record")
+_CONFIRM: Final = OpenApiParameter(
+    "confirm", str, description="the cluster's name, to say that it is meant; or send If-Match"
+)
+_IF_MATCH: Final = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description='the revision that was looked at, as in "3"; another one is refused',
+)
+RESPONSES: Final = {
+    200: OpenApiResponse(
+        OpenApiTypes.OBJECT, description="dryRun=All: the object, and in deletes what goes with it"
+    ),
+    400: OpenApiResponse(OpenApiTypes.OBJECT, description="a parameter is unknown"),
+    412: OpenApiResponse(description="If-Match names another revision"),
+    428: OpenApiResponse(description="a cluster needs If-Match or confirm"),
+}
+
+
+class ChangedError(APIException):
+    """The object is not at the revision that ``If-Match`` names."""
+
+    status_code = 412
+
+    def __init__(self, revision: int) -> None:
+        super().__init__()
+        text = f'the object is at revision {revision}: look at it, and send If-Match: "{revision}"'
+        self.detail: Any = {"detail": text, "revision": revision}
+
+
+class ConsentError(APIException):
+    """A cluster would go, with everything it has, and nobody said that this is meant."""
+
+    status_code = 428
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        goes = services.goes_with(cluster)
+        counts = ", ".join(f"{number} {name}" for name, number in goes.items() if number)
+        text = (
+            f"this deletes the cluster with {counts or 'nothing in it'}: repeat it with "
+            f'?confirm={cluster.name} or If-Match: "{cluster.revision}"'
+        )
+        self.detail: Any = {"detail": text, "deletes": goes}
+
+
+def parameters(*, is_cluster: bool) -> tuple[OpenApiParameter, ...]:
+    """What the deletion of an object of this kind can be asked with."""
+    return (_REASON, _IF_MATCH, *((_CONFIRM,) if is_cluster else ()))
+
+
+def require_consent(request: Request, instance: Any) -> None:
+    """Check ``If-Match`` where it is sent, and that a cluster is deleted on purpose."""
+    matched = request.headers.get("If-Match")
+    if matched is not None and matched.strip().strip('"') != str(instance.revision):
+        raise ChangedError(instance.revision)
+    if not isinstance(instance, Cluster) or matched is not None:
+        return
+    if request.query_params.get("confirm") != instance.name:
+        raise ConsentError(instance)
+
+
+def preview(instance: Any, shown: dict[str, Any]) -> dict[str, Any]:
+    """Show what would be deleted: the object, and how many go with it; nothing is written."""
+    if isinstance(instance, Cluster | Namespace):
+        return {**shown, "deletes": services.goes_with(instance)}
+    return shown

@@ -1,0 +1,152 @@
+"""What an API address may be asked with: its query parameters, checked and described at one place.
+
+A name that an operation does not know is refused, never ignored: a filter that is misspelt would
+answer with everything, and a misspelt ``dryRun`` would store.
+"""
+
+from __future__ import annotations
+
+import difflib
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import transaction
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework.exceptions import APIException
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from rest_framework.request import Request
+
+MOMENTS: Final = (
+    MinValueValidator(datetime(1970, 1, 1, tzinfo=UTC), "must not be before 1970"),
+    MaxValueValidator(datetime(9000, 1, 1, tzinfo=UTC), "must not be after the year 9000"),
+)
+"""Bounds of a time that is asked for: what adds to it, or tells its zone, stays a date."""
+DRY_RUN: Final = OpenApiParameter(
+    "dryRun", str, enum=["All"], description="store nothing, answer what would be stored"
+)
+
+CREATE_NAMESPACE: Final = OpenApiParameter(
+    "create_namespace", bool, description="make the namespace if the cluster has none of that name"
+)
+
+
+class BadParameterError(APIException):
+    """A query parameter that cannot be used: 400 with the name, the fault and the fix."""
+
+    status_code = 400
+
+    def __init__(self, name: str, message: str, *, code: str) -> None:
+        super().__init__({"errors": {name: [{"code": code, "message": message}]}})
+
+
+def unknown_parameter(name: str, known: Collection[str]) -> BadParameterError:
+    """Make the error of a name that an operation does not know."""
+    near = difflib.get_close_matches(name, known, n=1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    names = ", ".join(sorted(known)) or "none"
+    message = f'unknown parameter "{name}"; {guess}known: {names}'
+    return BadParameterError(name, message, code="unknown_parameter")
+
+
+def is_on(request: Request, parameter: OpenApiParameter) -> bool:
+    """Read a parameter that is ``true`` or ``false``, which is also what is not given.
+
+    Raises ``BadParameterError`` for anything else.
+    """
+    given = request.query_params.get(parameter.name, "false")
+    if given not in ("true", "false"):
+        message = f'Unsupported value: "{given}": supported values: "true", "false"'
+        raise BadParameterError(parameter.name, message, code="FieldValueNotSupported")
+    return given == "true"
+
+
+class KnownParameters:
+    """Part of an API view: refuses parameters that its operation does not know.
+
+    Lists know their filters and pages; ``parameters_of`` tells what an action knows beside.
+    """
+
+    request: Any
+    action: str
+
+    def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
+        """Give the parameters of an action that are neither filters nor pages."""
+        return ()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the parameters once it is known who asks."""
+        super().initial(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
+        known = self._known()
+        for name in request.query_params:
+            if name not in known:
+                raise unknown_parameter(name, known)
+        given = request.query_params.get(DRY_RUN.name)
+        if given not in (None, "All"):
+            message = f'Unsupported value: "{given}": supported values: "All"'
+            raise BadParameterError(DRY_RUN.name, message, code="FieldValueNotSupported")
+
+    def _known(self) -> frozenset[str]:
+        action = getattr(self, "action", None) or ""
+        known = {parameter.name for parameter in self.parameters_of(action)}
+        if action == "list":
+            filterset = getattr(self, "filterset_class", None)
+            known |= set(filterset.base_filters if filterset else ())
+            pages = getattr(self, "paginator", None)
+            found = pages.get_schema_operation_parameters(self) if pages else ()
+            known |= {parameter["name"] for parameter in found}
+        return frozenset(known)
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing is to be stored."""
+        return DRY_RUN.name in self.request.query_params
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        """Write one object, all or nothing; a dry run takes it back at the end.
+
+        What is answered has to be rendered inside: afterwards it is gone.
+        """
+        with transaction.atomic():
+            yield
+            if self.is_dry_run:
+                transaction.set_rollback(True)
+
+
+_READING: Final = {400: "a parameter is unknown, or cannot be read"}
+_WRITING: Final = {
+    400: "a parameter is unknown, the body is no JSON, or a rule refuses the object",
+    409: "the name is taken, or the object is at another revision",
+    422: "the body has an unknown field, a wrong type or kind, or names an unknown namespace",
+}
+
+
+class Schema(AutoSchema):
+    """Describes of each operation the parameters that its view checks, and its error codes."""
+
+    def get_override_parameters(self) -> list[Any]:
+        """Add what the view says itself."""
+        found = list(super().get_override_parameters())
+        if isinstance(self.view, KnownParameters):
+            found += self.view.parameters_of(getattr(self.view, "action", "") or "")
+        return found
+
+    def get_response_serializers(self) -> Any:
+        """Add the errors that any operation of the kind may answer."""
+        found = super().get_response_serializers()
+        if not isinstance(self.view, KnownParameters) or isinstance(found, dict):
+            return found
+        is_write = self.method in ("POST", "PUT", "PATCH")
+        good = 201 if getattr(self.view, "action", "") == "create" else 200
+        errors = {
+            code: OpenApiResponse(OpenApiTypes.OBJECT, description=text)
+            for code, text in (_WRITING if is_write else _READING).items()
+        }
+        return {good: found, **errors}
