@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+import itertools
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Counter, Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DECISIONS: Final = Counter(
     "gatehouse_admission_decisions",
@@ -32,3 +36,20 @@ BATCH: Final = Histogram(
     "Decisions that were recorded in one transaction.",
     buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
 )
+_PHASES: Final = ("mutate", "validate")
+_VERDICTS: Final = ("allowed", "mutated", "denied")
+_REFUSED: Final = ("400", "401", "403", "405", "413", "415")
+_FAILED: Final = ("500", "503")
+
+
+def begin_at_zero(clusters: Iterable[str]) -> None:
+    """Show every counter from the start: a rate needs the zero before the first event."""
+    for phase, verdict, cluster in itertools.product(_PHASES, _VERDICTS, clusters):
+        for dry_run in ("false", "true"):
+            DECISIONS.labels(cluster=cluster, phase=phase, verdict=verdict, dry_run=dry_run)
+    for phase in _PHASES:
+        SECONDS.labels(phase=phase)
+    for status in _REFUSED:
+        REFUSED.labels(status=status)
+    for status in _FAILED:
+        FAILURES.labels(status=status)

@@ -11,7 +11,7 @@ from celery import shared_task
 from django.conf import settings
 
 from admission import exports, partitions, retention
-from admission.models import Tally
+from admission.models import BackgroundWork, Tally, note_work
 
 log = logging.getLogger(__name__)
 LONGEST: Final = 300.0  # seconds of one run; the next goes on
@@ -34,18 +34,26 @@ def export_record() -> None:
         try:
             for day in exports.due(now=datetime.now(UTC)):
                 exports.export_day(day, until=until)
-        except (exports.OutOfTimeError, exports.ExportError) as error:
-            log.warning("export of the record stopped: %s", error or "out of time")
+        except exports.OutOfTimeError:
+            log.warning("export of the record stopped: out of time")
+        except (exports.ExportError, OSError) as error:
+            log.error("export of the record failed: %s", error)  # noqa: TRY400 - its line says all
+            note_work(BackgroundWork.Name.EXPORT, str(error) or type(error).__name__)
+            return
+        note_work(BackgroundWork.Name.EXPORT)
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def apply_retention() -> None:
     """Take away what may go."""
+    problem = ""
     for done in retention.apply(today=retention.today(), until=time.monotonic() + LONGEST):
         if done.problem:
-            log.warning("%s stays on record: %s", done.day, done.problem)
+            problem = f"{done.day} stays on record: {done.problem}"
+            log.error(problem)
         else:
             log.info("%s: %s %s rows removed", done.day, done.going, done.verdicts)
+    note_work(BackgroundWork.Name.RETENTION, problem)
 
 
 @shared_task

@@ -17,7 +17,18 @@ make_secret admin_password
     openssl genpkey -algorithm X25519 -out secrets/seal_private_keys
 [ -s secrets/seal_public_keys ] ||
     openssl pkey -in secrets/seal_private_keys -pubout -out secrets/seal_public_keys
-# The containers run as another user than the one who makes the files.
-chmod 755 secrets
-chmod 644 secrets/*
+# Compose mounts these files as they are: their own mode and owner count in the containers, so the
+# services run as whoever owns them. Root hands them to a number of its own; nothing runs as root.
+uid=$(id -u)
+if [ "$uid" = 0 ]; then
+    uid=10001
+    chown -R "$uid:$uid" secrets
+fi
+chmod 700 secrets
+chmod 600 secrets/*
+# Compose reads .env beside docker-compose.yml.
+env=../.env
+touch "$env"
+sed -i.before '/^GATEHOUSE_UID=/d' "$env" && rm -f "$env.before"
+echo "GATEHOUSE_UID=$uid" >> "$env"
 echo "The first admin is 'admin'; the password is in deploy/secrets/admin_password."

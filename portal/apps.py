@@ -13,5 +13,6 @@ class PortalConfig(AppConfig):
     name = "portal"
 
     def ready(self) -> None:
-        """Let the checks be known."""
+        """Let the checks be known, and what has to happen when an account changes."""
         import_module("portal.checks")
+        import_module("portal.auth.access")

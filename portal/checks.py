@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import psycopg
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's word
 from django.db import DatabaseError, connections
@@ -63,6 +64,39 @@ def check_allowed_hosts(**_: Any) -> list[CheckMessage]:
 def check_durability(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """An answer that was given must survive a power cut: the server writes before it confirms."""
     return [found for name in databases or () for found in _check_server(name)]
+
+
+@register(Tags.database)
+def check_session(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """A session of ours is one session of the server's: locks and prepared statements belong to it.
+
+    A pooler that shares sessions by transaction gives the session of one idle connection to
+    another, and the first one another session later.
+    """
+    hint = "Connect to PostgreSQL itself, or set the pooler to share by session (pool_mode)."
+    message = "A pooler between the portal and PostgreSQL shares sessions by transaction."
+    return [
+        Error(message, hint=hint, id="portal.E002")
+        for name in databases or ()
+        if connections[name].vendor == "postgresql" and _is_shared_by_transaction(name)
+    ]
+
+
+def _is_shared_by_transaction(name: str) -> bool:
+    words = connections[name].get_connection_params()
+    words.pop("pool", None)
+    try:
+        with psycopg.connect(**words, autocommit=True) as idle:
+            before = _session(idle)
+            with psycopg.connect(**words, autocommit=True) as busy, busy.transaction():
+                return _session(busy) == before or _session(idle) != before
+    except psycopg.Error:
+        return False  # whoever asks for the database next says so better
+
+
+def _session(connection: psycopg.Connection[Any]) -> int:
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    return int(row[0]) if row else 0
 
 
 def _check_server(name: str) -> list[CheckMessage]:

@@ -25,6 +25,7 @@ LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _SERVICE_LINK: Final = re.compile(r"GATEHOUSE_(SERVICE_(HOST|PORT\w*)|PORT_[0-9]+_\w+)")
 _LINE: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _HIGHEST_PORT: Final = 65535
+_MOST_HOPS: Final = 16
 
 
 class SettingsError(Exception):
@@ -37,7 +38,10 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseURL:
-    """A database address, taken apart: ``engine`` is ``sqlite3`` or ``postgresql``."""
+    """A database address, taken apart: ``engine`` is ``sqlite3`` or ``postgresql``.
+
+    ``options`` are libpq's other parameters, such as ``sslmode`` and ``sslrootcert``.
+    """
 
     engine: str
     name: str
@@ -45,6 +49,7 @@ class DatabaseURL:
     password: str = field(default="", repr=False)
     host: str = ""
     port: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -91,6 +96,20 @@ class Reader:
         self.complain(name, f"is {value!r}", f"write a number from {lowest} to {highest}")
         return default
 
+    def hops(self, name: str) -> int:
+        """How many proxies stand in front: ``true`` is one, ``false`` none, a number that many."""
+        value = self.text(name).lower()
+        if value in TRUE | FALSE | {""}:
+            return int(value in TRUE)
+        return self.integer(name, 0, lowest=0, highest=_MOST_HOPS)
+
+    def long_secret(self, name: str, default: str = "", *, shortest: int) -> str:
+        """A secret of at least so many characters; empty where none is given."""
+        value = self.secret(name, default)
+        if value and len(value) < shortest:
+            self.complain(name, f"has {len(value)} characters", f"use at least {shortest}")
+        return value
+
     def port(self, name: str, default: int) -> int:
         """A TCP port."""
         return self.integer(name, default, lowest=1, highest=_HIGHEST_PORT)
@@ -127,12 +146,17 @@ class Reader:
         return default
 
     def database(self, name: str, default: str, password: str) -> DatabaseURL:
-        """``postgres://user@host:5432/name`` or ``sqlite:///path``."""
+        """``postgres://user@host:5432/name?sslmode=verify-full`` or ``sqlite:///path``.
+
+        ``postgres:///name?host=/run/postgresql`` names a folder with the server's socket.
+        """
         value = self.secret(name, default)
-        address = _database(value, password)
-        if address:
-            return address
+        try:
+            return _database(value, password)
+        except ValueError as error:
+            reason = str(error)
         hint = "write postgres://USER:PASSWORD@HOST:5432/NAME or sqlite:///PATH"
+        hint += f" ({reason})" if reason else ""
         self.complain(name, f"is not a database address ({_without_password(value)!r})", hint)
         return DatabaseURL("sqlite3", ":memory:")
 
@@ -229,22 +253,36 @@ def _split(value: str) -> SplitResult | None:
     return parts
 
 
-def _database(value: str, password: str) -> DatabaseURL | None:
+def _database(value: str, password: str) -> DatabaseURL:
+    """Raise ValueError, perhaps with a reason, for what is no address of a database."""
     parts = _split(value)
-    if parts is None or parts.query or parts.fragment:
-        return None
+    if parts is None:
+        raise ValueError
     name = unquote(parts.path.removeprefix("/"))
-    if parts.scheme == "sqlite" and name and not parts.netloc:
+    if parts.scheme == "sqlite" and name and not (parts.netloc or parts.query or parts.fragment):
         return DatabaseURL("sqlite3", name)
-    if parts.scheme not in {"postgres", "postgresql"} or not parts.hostname or not name:
-        return None
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ValueError
+    return _postgresql(value, password)
+
+
+def _postgresql(value: str, password: str) -> DatabaseURL:
+    """An address as libpq reads it, its options in its query."""
+    # Read here only: probes, which start for each look, need no database.
+    from psycopg import ProgrammingError  # noqa: PLC0415
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+
+    try:
+        found = {key: str(text) for key, text in conninfo_to_dict(value).items()}
+    except ProgrammingError as error:
+        raise ValueError(_without_password(str(error).strip())) from None
+    name, host = found.pop("dbname", ""), found.pop("host", "")
+    port = found.pop("port", "")
+    if not name or not host or not (port or "1").isdecimal():
+        raise ValueError
+    given = found.pop("password", "")
     return DatabaseURL(
-        "postgresql",
-        name,
-        unquote(parts.username or ""),
-        unquote(parts.password or "") or password,
-        unquote(parts.hostname),
-        str(parts.port or ""),
+        "postgresql", name, found.pop("user", ""), given or password, host, port, found
     )
 
 

@@ -19,6 +19,8 @@ from psycopg_pool import PoolTimeout
 
 from policies import snapshot
 from policies.sync import metrics as cluster_metrics
+from portal import background, key_check
+from portal.auth.callers import is_local
 from portal.serving import leaving
 
 if TYPE_CHECKING:
@@ -102,7 +104,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def metrics(request: HttpRequest) -> HttpResponse:
     """What was counted, for Prometheus; behind a token where one is set."""
     if not _may_read_metrics(request):
-        return HttpResponse("unauthorized\n", status=401, content_type="text/plain")
+        hint = "set GATEHOUSE_METRICS_TOKEN and send it: Authorization: Bearer ...\n"
+        return HttpResponse(hint, status=401, content_type="text/plain")
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
@@ -114,7 +117,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def _clusters() -> bytes:
     """What the database knows of the clusters; nothing while it does not answer."""
     try:
-        return generate_latest(cluster_metrics.registry)
+        return generate_latest(cluster_metrics.registry) + generate_latest(background.registry)
     except _UNREACHABLE:
         return b""
 
@@ -129,6 +132,9 @@ def _answer(request: HttpRequest, name: str, checks: Mapping[str, Check]) -> Htt
     if not failed and "verbose" not in request.GET:
         return HttpResponse("ok", content_type="text/plain")
     lines = [f"[-]{e} failed: {why}" if why else f"[+]{e} ok" for e, why in found.items()]
+    if checks is READY and (wrong := key_check.problem()):
+        # No reason to send reviews elsewhere: it is the same for every process.
+        lines.append(f"[!]key {wrong}")
     lines.append(f"{name} check {'failed' if failed else 'passed'}")
     text = "\n".join(lines) + "\n"
     return HttpResponse(text, status=503 if failed else 200, content_type="text/plain")
@@ -136,5 +142,7 @@ def _answer(request: HttpRequest, name: str, checks: Mapping[str, Check]) -> Htt
 
 def _may_read_metrics(request: HttpRequest) -> bool:
     wanted = settings.GATEHOUSE_METRICS_TOKEN
+    if not wanted:
+        return is_local(request)
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-    return not wanted or hmac.compare_digest(given.encode(), wanted.encode())
+    return hmac.compare_digest(given.encode(), wanted.encode())

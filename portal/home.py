@@ -11,7 +11,7 @@ from admission.narrative import summary
 from policies import roles
 from policies.views.access import Page
 from policies.views.standing import alerts_for, standings
-from portal import fleet
+from portal import background, fleet, key_check
 
 NEWEST: Final = 8
 ALERTS: Final = 6
@@ -33,6 +33,8 @@ class HomeView(Page):
         total, denied = sum(bar.total for bar in bars), sum(bar.denied for bar in bars)
         return super().get_context_data(
             **kwargs,
+            key_problem=key_check.problem(),
+            background=background.problems() if user.is_superuser else [],
             has_role=user.is_superuser or bool(roles.bindings_of(user)),
             window=window,
             windows=fleet.WINDOWS.values(),

@@ -6,15 +6,60 @@ import json
 import logging
 import re
 from contextvars import ContextVar
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-_KEY_IN_PATH: Final = re.compile(r"(/admission/[^/\s]+/)[^/\s]+(?=/(?:mutate|validate)\b)")
+# Whatever stands behind a cluster's name may be a credential, however the address is misspelt; so
+# may any long word without a meaning.
+_BEHIND_CLUSTER: Final = re.compile(r"(?i)(admission\w*/+[^/\s?]+/+)([^\s?\"']+)")
+_SECRET: Final = re.compile(r"(?<![\w-])[\w-]{40,}(?![\w-])", re.ASCII)
+_PHASES: Final = frozenset({"mutate", "validate", ""})
+ACCESS: Final = "granian.access"
+"""The logger of one line for each request, where a setting asks for them."""
+ACCESS_FORMAT: Final = "%(addr)s %(method)s %(path)s %(status)d %(dt_ms).1f ms"
+_OF_ACCESS: Final = ("addr", "method", "path", "status", "dt_ms")
+
+
+def logging_config(level: str, form: str) -> dict[str, Any]:
+    """What logging is told: one line each on standard error, with the request's id."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"request": {"()": "portal.logs.RequestFilter"}},
+        "formatters": {
+            "text": {
+                "()": "portal.logs.TextFormatter",
+                "fmt": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s",
+            },
+            "json": {"()": "portal.logs.JSONFormatter"},
+        },
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "filters": ["request"],
+                "formatter": form,
+            }
+        },
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "level": level},
+            "httpx2": {"level": "WARNING"},  # a line for each request to a cluster, else
+            ACCESS: {"level": "INFO"},
+        },
+    }
 
 
 def redact(text: str) -> str:
     """The text with the credential in an address of the endpoint left out."""
-    return _KEY_IN_PATH.sub(r"\1…", text)
+    return _SECRET.sub("…", _BEHIND_CLUSTER.sub(_without_key, text))
+
+
+def _without_key(found: re.Match[str]) -> str:
+    words = [
+        word if word in _PHASES or word.endswith(".py") else "…" for word in found[2].split("/")
+    ]
+    return found[1] + "/".join(words)
 
 
 class RequestFilter(logging.Filter):
@@ -23,13 +68,28 @@ class RequestFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Amend the record; it is always kept."""
         record.request_id = request_id.get()
+        if record.name == ACCESS and isinstance(record.args, dict):
+            fields = {name: record.args[name] for name in _OF_ACCESS}
+            record.__dict__["access"] = {**fields, "path": redact(str(fields["path"]))}
         message = record.getMessage()
-        if "/admission/" in message:
+        if "admission" in message.lower():
             record.msg, record.args = redact(message), None
         return True
 
 
-class JSONFormatter(logging.Formatter):
+class TextFormatter(logging.Formatter):
+    """One line, its time in UTC as RFC 3339 writes it."""
+
+    def formatTime(  # noqa: N802 - as logging calls it
+        self, record: logging.LogRecord, datefmt: str | None = None
+    ) -> str:
+        """When it was logged, to the millisecond."""
+        del datefmt
+        moment = datetime.fromtimestamp(record.created, UTC)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class JSONFormatter(TextFormatter):
     """One JSON object a line, for collectors."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -40,6 +100,7 @@ class JSONFormatter(logging.Formatter):
             "logger": record.name,
             "request_id": getattr(record, "request_id", "-"),
             "message": record.getMessage(),
+            **getattr(record, "access", {}),
         }
         if record.exc_info:
             line["exception"] = redact(self.formatException(record.exc_info))

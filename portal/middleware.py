@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from typing import TYPE_CHECKING, Final
 
+from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
+from rest_framework.exceptions import Throttled
 
 from portal import health
 from portal.logs import request_id
@@ -56,6 +59,26 @@ class ProbeMiddleware:
         """Answer a probe, or pass the request on."""
         probe = health.PROBES.get(request.path_info)
         return probe(request) if probe else self.get_response(request)
+
+
+class ThrottledMiddleware:
+    """Says on a page, too, that somebody has to wait."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Pass the request on."""
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Answer 429 with the seconds to wait; the API words its own."""
+        if not isinstance(error, Throttled):
+            return None
+        seconds = math.ceil(getattr(error, "wait", None) or 1)
+        response = render(request, "429.html", {"seconds": seconds}, status=429)
+        response["Retry-After"] = str(seconds)
+        return response
 
 
 class NoStoreMiddleware:

@@ -41,7 +41,10 @@ def is_ready(values: Mapping[str, str]) -> bool:
 
 def _connection(values: Mapping[str, str]) -> http.client.HTTPConnection:
     host = values.get("GATEHOUSE_LISTEN_HOST") or "127.0.0.1"
-    place = _EVERYWHERE.get(host, host), int(values.get("GATEHOUSE_LISTEN_PORT") or "8000")
+    host = _EVERYWHERE.get(host, host)
+    if port := values.get("GATEHOUSE_PROBE_PORT"):
+        return http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
+    place = host, int(values.get("GATEHOUSE_LISTEN_PORT") or "8000")
     certificate, key = values.get("GATEHOUSE_TLS_CERTIFICATE"), values.get("GATEHOUSE_TLS_KEY")
     if not certificate or not key:
         return http.client.HTTPConnection(*place, timeout=PATIENCE)

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import logging.config
 import os
+import platform
+import socket
 import sys
 import tempfile
+import time
+from typing import Final
 
 from django.conf import settings
 
+_LET_GO_WITHIN: Final = 5.0  # seconds for processes of a server that ended to leave its port
+_STEP: Final = 0.1
+
 
 def main() -> int:
-    """Serve until SIGTERM; returns the exit code."""
+    """Serve until SIGTERM; returns the exit code, EX_CONFIG for what starting again cannot heal."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     logging.config.dictConfig(settings.LOGGING)
     # What serves is imported once the settings are known to be good.
     from portal.serving.certificate import CertificateError  # noqa: PLC0415  needs settings
 
+    host = settings.GATEHOUSE_LISTEN_HOST
+    for port in filter(None, (settings.GATEHOUSE_LISTEN_PORT, settings.GATEHOUSE_PROBE_PORT)):
+        if reason := _why_taken(host, port):
+            sys.stderr.write(f"gatehouse: port {port} of {host} cannot be used ({reason})\n")
+            return os.EX_CONFIG
     try:
         with tempfile.TemporaryDirectory(prefix="gatehouse-metrics-") as folder:
             # Several processes count into files, so that /metrics can add them up.
@@ -25,8 +37,25 @@ def main() -> int:
             _serve()
     except CertificateError as error:
         sys.stderr.write(f"gatehouse: TLS: {error}\n")
-        return 1
+        return os.EX_CONFIG
     return 0
+
+
+def _why_taken(host: str, port: int) -> str:
+    """Why nobody can listen there, empty where one can; asked until a few seconds have passed."""
+    deadline = time.monotonic() + _LET_GO_WITHIN
+    while True:
+        try:
+            family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                return error.strerror or str(error)
+            time.sleep(_STEP)
+        else:
+            return ""
 
 
 def _serve() -> None:
@@ -46,9 +75,19 @@ def _serve() -> None:
         workers=settings.GATEHOUSE_WEB_WORKERS,
         drain=settings.GATEHOUSE_DRAIN_SECONDS,
         files=files,
+        probe_port=settings.GATEHOUSE_PROBE_PORT,
     )
     if files:
         Watch(files, server.signal_handler_reload).start()
+    logging.getLogger("portal").info(
+        "gatehouse serves on %s:%d: %d web processes, %s, Python %s, process %d",
+        settings.GATEHOUSE_LISTEN_HOST,
+        settings.GATEHOUSE_LISTEN_PORT,
+        settings.GATEHOUSE_WEB_WORKERS,
+        settings.DATABASES["default"]["ENGINE"].rpartition(".")[2],
+        platform.python_version(),
+        os.getpid(),
+    )
     server.serve()
 
 

@@ -11,19 +11,19 @@ from csp.constants import NONE, SELF
 
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
 from portal.keys import derive_key, keep_secret
+from portal.logs import logging_config
 from portal.processors import available
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def _stop(error: SettingsError) -> SystemExit:
-    # Every process of the product reads this module first: whoever starts it with a wrong
-    # setting gets these lines and exit code 1, not a traceback.
+    # Every process reads this module first: a wrong setting gives these lines, and no traceback.
     return SystemExit(str(error))
 
 
 def _secret_key(reader: Reader, folder: Path) -> str:
-    given = reader.secret("GATEHOUSE_SECRET_KEY")
+    given = reader.long_secret("GATEHOUSE_SECRET_KEY", shortest=32)
     if given:
         return given
     try:
@@ -39,11 +39,13 @@ try:
 except SettingsError as error:
     raise _stop(error) from None
 env.text("GATEHOUSE_ENV_FILE")
+env.text("GATEHOUSE_UID")  # read by docker-compose.yml, from the same .env
 
 # Where things are
 GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
 GATEHOUSE_LISTEN_HOST = env.text("GATEHOUSE_LISTEN_HOST", "127.0.0.1")
 GATEHOUSE_LISTEN_PORT = env.port("GATEHOUSE_LISTEN_PORT", 8000)
+GATEHOUSE_PROBE_PORT = env.port("GATEHOUSE_PROBE_PORT", 0)  # 0: no port of their own
 GATEHOUSE_WEB_WORKERS = env.integer(
     "GATEHOUSE_WEB_WORKERS", min(64, available()), lowest=1, highest=64
 )
@@ -61,7 +63,7 @@ _scheme = "https" if GATEHOUSE_TLS_CERTIFICATE else "http"
 GATEHOUSE_EXTERNAL_URL = env.web_address(
     "GATEHOUSE_EXTERNAL_URL", f"{_scheme}://127.0.0.1:{GATEHOUSE_LISTEN_PORT}"
 )
-GATEHOUSE_BEHIND_PROXY = env.boolean("GATEHOUSE_BEHIND_PROXY", default=False)
+GATEHOUSE_BEHIND_PROXY = env.hops("GATEHOUSE_BEHIND_PROXY")
 _external = urlsplit(GATEHOUSE_EXTERNAL_URL)
 # Nobody serves pages over plain HTTP unless the address was given so, as ``make run`` does.
 _is_plain = _external.scheme == "http" and bool(env.text("GATEHOUSE_EXTERNAL_URL"))
@@ -110,7 +112,7 @@ GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = BASE_DIR / env.text(
     "GATEHOUSE_SEAL_PRIVATE_KEYS_FILE", str(GATEHOUSE_VAR / "seal" / "private-keys.pem")
 )
 GATEHOUSE_ADMIN_USER = env.text("GATEHOUSE_ADMIN_USER", "admin")
-GATEHOUSE_ADMIN_PASSWORD = env.secret("GATEHOUSE_ADMIN_PASSWORD")
+GATEHOUSE_ADMIN_PASSWORD = env.long_secret("GATEHOUSE_ADMIN_PASSWORD", shortest=12)
 
 # Who may be asked for what
 DEBUG = env.boolean("GATEHOUSE_DEBUG", default=False)
@@ -152,6 +154,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "portal.middleware.ThrottledMiddleware",
 ]
 # What the web server sends reviews through; Django's test client takes the list above.
 ADMISSION_MIDDLEWARE = ["portal.middleware.RequestIdMiddleware"]
@@ -195,8 +198,7 @@ _POSTGRESQL: dict[str, Any] = {
     "PORT": _database.port,
     "CONN_HEALTH_CHECKS": True,
     "OPTIONS": {
-        # For pages, the writer and the policies; reviews need no connection of their own. A
-        # worker's tasks may each have two, one of them for the heartbeat.
+        # For pages, writer and policies; a worker's tasks may each have two, one for the heartbeat.
         "pool": {
             "min_size": 1,
             "max_size": max(min(GATEHOUSE_WEB_THREADS, 8), 2 * GATEHOUSE_WORKER_TASKS) + 2,
@@ -204,7 +206,9 @@ _POSTGRESQL: dict[str, Any] = {
         },
         "connect_timeout": 3,
         "application_name": "gatehouse",
-        "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s",
+        **_database.options,
+        "options": "-c lock_timeout=4s -c idle_in_transaction_session_timeout=60s "
+        + _database.options.get("options", ""),
     },
 }
 DATABASES = {"default": _SQLITE if _database.engine == "sqlite3" else _POSTGRESQL}
@@ -238,6 +242,11 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
+    "say that worker and beat are at work": {
+        "task": "portal.tasks.note_worker",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
     # It is late for the next look before it is too late for this one: they do not pile up.
     "look which clusters are due": {
         "task": "policies.tasks.look_for_due_runs",
@@ -284,20 +293,24 @@ CELERY_BEAT_SCHEDULE = {
 
 # People: sessions for pages, tokens for programs; rights by role bindings, or Django's own
 AUTHENTICATION_BACKENDS = [
+    "portal.auth.backend.ThrottledBackend",
     "django.contrib.auth.backends.ModelBackend",
     "policies.roles.RoleBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    *(
+        {"NAME": f"django.contrib.auth.password_validation.{name}"}
+        for name in (
+            "UserAttributeSimilarityValidator",
+            "MinimumLengthValidator",
+            "CommonPasswordValidator",
+            "NumericPasswordValidator",
+        )
+    ),
+    {"NAME": "portal.auth.passwords.EndTokens"},
 ]
 PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "portal.auth.passwords.Argon2",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 LOGIN_URL = "login"
@@ -313,11 +326,13 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "NUM_PROXIES": GATEHOUSE_BEHIND_PROXY,
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
     "PAGE_SIZE": 100,
     "DEFAULT_SCHEMA_CLASS": "policies.parameters.Schema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+REST_KNOX = {"TOKEN_LIMIT_PER_USER": 50}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Gatehouse",
     "DESCRIPTION": "Policies, decisions and revisions of the admission portal.",
@@ -371,27 +386,8 @@ TIME_ZONE = "UTC"
 # Logs: one line each on standard error, with the request's id
 GATEHOUSE_LOG_LEVEL = env.choice("GATEHOUSE_LOG_LEVEL", "INFO", LOG_LEVELS)
 GATEHOUSE_LOG_FORMAT = env.choice("GATEHOUSE_LOG_FORMAT", "text", ("text", "json"))
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {"request": {"()": "portal.logs.RequestFilter"}},
-    "formatters": {
-        "text": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
-        "json": {"()": "portal.logs.JSONFormatter"},
-    },
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "filters": ["request"],
-            "formatter": GATEHOUSE_LOG_FORMAT,
-        }
-    },
-    "root": {"handlers": ["stderr"], "level": GATEHOUSE_LOG_LEVEL},
-    "loggers": {
-        "django": {"handlers": [], "level": GATEHOUSE_LOG_LEVEL},
-        "httpx2": {"level": "WARNING"},  # a line for each request to a cluster, else
-    },
-}
+GATEHOUSE_ACCESS_LOG = env.boolean("GATEHOUSE_ACCESS_LOG", default=False)
+LOGGING = logging_config(GATEHOUSE_LOG_LEVEL, GATEHOUSE_LOG_FORMAT)
 
 try:
     env.finish()

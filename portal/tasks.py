@@ -7,9 +7,19 @@ from django.core.management import call_command
 from django.utils import timezone
 from knox.models import get_token_model
 
+from admission.models import BackgroundWork, note_work
+from policies.models import SignInCount
+
+
+@shared_task
+def note_worker() -> None:
+    """Say that a worker takes tasks."""
+    note_work(BackgroundWork.Name.WORKER)
+
 
 @shared_task
 def clear_expired() -> None:
     """Forget sessions and tokens that nobody can use any more."""
     call_command("clearsessions")
     get_token_model().objects.filter(expiry__lt=timezone.now()).delete()
+    SignInCount.objects.forget_old()

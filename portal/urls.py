@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from portal.account import AccountView
+import portal.auth.admin  # noqa: F401  registers accounts in the back office, behind Django's own
+from portal.account import AccountView, PasswordView
 from portal.finding import FindView
 from portal.home import HomeView
 from portal.namespace import NamespaceView
@@ -24,6 +25,7 @@ urlpatterns = [
     path("", HomeView.as_view(), name="home"),
     path("people/", PeopleView.as_view(), name="people"),
     path("account/", AccountView.as_view(), name="account"),
+    path("account/password/", PasswordView.as_view(), name="account-password"),
     path("find/", FindView.as_view(), name="find"),
     re_path(r"^decisions/(?P<pk>[0-9a-z]{16})$", WhyView.as_view(), name="decision-detail"),
     path("clusters/<str:cluster>/authority/", SwitchingView.as_view(), name="cluster-authority"),

@@ -49,7 +49,9 @@ _TEXTS: Final = {
     401: ("Unauthorized", "a valid webhook credential is required"),
     403: ("Forbidden", "this credential belongs to another cluster"),
     405: ("MethodNotAllowed", "only POST is answered here"),
+    408: ("Timeout", "the body did not arrive in time"),
     411: ("LengthRequired", "a body needs a Content-Length"),
+    413: ("RequestEntityTooLarge", "the body is larger than any review"),
     415: ("UnsupportedMediaType", "a body must not be compressed"),
     500: ("InternalError", "the portal failed; the failure is in its log"),
     503: ("ServiceUnavailable", "the decision could not be recorded in time; nothing was charged"),
@@ -113,7 +115,11 @@ class Failure:
 
 def fail(exc: Exception) -> Failure:
     """Count and log an error, and say what to answer, without telling its insides."""
-    status = _status(exc)
+    return refuse(_status(exc), exc)
+
+
+def refuse(status: int, exc: Exception) -> Failure:
+    """Count and log that a call is answered with this status, and say what to answer."""
     if status >= 500:  # noqa: PLR2004 - HTTP's own border
         metrics.FAILURES.labels(status=status).inc()
         # A database that is away is no defect: a trace for each review would bury those.

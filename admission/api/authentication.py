@@ -64,6 +64,11 @@ def is_known(cluster: str, secret: str) -> bool:
     return known.authenticate(cluster, secret) is Authentication.OK
 
 
+def is_callers(cluster: str, secret: str) -> bool:
+    """Whether a credential is this cluster's; the database is asked about one that is new."""
+    return _is_possible(secret) and _authenticate(cluster, secret) is Authentication.OK
+
+
 def _is_possible(secret: str) -> bool:
     """Whether it may be one of ours; others are neither digested nor remembered."""
     return 0 < len(secret) <= MAX_CREDENTIAL

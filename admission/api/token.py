@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.contrib.auth import get_user_model
+from django.db import transaction
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from knox.views import LoginView
 from rest_framework.authtoken.serializers import AuthTokenSerializer
 from rest_framework.permissions import AllowAny
-from rest_framework.throttling import AnonRateThrottle
 
 from policies.parameters import KnownParameters
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
     from rest_framework.response import Response
-
-
-class SignInThrottle(AnonRateThrottle):
-    """Guessing passwords is slow."""
-
-    rate = "20/min"
-    scope = "sign-in"
 
 
 class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has no types
@@ -32,7 +26,6 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
 
     authentication_classes: list[Any] = []
     permission_classes = [AllowAny]
-    throttle_classes = [SignInThrottle]
 
     @extend_schema(
         request=AuthTokenSerializer,
@@ -43,5 +36,8 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
         serializer = AuthTokenSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         request.user = serializer.validated_data["user"]
-        response: Response = super().post(request, format)
+        with transaction.atomic():
+            # One at a time for each person: two that count at once would both find room.
+            get_user_model().objects.select_for_update().get(username=request.user.get_username())
+            response: Response = super().post(request, format)
         return response

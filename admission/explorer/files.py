@@ -6,6 +6,7 @@ A spreadsheet takes cells that begin like a formula for one: those get an apostr
 from __future__ import annotations
 
 import csv
+import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -25,7 +26,13 @@ COLUMNS: Final = (
     "operation", "user", "dry_run", "phase", "reasons", "policy_names", "message", "duration_us",
 )  # fmt: skip
 _ALL: Final = tuple(field.name for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django's own way to ask
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA: Final = ("=", "+", "-", "@")
+_BREAKS: Final = ("\t", "\r", "\n")
+# White space, and what shows nothing at all: zero-width characters and the mark of byte order.
+_SKIPPED: Final = (
+    "".join(map(chr, range(0x21))) + "\x7f\x85\u200b\u200c\u200d\u2060\ufeff\u1680\u2028\u2029"
+)
+_LOOKED_AT: Final = 64  # characters
 
 
 class _Lines(list[str]):
@@ -62,8 +69,12 @@ def as_jsonl(rows: AuditEventQuerySet) -> Iterator[bytes]:
 
 
 def neutral(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.lstrip(" ").startswith(_FORMULA) else cell
+    """A cell that no spreadsheet takes for a formula.
+
+    Some take full-width signs for plain ones, and pass over any white space before them.
+    """
+    begins = unicodedata.normalize("NFKC", cell[:_LOOKED_AT]).lstrip(_SKIPPED)
+    return f"'{cell}" if begins.startswith(_FORMULA) or cell.startswith(_BREAKS) else cell
 
 
 def _cell(value: Any) -> str:

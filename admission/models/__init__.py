@@ -9,6 +9,7 @@ from admission.models.audit_event import (
     Page,
     Verdict,
 )
+from admission.models.background_work import BackgroundWork, note_work
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
 from admission.models.saved_view import SavedView
 from admission.models.tally import Tally
@@ -19,6 +20,7 @@ __all__ = [
     "AuditEventQuerySet",
     "AuditExport",
     "AuditHold",
+    "BackgroundWork",
     "CappedCount",
     "Figures",
     "Page",
@@ -26,4 +28,5 @@ __all__ = [
     "SavedView",
     "Tally",
     "Verdict",
+    "note_work",
 ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.http import QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -35,19 +37,25 @@ class SaveView(RecordMixin, View):
         name = " ".join(request.POST.get("name", "").replace("\0", "").split())[:LONGEST]
         query = known_query(request.POST.get("query", ""))
         owner: User = request.user  # type: ignore[assignment]  # nobody else comes in
-        mine = SavedView.objects.filter(owner=owner)
         if not name:
             messages.error(request, "Give the view a name.")
         elif len(query) > LONGEST_QUERY:
             messages.error(request, "The query is too long to keep.")
-        elif mine.exclude(name=name).count() >= MOST:
-            messages.error(request, f"You keep {MOST} views already: drop one first.")
-        else:
-            shared = bool(request.POST.get("shared"))
-            fields = {"query": query, "is_shared": shared}
-            SavedView.objects.update_or_create(owner=owner, name=name, defaults=fields)
+        elif _keep(owner, name, query=query, is_shared=bool(request.POST.get("shared"))):
             messages.success(request, f"Saved as “{name}”.")
+        else:
+            messages.error(request, f"You keep {MOST} views already: drop one first.")
         return _to_list(query)
+
+
+@transaction.atomic
+def _keep(owner: User, name: str, **fields: Any) -> bool:
+    """Whether there was room for it; one at a time for each person, so that two find one place."""
+    get_user_model().objects.select_for_update().get(pk=owner.pk)
+    if SavedView.objects.filter(owner=owner).exclude(name=name).count() >= MOST:
+        return False
+    SavedView.objects.update_or_create(owner=owner, name=name, defaults=fields)
+    return True
 
 
 class DropView(RecordMixin, View):

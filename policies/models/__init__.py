@@ -4,6 +4,7 @@ from policies.models.charge import Charge
 from policies.models.cluster import Cluster, LimitedResource, WebhookCredential
 from policies.models.connection import ClusterConnection
 from policies.models.health import ClusterAlert, WebhookHealth
+from policies.models.key_check import KeyCheck
 from policies.models.limit_range import LimitRange, LimitRangeRow
 from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
 from policies.models.namespace import Namespace
@@ -15,6 +16,8 @@ from policies.models.reality import LedgerPass, UsageComparison
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
 from policies.models.role_binding import RoleBinding
+from policies.models.role_change import RoleChange
+from policies.models.sign_in_count import SignInCount
 from policies.models.sync import (
     SyncCursor,
     SyncedObject,
@@ -29,6 +32,7 @@ __all__ = [
     "Cluster",
     "ClusterAlert",
     "ClusterConnection",
+    "KeyCheck",
     "LedgerPass",
     "LimitRange",
     "LimitRangeRow",
@@ -45,7 +49,9 @@ __all__ = [
     "ResourceQuota",
     "ResourceQuotaRow",
     "RoleBinding",
+    "RoleChange",
     "ScopeSelectorRow",
+    "SignInCount",
     "SyncCursor",
     "SyncOwnership",
     "SyncResult",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.admin.models import ADDITION, DELETION, LogEntry
 from django.db import transaction
+
+from policies.models import RoleChange
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -19,26 +20,28 @@ def bind_role(*, binding: RoleBinding, author: Any) -> RoleBinding:
     binding.created_by = author.get_username()
     binding.full_clean()
     binding.save()
-    _note(binding, author, ADDITION, "given")
+    _note(binding, author, RoleChange.Action.GIVEN)
     return binding
 
 
 @transaction.atomic
 def unbind_role(*, binding: RoleBinding, author: Any) -> None:
     """Take a role back; the person's next request knows."""
-    _note(binding, author, DELETION, "taken back")
+    _note(binding, author, RoleChange.Action.TAKEN)
     binding.delete()
 
 
-def _note(binding: RoleBinding, author: Any, flag: int, words: str) -> None:
-    LogEntry.objects.log_actions(
-        author.pk, [binding], flag, change_message=f"{words}: {binding}"[:1000], single_object=True
+def _note(binding: RoleBinding, author: Any, action: RoleChange.Action) -> None:
+    RoleChange.objects.create(
+        action=action,
+        subject=binding.subject,
+        role=binding.role,
+        cluster=binding.cluster,
+        namespace=binding.namespace,
+        actor=author.get_username(),
     )
 
 
-def role_history() -> QuerySet[LogEntry]:
+def role_history() -> QuerySet[RoleChange]:
     """What was given and taken back, the newest first."""
-    found = LogEntry.objects.filter(
-        content_type__app_label="policies", content_type__model="rolebinding"
-    )
-    return found.select_related("user").order_by("-action_time", "-pk")
+    return RoleChange.objects.all()

@@ -52,11 +52,15 @@ def begin() -> None:
     from django.db import Error, connections  # noqa: PLC0415  needs Django to be set up
     from psycopg_pool import PoolTimeout  # noqa: PLC0415  the same
 
+    from admission.metrics import begin_at_zero  # noqa: PLC0415  the same
     from policies import snapshot  # noqa: PLC0415  the same
+    from portal import key_check  # noqa: PLC0415  the same
 
     snapshot.start()
     try:
-        snapshot.current()
+        begin_at_zero(snapshot.current().clusters)
+        if wrong := key_check.problem():
+            logger.error(wrong)
     except (Error, PoolTimeout) as error:
         # /readyz says so until the thread that was just started has read them.
         logger.warning("policies are not read yet: %s", error)

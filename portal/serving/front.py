@@ -12,7 +12,6 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined] # it is there to be used
 
 from admission import writer
 from admission.api import asking
@@ -20,12 +19,14 @@ from admission.api.authentication import bearer, is_known
 from admission.decide import Call
 from portal.logs import request_id
 from portal.middleware import name_of_request
-from portal.serving import leaving
+from portal.serving import leaving, probes
+from portal.serving.bodies import RefusedError
 from portal.serving.lean import find
-from portal.serving.pages import Pages, client_of
+from portal.serving.pages import Pages, client_of, refuse
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+    from socket import socket
 
     from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined] # the same
 
@@ -47,6 +48,10 @@ class Front:
         self._desk = writer.Desk(loop)
         self._pages = Pages(self._others, loop, threads=settings.GATEHOUSE_WEB_THREADS)
 
+    def answer_probes(self, listener: socket) -> None:
+        """Answer probes at a port of their own, too, from here on."""
+        probes.start(listener, self._others)
+
     def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
         """End, once the last answer is given."""
         self._desk.close()
@@ -64,11 +69,12 @@ class Front:
         if leaving.state.is_closing:
             more.append(("connection", "close"))
         try:
-            body = await protocol()
+            promised = int(scope.headers.get("content-length", ""))
+            body = await self._pages.bodies.whole(protocol, promised)
             asked = asking.ask(lambda: body, call=call)
             answer = asked.answer(await self._desk.outcome(asked.item))
-        except ProtocolClosed:
-            return  # whoever called has gone
+        except RefusedError as error:
+            refuse(scope, protocol, error, more)
         except Exception as error:  # noqa: BLE001 - the last one to hear of it
             failed = asking.fail(error)
             headers = [(key.lower(), value) for key, value in failed.headers.items()]
@@ -103,7 +109,9 @@ class Front:
 
 
 def _is_usual(headers: Any) -> bool:
-    return "transfer-encoding" not in headers and "content-encoding" not in headers
+    if "transfer-encoding" in headers or "content-encoding" in headers:
+        return False
+    return len(headers.get_all("host")) < 2  # noqa: PLR2004 - a second one is refused
 
 
 def _phase(view: Any) -> Any:

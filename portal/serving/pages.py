@@ -1,6 +1,7 @@
 """A WSGI application behind RSGI: each call has a thread of its own until it is answered.
 
-Bodies are read and long answers are sent piece by piece: no more of them is in memory than a piece.
+A body is in memory, whole, before a thread is taken: nobody keeps one waiting. Probes have threads
+of their own, so that they never wait for pages. Long answers are sent piece by piece.
 Source: PEP 3333, and the RSGI specification, version 1.
 """
 
@@ -8,14 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import logging
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined] # it is there to be used
+
+from admission.api import asking
+from portal.middleware import name_of_request
+from portal.serving import probes
+from portal.serving.bodies import Bodies, RefusedError
+from portal.serving.bounds import bound_of
+from portal.serving.lean import PREFIX
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -26,7 +37,12 @@ if TYPE_CHECKING:
     from portal.serving.leaving import Application
 
 logger = logging.getLogger(__name__)
-SHORT: Final = 64 * 1024  # bytes: a body that is read before a thread is asked
+_TEXTS: Final = {
+    400: "The request is broken: its body ends early, or it names two hosts.",
+    408: "The body did not arrive in time.",
+    413: "The body is larger than this address takes.",
+    503: "Too many bodies are on their way; try again.",
+}
 _FAILED: Final = "500 Internal Server Error"
 
 
@@ -37,28 +53,47 @@ class Pages:
         self._application = application
         self._loop = loop
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="pages")
+        self._probes = probes.threads()
+        self.bodies = Bodies(loop)
 
     def close(self) -> None:
         """Take nothing more; whoever is being answered still is."""
-        self._threads.shutdown(wait=False)
+        self.bodies.close()
+        for each in {self._threads, *self._probes.values()}:
+            each.shutdown(wait=False)
 
     async def answer(self, scope: Scope, protocol: HTTPProtocol) -> None:
         """Have one call answered."""
         try:
             body = await self._body(scope, protocol)
-        except ProtocolClosed:
-            return  # whoever called has gone
-        environ = environ_of(scope, body)
+        except RefusedError as error:
+            refuse(scope, protocol, error, [("x-request-id", _name_of(scope))])
+            return
+        environ = environ_of(scope, io.BytesIO(body))
+        if body:  # one in pieces comes without
+            environ["CONTENT_LENGTH"] = environ.get("CONTENT_LENGTH") or str(len(body))
         call = _Call(self._application, protocol, self._wait_for)
-        await self._loop.run_in_executor(self._threads, call.answer, environ)
+        threads = self._probes.get(scope.path, self._threads)
+        try:
+            await self._loop.run_in_executor(threads, call.answer, environ)
+        finally:
+            self.bodies.release(len(body))
 
-    async def _body(self, scope: Scope, protocol: HTTPProtocol) -> io.BufferedIOBase:
-        length, headers = scope.headers.get("content-length", ""), scope.headers
-        if not length and "transfer-encoding" not in headers:
-            return io.BytesIO()
-        if length.isdecimal() and int(length) <= SHORT:
-            return io.BytesIO(await protocol())
-        return io.BufferedReader(_Stream(protocol, self._wait_for), SHORT)
+    async def _body(self, scope: Scope, protocol: HTTPProtocol) -> bytes:
+        headers: Any = scope.headers
+        if len(headers.get_all("host")) > 1:
+            raise RefusedError(400)
+        if scope.path in self._probes:
+            if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+                raise RefusedError(413)  # a probe has none: whoever sends one asks for no probe
+            return b""
+        bound = await bound_of(scope, partial(self._loop.run_in_executor, self._threads))
+        if bound is None:
+            return b""
+        length = headers.get("content-length", "")
+        if length and not length.isdecimal():
+            raise RefusedError(400)
+        return await self.bodies.read(protocol, int(length) if length else None, bound)
 
     def _wait_for(self, awaited: Awaitable[Any]) -> Any:
         """In a thread: have the loop do something, and wait until it is done."""
@@ -116,26 +151,30 @@ class _Call:
             self.wait_for(stream.send_bytes(piece))
 
 
-class _Stream(io.RawIOBase):
-    """A body as it arrives."""
+def refuse(
+    scope: Scope, protocol: HTTPProtocol, error: RefusedError, more: list[tuple[str, str]]
+) -> None:
+    """Answer a call whose body is not taken, in the words of its address."""
+    status = error.status
+    headers = [("connection", "close"), *(pair for pair in more if pair[0] != "connection")]
+    if status == 503:  # noqa: PLR2004 - HTTP's own number
+        headers.append(("retry-after", "1"))
+    if scope.path.startswith(PREFIX):
+        failed = asking.refuse(status, error)
+        headers += [(key.lower(), value) for key, value in failed.headers.items()]
+        text = failed.body
+    elif scope.path.startswith("/api/"):
+        headers += [("content-type", "application/json"), ("cache-control", "no-store")]
+        text = json.dumps({"detail": _TEXTS[status]}).encode()
+    else:
+        headers += [("content-type", "text/plain"), ("cache-control", "no-store")]
+        text = f"{_TEXTS[status]}\n".encode()
+    with suppress(ProtocolClosed):
+        protocol.response_bytes(status, headers, text)
 
-    def __init__(self, protocol: HTTPProtocol, wait_for: Callable[[Awaitable[Any]], Any]) -> None:
-        self._pieces = aiter(protocol)
-        self._wait_for = wait_for
-        self._left = b""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._left:
-            try:
-                self._left = self._wait_for(anext(self._pieces))
-            except StopAsyncIteration:
-                return 0
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
-        return size
+def _name_of(scope: Scope) -> str:
+    return name_of_request(scope.headers.get("x-request-id", ""))
 
 
 def client_of(scope: Scope) -> str:

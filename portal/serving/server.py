@@ -10,21 +10,25 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import resource
 import socket
 import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there to be used
 from granian.server.mp import MPServer
 
-from portal.serving import leaving, worker
+from portal import logs
+from portal.serving import leaving, probes, worker
 from portal.serving.application import build_front
 from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
+from portal.serving.pauses import Pauses
 
 if TYPE_CHECKING:
     import signal
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 BACKLOG: Final = 1024
+MOST_CONNECTIONS: Final = 8192  # of one process
+FILES_FOR_OTHERS: Final = 256  # the database, logs, counters
 READY_WITHIN: Final = 60.0  # seconds
 LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
 # Seconds for the next request to come, or its headers to end. An API server lets go of what it has
@@ -48,7 +54,7 @@ class Server(MPServer):
     """granian for RSGI over HTTP/1.1 with sockets that outlive its processes.
 
     ``files`` switches TLS on; ``drain`` is for how many seconds the portal says that it stops
-    before it does.
+    before it does; ``probe_port`` serves probes alone, where it is given.
     """
 
     def __init__(
@@ -58,6 +64,7 @@ class Server(MPServer):
         workers: int,
         drain: int,
         files: Files | None,
+        probe_port: int = 0,
     ) -> None:
         super().__init__(
             "portal.wsgi:application",
@@ -69,15 +76,23 @@ class Server(MPServer):
             workers=workers,
             loop=Loops.uvloop,
             backlog=BACKLOG,
-            backpressure=BACKLOG,  # connections: an idle one must not keep another out
+            backpressure=connections(),
             log_level=LogLevels.error,
+            # Its lines go where ours go, and have their credentials taken out there.
+            log_dictconfig=logs.logging_config(
+                settings.GATEHOUSE_LOG_LEVEL, settings.GATEHOUSE_LOG_FORMAT
+            ),
+            log_access=settings.GATEHOUSE_ACCESS_LOG,
+            log_access_format=logs.ACCESS_FORMAT,
             respawn_failed_workers=True,
             workers_kill_timeout=LONGEST_REQUEST,
         )
         self._drain = drain
         self._files = files
         self._copies: PrivateCopies | None = None
+        self._probe_listener = listen(address[0], probe_port) if probe_port else None
         self._slots: list[tuple[Any, socket.socket]] = []
+        self._pauses = Pauses()
         if files:
             self.take(files.read())
         # Loaded once: where processes are copies of this one, they start within milliseconds.
@@ -109,6 +124,8 @@ class Server(MPServer):
             self._slots.append((holder, owned))
 
     def _drop_shared_socket(self) -> None:
+        if self._probe_listener:
+            self._probe_listener.close()
         super()._drop_shared_socket()  # type: ignore[no-untyped-call]
         for _, owned in self._slots:
             owned.close()
@@ -124,7 +141,7 @@ class Server(MPServer):
             holder, self._sso = self._slots[idx]
             self._shd, listener = holder, holder.get_fd()
         ready = multiprocessing.Event()
-        load = partial(worker.load, self._front, listener, ready)
+        load = partial(worker.load, self._front, listener, ready, self._probe_listener)
         made = super()._spawn_worker(idx, worker.run, load)
         made.is_ready = ready.is_set  # type: ignore[attr-defined]
         return made
@@ -132,45 +149,78 @@ class Server(MPServer):
     def _respawn_workers(
         self, workers: Iterable[int], spawn_target: Any, target_loader: Any, delay: float = 0
     ) -> None:
-        del delay  # we know when the new ones are ready
-        numbers = list(workers)
+        # We know when the new ones are ready, and never call it a loop of crashes: what ends web
+        # processes (memory, somebody's kill) heals, and a portal that ended would not come back.
+        del delay
+        numbers = set(workers)
+        ended = {idx for idx in numbers if not self.wrks[idx].inner.is_alive()}
+        if ended:
+            self._replace_ended(ended, spawn_target, target_loader)
+        if numbers - ended:
+            self._replace_running(numbers - ended, spawn_target, target_loader)
+
+    def _replace_running(self, numbers: set[int], target: Any, loader: Any) -> None:
+        """Start successors of processes that run; they go on where one of those does not start."""
+        fresh = self._start(numbers, target, loader)
+        if self._wait_for(fresh) != fresh:
+            _end(fresh.values(), within=1)
+            if not self.interrupt_signal:
+                logger.error("new web processes did not start: the old ones go on as before")
+            return
+        self._say_farewell(self._adopt(fresh))
+
+    def _replace_ended(self, ended: set[int], target: Any, loader: Any) -> None:
+        """Start successors of processes that ended, with growing pauses, until all are ready."""
+        waiting = set(ended)
+        while waiting and not self.interrupt_signal:
+            pause = self._pauses.next()
+            logger.warning(
+                "web processes ended: %d are started again in %.1f s", len(waiting), pause
+            )
+            self._wait(pause)
+            fresh = self._start(waiting, target, loader)
+            ready = self._wait_for(fresh)
+            _end([fresh[idx] for idx in fresh.keys() - ready.keys()], within=1)
+            self._adopt(ready)
+            waiting -= ready.keys()
+            # Those that ended meanwhile: whoever still waits must not keep them waiting, too.
+            waiting |= set(self.interrupt_children)
+            self.interrupt_children.clear()
+
+    def _start(self, numbers: Iterable[int], target: Any, loader: Any) -> dict[int, Any]:
         fresh: dict[int, Any] = {
-            idx: self._spawn_worker(idx, spawn_target, target_loader) for idx in numbers
+            idx: self._spawn_worker(idx, target, loader) for idx in sorted(numbers)
         }
-        for idx, process in fresh.items():
-            self.respawned_wrks[idx] = time.monotonic()
+        for process in fresh.values():
             process.interrupt_by_parent = True  # its end is our business until it is ready
             process.start()
-        if not self._are_ready(fresh.values()):
-            _end(fresh.values(), within=1)
-            self._keep_old(numbers)
-            return
+        return fresh
+
+    def _adopt(self, ready: dict[int, Any]) -> list[Any]:
+        """Count on these processes from now on; gives those whose place they took."""
         old = []
-        for idx, process in fresh.items():
+        for idx, process in ready.items():
             process.interrupt_by_parent = False
             old.append(self.wrks[idx])
             self.wrks[idx] = process
-        self._say_farewell(old)
+            if not process.is_alive() and idx not in self.interrupt_children:
+                # It ended before its end was the server's business, which does not know of it.
+                self.interrupt_children.append(idx)
+                self.main_loop_interrupt.set()
+        return old
 
-    def _are_ready(self, processes: Iterable[Any]) -> bool:
-        waiting = list(processes)
+    def _wait_for(self, fresh: dict[int, Any]) -> dict[int, Any]:
+        """Wait until each is ready or has ended; gives those that are ready."""
         deadline = time.monotonic() + READY_WITHIN
-        while waiting and time.monotonic() < deadline and not self.interrupt_signal:
-            waiting = [process for process in waiting if not process.is_ready()]
-            if not all(process.is_alive() for process in waiting):
-                return False
+        while time.monotonic() < deadline and not self.interrupt_signal:
+            if all(process.is_ready() or not process.is_alive() for process in fresh.values()):
+                break
             time.sleep(_STEP)
-        return not waiting
-
-    def _keep_old(self, numbers: list[int]) -> None:
-        if self.interrupt_signal:
-            return
-        if all(process.inner.is_alive() for process in map(self.wrks.__getitem__, numbers)):
-            logger.error("new web processes did not start: the old ones go on as before")
-        else:
-            logger.critical("web processes ended and could not be started again")
-            self.interrupt_signal = True
-            self.interrupt_children.extend(numbers)
+        return {
+            idx: process
+            for idx, process in fresh.items()
+            if process.is_ready() and process.is_alive()
+        }
 
     def _say_farewell(self, old: list[Any]) -> None:
         """Have them accept nothing more, end what is in use, then stop."""
@@ -214,6 +264,24 @@ class Server(MPServer):
         super()._stop_workers()  # type: ignore[no-untyped-call]
         if self._copies:
             self._copies.close()
+
+
+def connections() -> int:
+    """How many connections a process takes: an idle one must not keep another out.
+
+    The system's limit of open files is raised as far as it lets us; a share is left for others.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    files = MOST_CONNECTIONS * 2 if hard == resource.RLIM_INFINITY else hard
+    return min(MOST_CONNECTIONS, max(files - FILES_FOR_OTHERS, files // 2))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the socket that all processes answer probes at; raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=probes.BACKLOG)
 
 
 def _end(processes: Iterable[Any], *, within: float) -> None:

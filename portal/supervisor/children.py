@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
+
+from portal.serving.pauses import Pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,31 +59,74 @@ def _die_with_parent() -> Callable[[], object] | None:
     return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """How one process stopped by itself: its exit code, below 0 that of a signal."""
+
+    name: str
+    code: int
+
+    @property
+    def can_heal(self) -> bool:
+        """Whether starting it again may help: not where a setting is wrong or the port is taken."""
+        return self.code != os.EX_CONFIG
+
+    def __str__(self) -> str:
+        return f"{self.name} stopped with exit code {self.code}"
+
+
 @dataclass(slots=True)
 class Children:
-    """The running processes by name."""
+    """The processes by name: what starts each, those that run, and how long each pauses."""
 
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    words: dict[str, list[str]] = field(default_factory=dict)
+    _pauses: dict[str, Pauses] = field(default_factory=dict)
+    _due: dict[str, float] = field(default_factory=dict)  # when to start what has ended
 
     def start(self, commands: Mapping[str, list[str]]) -> None:
         """Start all; each leads a process group, so that Ctrl-C reaches only the supervisor."""
-        for name, words in commands.items():
-            self.running[name] = subprocess.Popen(  # noqa: S603  our own words
-                words,
-                env=environment(name),
-                cwd=settings.BASE_DIR,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                preexec_fn=_die_with_parent(),  # noqa: PLW1509  no thread runs yet
-            )
+        self.words = dict(commands)
+        self._pauses = {name: Pauses() for name in commands}
+        for name in commands:
+            self._start(name)
 
-    def ended(self) -> str:
-        """The first process that stopped by itself, in words; empty while all run."""
-        for name, process in self.running.items():
-            code = process.poll()
-            if code is not None:
-                return f"{name} stopped with exit code {code}"
-        return ""
+    def _start(self, name: str) -> None:
+        self.running[name] = subprocess.Popen(  # noqa: S603  our own words
+            self.words[name],
+            env=environment(name),
+            cwd=settings.BASE_DIR,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=_die_with_parent(),  # noqa: PLW1509  no thread runs yet
+        )
+
+    def ended(self) -> list[End]:
+        """Those that stopped by themselves and are not waiting to be started again."""
+        codes = {name: process.poll() for name, process in self.running.items()}
+        return [
+            End(name, code)
+            for name, code in codes.items()
+            if code is not None and name not in self._due
+        ]
+
+    def start_later(self, name: str) -> float:
+        """Have one that ended started again once its pause is over; gives the pause in seconds.
+
+        What it left running in its group is ended first: two workers must not share one task.
+        """
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.running[name].pid, signal.SIGKILL)
+        pause = self._pauses[name].next()
+        self._due[name] = time.monotonic() + pause
+        return pause
+
+    def start_due(self) -> None:
+        """Start those whose pause is over."""
+        now = time.monotonic()
+        for name in [name for name, due in self._due.items() if due <= now]:
+            del self._due[name]
+            self._start(name)
 
     def stop(self) -> None:
         """Ask all to stop, wait, then make those that did not; none is left behind."""

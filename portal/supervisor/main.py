@@ -10,7 +10,7 @@ import shlex
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import django
 from django.conf import settings
@@ -61,7 +61,7 @@ def main(words: list[str] | None = None) -> int:
     for number in SIGNALS:
         signal.signal(number, _interrupt)
     try:
-        return _run()
+        _run()
     except StartError as error:
         sys.stderr.write(f"gatehouse: {error}\n")
         return 1
@@ -94,7 +94,7 @@ def _choose_port(port: str | None) -> None:
         os.environ["GATEHOUSE_EXTERNAL_URL"] = f"{scheme}://127.0.0.1:{chosen}"
 
 
-def _run() -> int:
+def _run() -> NoReturn:
     from portal.supervisor.children import Children, commands  # noqa: PLC0415  needs settings
     from portal.supervisor.preparation import (  # noqa: PLC0415  needs settings
         check_port,
@@ -115,7 +115,7 @@ def _run() -> int:
             children.start(commands())
             _wait_until_ready(children)
             _tell(secret)
-            return _watch(children)
+            _watch(children)
         finally:
             _ignore_signals()
             children.stop()
@@ -127,21 +127,30 @@ def _wait_until_ready(children: Children) -> None:
     deadline = time.monotonic() + READY_WITHIN
     values = gather(os.environ, ROOT / ".env")
     while not is_ready(values):
-        ended = children.ended()
-        if ended:
-            raise StartError(f"{ended}; its last words stand above")
+        _start_ended(children)
         if time.monotonic() > deadline:
             raise StartError(f"the portal was not ready within {READY_WITHIN:.0f} s")
         time.sleep(_STEP)
 
 
-def _watch(children: Children) -> int:
+def _watch(children: Children) -> NoReturn:
+    """Keep all running until a signal comes; raises StartError for what cannot heal."""
     while True:
-        ended = children.ended()
-        if ended:
-            sys.stderr.write(f"gatehouse: {ended}; stopping the others\n")
-            return 1
+        _start_ended(children)
         time.sleep(_STEP)
+
+
+def _start_ended(children: Children) -> None:
+    """Start again what has ended, after its pause; raises StartError where that cannot help."""
+    from portal.supervisor.preparation import StartError  # noqa: PLC0415  needs settings
+
+    for end in children.ended():
+        if not end.can_heal:
+            raise StartError(f"{end}; its last words stand above")
+        pause = children.start_later(end.name)
+        sys.stderr.write(f"gatehouse: {end}; it is started again in {pause:.1f} s\n")
+        sys.stderr.flush()
+    children.start_due()
 
 
 def _tell(secret: str) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import socket
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,7 +20,7 @@ from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 
 from policies.sync import sealing_keys
-from portal import bundling
+from portal import bundling, key_check
 from portal.accounts import ensure_first_admin
 from portal.demo import begin_demo, demo_credential
 
@@ -83,6 +84,8 @@ def prepare_data() -> tuple[str | None, str]:
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=0)
         sealing_keys.ensure_keys()
+        if wrong := key_check.ensure():
+            sys.stderr.write(f"gatehouse: {wrong}\n")
         begin_demo()
         secret = demo_credential()
         return ensure_first_admin(), secret

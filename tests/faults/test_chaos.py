@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,8 @@ import pytest
 from celery import Celery
 
 from tests.faults.load import under_load
-from tests.faults.portals import Watched, surroundings, words_of_worker
-from tests.processes import wait_for
+from tests.faults.portals import Watched, portals, surroundings, words_of_worker
+from tests.processes import is_alive, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,6 +76,31 @@ def test_web_process_killed(world: World, two: list[Portal], tell: Callable[[str
     assert max(took) < RECOVERY
     assert statuses(load) <= {200, 0}
     assert world.faults(load.answers) == []
+
+
+def test_web_processes_that_end_in_a_row_all_come_back(
+    world: World, folder: Path, tell: Callable[[str], None]
+) -> None:
+    """Twelve in 15 seconds, PostgreSQL among them: no loop of crashes, but a row of kills."""
+    with portals(folder, world.address, {"GATEHOUSE_WEB_WORKERS": "2"}) as (portal,):
+        parent = portal.main.pid
+        for number in range(12):
+            if number % 4 == 1:
+                world.server.kill()
+            victims = [one for one in portal.workers() if one != parent and is_alive(one)]
+            # The newest again and again, and now and then both at once.
+            for victim in sorted(victims)[-1 - (number % 3 == 2) :]:
+                os.kill(victim, signal.SIGKILL)
+            time.sleep(1.2)  # the pace of the kills, not a wait for anything
+            if number % 4 == 1:
+                world.server.start()
+        last = time.monotonic()
+        wait_for(portal.is_ready)
+        wait_for(lambda: len([one for one in portal.workers() if one != parent]) == 2)
+        took = time.monotonic() - last
+        tell(f"both back {took:.1f} s after the last of 12 kills")
+        assert (portal.main.pid, len(portal.starts)) == (parent, 1)
+        assert took < RECOVERY
 
 
 @pytest.fixture

@@ -28,6 +28,9 @@ class Headers:
     def get(self, name: str, default: Any = None) -> Any:
         return next((value for known, value in self.pairs if known == name), default)
 
+    def get_all(self, name: str) -> list[str]:
+        return [value for known, value in self.pairs if known == name]
+
     def items(self) -> list[tuple[str, str]]:
         return self.pairs
 
@@ -67,6 +70,8 @@ class Protocol:
         return b"".join(self.pieces)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self.error:
+            raise self.error
         for piece in self.pieces:
             yield piece
 
@@ -110,6 +115,10 @@ class _Here:
 
     def __init__(self, application: Any) -> None:
         self.application = application
+        self.bodies = self
+
+    async def whole(self, protocol: Protocol, _promised: int) -> bytes:
+        return await protocol()
 
     async def answer(self, scope: Any, protocol: Protocol) -> None:
         told: list[Any] = []

@@ -48,7 +48,7 @@ def wait_for(condition: Callable[[], Any]) -> None:
 def test_all_are_stopped_together(children: Children) -> None:
     children.start({"one": SLEEP, "two": SLEEP})
     numbers = [process.pid for process in children.running.values()]
-    assert children.ended() == ""
+    assert children.ended() == []
     children.stop()
     assert not any(is_alive(number) for number in numbers)
 
@@ -75,7 +75,42 @@ def test_process_that_will_not_stop_is_killed(
 def test_process_that_ended_is_named(children: Children) -> None:
     children.start({"web": [sys.executable, "-c", "raise SystemExit(3)"], "beat": SLEEP})
     wait_for(children.ended)
-    assert children.ended() == "web stopped with exit code 3"
+    (end,) = children.ended()
+    assert str(end) == "web stopped with exit code 3"
+    assert end.can_heal
+
+
+def test_process_that_ended_is_started_again_once_its_pause_is_over(
+    children: Children, tmp_path: Path
+) -> None:
+    starts = tmp_path / "starts"
+    code = f"open({str(starts)!r}, 'a').write('x')"
+    children.start({"web": [sys.executable, "-c", code]})
+    for number in range(1, 4):
+        wait_for(children.ended)
+        assert len(starts.read_text()) == number
+        children.start_later("web")
+        assert children.ended() == []
+        wait_for(lambda: children.start_due() or children.ended())
+
+
+def test_what_an_ended_process_left_is_ended_before_it_is_started_again(
+    children: Children, tmp_path: Path
+) -> None:
+    note = tmp_path / "pid"
+    code = PARENT.format(child=STUBBORN, note=str(note))
+    children.start({"parent": [sys.executable, "-c", code]})
+    wait_for(lambda: note.exists() and note.read_text())
+    children.running["parent"].kill()
+    wait_for(children.ended)
+    children.start_later("parent")
+    wait_for(lambda: not is_alive(int(note.read_text())))
+
+
+def test_wrong_setting_does_not_heal(children: Children) -> None:
+    children.start({"web": [sys.executable, "-c", f"raise SystemExit({os.EX_CONFIG})"]})
+    wait_for(children.ended)
+    assert not children.ended()[0].can_heal
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells children")

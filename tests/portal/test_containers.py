@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -76,11 +78,41 @@ def test_worker_alone_can_open_credentials(compose: dict[str, Any]) -> None:
 def test_script_makes_keys_that_open_what_they_seal(
     tmp_path: Path, settings: SettingsWrapper
 ) -> None:
-    shutil.copy(ROOT / "deploy" / "secrets.sh", tmp_path)
-    subprocess.run(["sh", str(tmp_path / "secrets.sh")], check=True, capture_output=True)  # noqa: S603, S607
-    settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = tmp_path / "secrets" / "seal_public_keys"
-    settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = tmp_path / "secrets" / "seal_private_keys"
+    folder = tmp_path / "deploy"
+    folder.mkdir()
+    shutil.copy(ROOT / "deploy" / "secrets.sh", folder)
+    subprocess.run(["sh", str(folder / "secrets.sh")], check=True, capture_output=True)  # noqa: S603, S607
+    settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = folder / "secrets" / "seal_public_keys"
+    settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = folder / "secrets" / "seal_private_keys"
     assert sealing.open_sealed(sealing.seal(b"token", place="a"), place="a") == b"token"
+
+
+def test_secrets_are_for_their_owner_who_runs_the_services(
+    tmp_path: Path, compose: dict[str, Any]
+) -> None:
+    (tmp_path / "deploy").mkdir()
+    (tmp_path / ".env").write_text("GATEHOUSE_LOG_LEVEL=INFO\nGATEHOUSE_UID=1\n")
+    script = shutil.copy(ROOT / "deploy" / "secrets.sh", tmp_path / "deploy")
+    for _ in range(2):  # the second time finds everything done
+        subprocess.run(["sh", str(script)], check=True, capture_output=True)  # noqa: S603, S607
+    folder = tmp_path / "deploy" / "secrets"
+    owner = folder.stat().st_uid
+    assert owner == (os.geteuid() or 10001)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    found = {(f.stat().st_uid, stat.S_IMODE(f.stat().st_mode)) for f in folder.iterdir()}
+    assert found == {(owner, 0o600)}
+    lines = (tmp_path / ".env").read_text().splitlines()
+    assert lines == ["GATEHOUSE_LOG_LEVEL=INFO", f"GATEHOUSE_UID={owner}"]
+    for service in (*OURS, "postgres"):
+        assert compose["services"][service]["user"].startswith("${GATEHOUSE_UID:?")
+
+
+def test_worker_exports_into_a_volume_that_any_user_may_write(compose: dict[str, Any]) -> None:
+    (mount,) = compose["services"]["worker"]["volumes"]
+    volume, folder = mount.split(":")
+    assert volume in compose["volumes"]
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    assert f"install -d -m 1777 {folder}" in dockerfile
 
 
 def test_image_runs_as_another_user_than_root() -> None:

@@ -92,7 +92,8 @@ READS: dict[str, Callable[[Reader], object]] = {
         ("database", "postgres://host", "write postgres://"),
         ("database", "postgres:///name", "write postgres://"),
         ("database", "postgres://h:x/name", "write postgres://"),
-        ("database", "postgres://h/name?a=b", "write postgres://"),
+        ("database", "postgres://h/name?a=b", 'invalid URI query parameter: "a"'),
+        ("database", "postgres://h:1,x:y/name", "write postgres://"),
         ("database", "sqlite://x", "write postgres://"),
         ("database", "", ""),
     ],
@@ -116,6 +117,21 @@ def test_bad_value_is_named_with_a_hint(read: str, value: str, hint: str) -> Non
         ("postgres://h/n", DatabaseURL("postgresql", "n", "", "kept", "h", "")),
         ("postgresql://u@h:1/n", DatabaseURL("postgresql", "n", "u", "kept", "h", "1")),
         ("postgres://u:p%40ss@h/n", DatabaseURL("postgresql", "n", "u", "p@ss", "h", "")),
+        (
+            "postgres://u@h/n?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem",
+            DatabaseURL(
+                *("postgresql", "n", "u", "kept", "h", ""),
+                {"sslmode": "verify-full", "sslrootcert": "/etc/ca.pem"},
+            ),
+        ),
+        (
+            "postgres:///n?host=/run/postgresql",
+            DatabaseURL("postgresql", "n", "", "kept", "/run/postgresql", ""),
+        ),
+        (
+            "postgres://%2Frun%2Fpostgresql/n",
+            DatabaseURL("postgresql", "n", "", "kept", "/run/postgresql", ""),
+        ),
     ],
 )
 def test_database_address_is_taken_apart(value: str, expected: DatabaseURL) -> None:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from portal.logs import JSONFormatter, RequestFilter
+from portal.logs import ACCESS, ACCESS_FORMAT, JSONFormatter, RequestFilter, TextFormatter
 
 if TYPE_CHECKING:
     from django.test import Client
 
 KEY = "7c1d9a0e4f"
+LONG = "Zk3v-9pQm_x7c1d9a0e4fZk3v-9pQm_x7c1d9a0e4f"
 
 
 def record(message: str, *args: object) -> logging.LogRecord:
@@ -30,6 +31,38 @@ def record(message: str, *args: object) -> logging.LogRecord:
 )
 def test_credential_in_an_address_stays_out_of_the_log(message: str, expected: str) -> None:
     assert record("%s", message).getMessage() == expected
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/admission/prod/{}",
+        "/admission/prod/{}/",
+        "/admission/prod/{}/mutat",
+        "/admission/prod/{}/Mutate",
+        "/admission/prod//{}/mutate",
+        "/admission//prod/{}/mutate",
+        "//admission/prod/{}/mutate",
+        "/Admission/prod/{}/mutate",
+        "/ADMISSION/PROD/{}/VALIDATE",
+        "/admission/prod/{}/mutate/x",
+        "/admission/prod/x/{}/mutate",
+        "/admission/prod/mutate/{}",
+        "/admission/prod/{}?timeout=5s",
+        "/admissions/prod/{}/mutate",
+        "https://gatehouse.example.com/admission/prod/{}/mutate",
+        "/admission/{}",
+        "/admission/{}/mutate",
+        "/admission-{}/mutate",
+    ],
+)
+def test_credential_in_a_mistyped_address_stays_out_of_the_log(address: str) -> None:
+    assert LONG not in record("Not Found: %s", address.format(LONG)).getMessage()
+
+
+def test_lines_of_code_stay_in_the_log() -> None:
+    line = 'File "/srv/gatehouse/admission/writer/loop.py", line 7'
+    assert record("%s", line).getMessage() == line
 
 
 def test_refused_call_leaves_no_credential_behind(
@@ -57,3 +90,27 @@ def test_request_id_is_kept_when_well_formed(client: Client, given: str, *, is_k
     answer = client.get("/livez", headers={"x-request-id": given})
     assert (answer["X-Request-Id"] == given) is is_kept
     assert answer["X-Request-Id"]
+
+
+def test_times_are_in_utc_with_their_zone() -> None:
+    made = record("x")
+    made.created = 1700000000.25
+    assert TextFormatter("%(asctime)s").format(made) == "2023-11-14T22:13:20.250Z"
+    assert json.loads(JSONFormatter().format(made))["time"] == "2023-11-14T22:13:20.250Z"
+
+
+def test_access_line_has_fields_and_no_credential() -> None:
+    given = {
+        "addr": "127.0.0.1",
+        "method": "POST",
+        "path": f"/admission/prod/{KEY}/mutate",
+        "status": 200,
+        "dt_ms": 1.5,
+        "time": "",
+    }
+    made = logging.LogRecord(ACCESS, logging.INFO, "", 1, ACCESS_FORMAT, (given,), None)
+    RequestFilter().filter(made)
+    line = json.loads(JSONFormatter().format(made))
+    assert (line["method"], line["status"], line["dt_ms"]) == ("POST", 200, 1.5)
+    assert line["path"] == "/admission/prod/…/mutate"
+    assert KEY not in json.dumps(line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from granian.rsgi import ProtocolClosed
 
-from portal.serving import pages
+from portal.serving import bounds
 from portal.serving.pages import Pages
 from tests.portal.rsgi import Headers, Protocol, Scope, answered, scope_of
 
@@ -97,7 +97,7 @@ def test_caller_is_named_without_port(client: str, expected: str) -> None:
     assert told(Scope("/", Headers(), client=client))["REMOTE_ADDR"] == expected
 
 
-@pytest.mark.parametrize("size", [0, 10, pages.SHORT, pages.SHORT + 1, 5 * pages.SHORT])
+@pytest.mark.parametrize("size", [0, 10, bounds.SHORT, bounds.SHORT + 1, 5 * bounds.SHORT])
 @pytest.mark.parametrize("headers", [{}, {"transfer-encoding": "chunked", "content-length": ""}])
 def test_body_is_read_whole(size: int, headers: dict[str, str]) -> None:
     body = bytes(number % 251 for number in range(size))
@@ -109,7 +109,7 @@ def test_body_is_read_whole(size: int, headers: dict[str, str]) -> None:
         return [b"fine"]
 
     half = size // 2
-    scope = scope_of("/", body, headers=headers)
+    scope = scope_of("/", body, headers={"authorization": "Token one", **headers})
     assert answered(Alone(application), scope, body[:half], b"", body[half:]).body == b"fine"
     assert b"".join(read) == body
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,14 +99,63 @@ def test_successor_that_does_not_come_up_changes_nothing(
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
-def test_server_without_any_process_ends(
+def test_successors_of_what_ended_come_until_one_is_ready(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    made.wrks[0].alive = False  # type: ignore[attr-defined]
+    broken = [Process(is_ready=False) for _ in range(4)]
+    for process in broken:
+        process.alive = False
+    last = Process()
+    coming = iter([*broken, last])
+    pauses: list[float] = []
+    monkeypatch.setattr(made, "_spawn_worker", lambda *_: next(coming))
+    monkeypatch.setattr(made, "_wait", pauses.append)
+    made._respawn_workers([0], None, None)
+    assert made.wrks == [last]
+    assert pauses == [0.0, 0.1, 0.2, 0.4, 0.8]
+    assert not made.interrupt_signal
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+
+
+def test_who_ends_while_others_are_waited_for_is_replaced_with_them(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server
+) -> None:
+    made.wrks = [Process(), Process()]  # type: ignore[list-item]
+    made.wrks[0].alive = False  # type: ignore[attr-defined]
+    first, failed, second = Process(), Process(is_ready=False), Process()
+    failed.alive = False
+    coming = {0: [failed, first], 1: [second]}
+
+    def spawn(idx: int, *_: object) -> Process:
+        if len(coming[0]) == 2:  # the other one ends while the first successor is started
+            made.interrupt_children.append(1)
+        return coming[idx].pop(0)
+
+    monkeypatch.setattr(made, "_spawn_worker", spawn)
+    monkeypatch.setattr(made, "_wait", lambda _: None)
+    made._respawn_workers([0], None, None)
+    assert made.wrks == [first, second]
+    assert made.interrupt_children == []
+
+
+def test_server_that_stops_starts_no_successor(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
     made.wrks[0].alive = False  # type: ignore[attr-defined]
-    fresh(monkeypatch, made, is_ready=False).alive = False
+    made.interrupt_signal = True
+    monkeypatch.setattr(made, "_spawn_worker", None)
     made._respawn_workers([0], None, None)
-    assert made.interrupt_signal
-    assert made.interrupt_children == [0]
+
+
+def test_crashes_in_a_row_are_no_loop_to_the_server(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server
+) -> None:
+    """granian ends where a process that it started anew ends within 5.5 seconds."""
+    made.wrks[0].alive = False  # type: ignore[attr-defined]
+    fresh(monkeypatch, made, is_ready=True)
+    made._respawn_workers([0], None, None)
+    assert made.respawned_wrks == {}
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=["fits", "does not fit"])
@@ -222,12 +272,27 @@ def _own_metrics_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_own_metrics_folder")
+def test_port_that_is_taken_is_told_in_one_line(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serve, "_LET_GO_WITHIN", 0.1)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        settings.GATEHOUSE_LISTEN_PORT = listener.getsockname()[1]
+        assert serve.main() == os.EX_CONFIG
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(settings.GATEHOUSE_LISTEN_PORT) in line
+
+
+@pytest.mark.usefixtures("_own_metrics_folder")
 def test_wrong_pair_is_told_in_one_line(
     settings: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    settings.GATEHOUSE_LISTEN_PORT = 0
     for name in ("CERTIFICATE", "KEY"):
         setattr(settings, f"GATEHOUSE_TLS_{name}", tmp_path / name)
-    assert serve.main() == 1
+    assert serve.main() == os.EX_CONFIG
     assert capsys.readouterr().err.startswith("gatehouse: TLS: ")
 
 

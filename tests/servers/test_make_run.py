@@ -119,17 +119,22 @@ def test_first_run_tells_all_and_the_second_keeps_it(
 
 
 @pytest.mark.parametrize("name", ["portal.serve", " worker ", " beat "])
-def test_process_that_dies_is_named_and_takes_the_others_along(
+def test_process_that_dies_is_named_and_started_again(
     surroundings: dict[str, str], tmp_path: Path, name: str
 ) -> None:
     with portal(surroundings, tmp_path / "log") as started:
-        there = started.offspring()
-        (victim,) = [one for one in children_of(started.process.pid) if name in words_of(one)]
+        (victim,) = children_named(started, name)
         subprocess.run(["kill", "-KILL", str(victim)], check=True)  # noqa: S603, S607 - our own child
-        assert started.process.wait(PATIENCE) == 1
         shown = "web" if name == "portal.serve" else name.strip()
-        assert f"gatehouse: {shown} stopped with exit code -9" in started.text
-        wait_for(lambda: gone(there))
+        wait_for(lambda: f"gatehouse: {shown} stopped with exit code -9" in started.text)
+        wait_for(lambda: children_named(started, name) not in ([], [victim]))
+        wait_for(lambda: status_of(started.port, "/readyz") == 200)
+        stop(started, signal.SIGTERM)
+
+
+def children_named(portal: Portal, name: str) -> list[int]:
+    """The supervisor's own processes whose command has this word."""
+    return [one for one in children_of(portal.process.pid) if name in words_of(one)]
 
 
 def test_real_servers_are_used_when_they_are_named(

@@ -384,6 +384,12 @@ def test_no_cell_is_a_formula(reader: Client, cell: str) -> None:
     assert neutral("web-1") == "web-1"
 
 
+@pytest.mark.parametrize("sign", "=+-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe6b")
+@pytest.mark.parametrize("before", ["", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\x00"])
+def test_cell_is_no_formula_in_any_spelling(before: str, sign: str) -> None:
+    assert neutral(f"{before}{sign}1+1").startswith("'")
+
+
 @pytest.mark.parametrize("address", ["export.csv?since=x", "export.xlsx"])
 def test_no_file_for_what_cannot_be_read(reader: Client, address: str) -> None:
     assert reader.get(HERE + address).status_code in {400, 404}

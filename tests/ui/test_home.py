@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 18
+QUESTIONS = 19
 
 
 def answers(number: int, back: timedelta = timedelta(0), **fields: Any) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import io
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management import call_command
 
 from policies.management.console import Console
+from portal import key_check
 from portal.accounts import ensure_first_admin
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
 
 _HELP = """\
 Migrate the database and make the first admin, if there is none. Safe to run at every start.
 
   GATEHOUSE_ADMIN_USER=ada GATEHOUSE_ADMIN_PASSWORD_FILE=/run/secrets/password manage.py bootstrap
+  manage.py bootstrap --accept-key      after the secret key was lost and credentials were made anew
 
 Without a password one is generated and printed, this once.
 """
@@ -24,9 +30,23 @@ class Command(Console):
 
     help = _HELP
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Read one option."""
+        parser.add_argument(
+            "--accept-key",
+            action="store_true",
+            help="take the secret key in use for the right one; credentials made with another stay"
+            " invalid",
+        )
+
     def handle(self, *_args: Any, **options: Any) -> None:
         """Migrate, make the admin, tell."""
+        call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=min(options["verbosity"], 1))
+        if options["accept_key"]:
+            key_check.accept()
+        if wrong := key_check.ensure():
+            self.stderr.write(f"gatehouse: {wrong}")
         password = ensure_first_admin()
         if password:
             self.stdout.write(f"admin: {settings.GATEHOUSE_ADMIN_USER}\npassword: {password}")

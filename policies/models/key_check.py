@@ -1,0 +1,24 @@
+"""What tells whether the key that credentials are checked with is the one they were made with."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class KeyCheck(models.Model):
+    """One row: a value that only the key of this database's credentials gives.
+
+    The key itself cannot be told from it.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    value = models.CharField(max_length=64)
+    made = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=1), name="keycheck_is_one_row"),
+        ]
+
+    def __str__(self) -> str:
+        return f"key of {self.made:%Y-%m-%d}"

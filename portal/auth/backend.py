@@ -1,0 +1,69 @@
+"""Counts sign-ins that fail, for page, admin and token alike, and refuses further ones for a while.
+
+The counts are in the database: one for all processes. A name is refused only to addresses from
+which it has not signed in of late, so that nobody can lock somebody else out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.dispatch import receiver
+from rest_framework.exceptions import Throttled
+
+from policies.models import SignInCount
+from portal.auth.callers import address_of, group_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+WINDOW: Final = timedelta(minutes=5)
+MOST_BY_ADDRESS: Final = 50
+MOST_BY_NAME: Final = 20
+KNOWN_FOR: Final = timedelta(days=30)
+
+
+class ThrottledBackend:
+    """Comes first: it knows nobody, and stops those who have failed too often."""
+
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, **_: Any
+    ) -> None:
+        """Raise Throttled, or leave it to the next backend."""
+        if request is None or not username:
+            return
+        address = group_of(address_of(request))
+        if SignInCount.objects.failures(_key("address", address), WINDOW) >= MOST_BY_ADDRESS:
+            raise Throttled(wait=WINDOW.total_seconds())
+        if SignInCount.objects.failures(_key("name", username), WINDOW) < MOST_BY_NAME:
+            return
+        if not SignInCount.objects.failures(_key("known", username, address), KNOWN_FOR):
+            raise Throttled(wait=WINDOW.total_seconds())
+
+
+@receiver(user_login_failed)
+def count_failure(
+    credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
+) -> None:
+    """Count it for the address and for the name."""
+    if request is None:
+        return
+    SignInCount.objects.count_one(_key("address", group_of(address_of(request))), WINDOW)
+    if username := credentials.get("username"):
+        SignInCount.objects.count_one(_key("name", str(username)), WINDOW)
+
+
+@receiver(user_logged_in)
+def remember_address(user: Any, request: HttpRequest | None = None, **_: Any) -> None:
+    """From there this name may always try."""
+    if request is not None:
+        key = _key("known", user.get_username(), group_of(address_of(request)))
+        SignInCount.objects.count_one(key, KNOWN_FOR)
+
+
+def _key(*words: str) -> str:
+    """A digest: neither names nor addresses are kept, and every key has one length."""
+    return hashlib.sha256("\0".join(words).encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,75 @@
+"""How much body each address takes, and from whom: what is decided before a byte of it is read."""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+
+from admission.api.authentication import bearer, is_known
+from admission.api.body import DRAIN_CAP
+from admission.review import MAX_BODY
+from portal.serving.bodies import Bound
+from portal.serving.lean import find, is_callers
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from django.urls import ResolverMatch
+    from granian.rsgi import Scope
+
+SHORT: Final = 64 * 1024
+"""Bytes that a caller may send who names neither a session nor a token, and to sign in."""
+_BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_SIGNING_IN: Final = frozenset({"/accounts/login/", "/admin/login/", "/api/v1/token/"})
+# The rest of a review that is too large is read and dropped: its denial must reach the caller.
+_REVIEW: Final = Bound(most=DRAIN_CAP, kept=MAX_BODY + 1, is_known=True)
+_STRANGER: Final = Bound(most=SHORT, kept=SHORT)
+
+
+async def bound_of(scope: Scope, in_thread: Callable[..., Awaitable[bool]]) -> Bound | None:
+    """The bound of a call's body; None where the answer does not depend on the body.
+
+    A credential that is not in memory is looked for by ``in_thread(function, *arguments)``.
+    """
+    headers = scope.headers
+    if scope.method in _BODILESS:
+        return None
+    if "content-length" not in headers and "transfer-encoding" not in headers:
+        return None
+    match = find(scope.path)
+    if match is not None:
+        return await _bound_of_review(match, scope, in_thread)
+    if scope.path in _SIGNING_IN or not _names_somebody(headers):
+        return _STRANGER
+    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return Bound(most=most, kept=most)
+
+
+async def _bound_of_review(
+    match: ResolverMatch, scope: Scope, in_thread: Callable[..., Awaitable[bool]]
+) -> Bound | None:
+    headers = scope.headers
+    if scope.method != "POST" or "content-length" not in headers:
+        return None
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        return None
+    cluster = match.kwargs["cluster"]
+    secret = match.kwargs.get("key") or bearer(headers.get("authorization", ""))
+    if is_known(cluster, secret) or await in_thread(is_callers, cluster, secret):
+        return _REVIEW
+    return None
+
+
+def _names_somebody(headers: Any) -> bool:
+    """Whether a token or a session is named; whether it is valid, the database knows alone."""
+    if headers.get("authorization", ""):
+        return True
+    for text in headers.get_all("cookie"):
+        try:
+            if settings.SESSION_COOKIE_NAME in SimpleCookie(text):
+                return True
+        except CookieError:
+            continue
+    return False

@@ -1,0 +1,30 @@
+"""How long to wait before what has ended is started again: longer each time, never for long."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FIRST: Final = 0.1  # seconds
+LONGEST: Final = 2.0
+QUIET: Final = 30.0  # seconds without an end, after which the next one counts as the first
+
+
+class Pauses:
+    """The pauses of one supervisor. The first end costs none; from then on each doubles."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = 0.0
+        self._last = clock() - QUIET
+
+    def next(self) -> float:
+        """Seconds to wait now that something has ended."""
+        now = self._clock()
+        pause = 0.0 if now - self._last >= QUIET else self._next
+        self._next = min(max(FIRST, 2 * pause), LONGEST)
+        self._last = now
+        return pause

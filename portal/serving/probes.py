@@ -1,0 +1,152 @@
+"""Probes and metrics on a port of their own, by a thread of their own in each web process.
+
+All web processes share the socket that their parent opened: the system hands a connection to one
+that accepts, so that a probe is answered as long as one process lives, as on the portal's own port.
+Nothing but probes is served here, without TLS, and nobody may take long: neither pages nor reviews
+nor those who call slowly keep a probe waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from email.message import Message
+from http import HTTPStatus
+from http.client import parse_headers
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import socket
+    from asyncio import StreamReader, StreamWriter
+
+    from portal.serving.leaving import Application
+
+logger = logging.getLogger(__name__)
+HEAD_WITHIN: Final = 2.0  # seconds
+LONGEST_HEAD: Final = 8 * 1024  # bytes
+MOST: Final = 256  # connections at a time; a further one is closed
+BACKLOG: Final = 128
+PATHS: Final = (("/livez",), ("/readyz", "/healthz"), ("/metrics",))
+"""Each with a thread: what asks the database does not keep waiting what does not."""
+
+
+def threads() -> dict[str, ThreadPoolExecutor]:
+    """One thread for the paths of each kind, by path."""
+    made = [(paths, ThreadPoolExecutor(1, thread_name_prefix="probes")) for paths in PATHS]
+    return {path: thread for paths, thread in made for path in paths}
+
+
+def start(listener: socket.socket, application: Application) -> None:
+    """Answer probes at a socket that listens, until the process ends."""
+
+    def serve() -> None:
+        asyncio.run(_serve(listener, Probes(application)))
+
+    Thread(target=serve, name="probe-port", daemon=True).start()
+
+
+async def _serve(listener: socket.socket, probes: Probes) -> None:
+    server = await asyncio.start_server(probes.answer, sock=listener, limit=LONGEST_HEAD)
+    await server.serve_forever()
+
+
+class Probes:
+    """Answers one question for each connection."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._threads = threads()
+        self._open = 0
+
+    async def answer(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Read a head in time, answer, close."""
+        if self._open >= MOST:
+            writer.close()
+            return
+        self._open += 1
+        try:
+            async with asyncio.timeout(HEAD_WITHIN):
+                head = await reader.readuntil(b"\r\n\r\n")
+            writer.write(await self._answer(head, writer.get_extra_info("peername")))
+            async with asyncio.timeout(HEAD_WITHIN):
+                await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # nobody listens any more, or too slowly
+        finally:
+            self._open -= 1
+            writer.close()
+
+    async def _answer(self, head: bytes, peer: tuple[str, int]) -> bytes:
+        line, _, rest = head.partition(b"\r\n")
+        words = line.decode("latin-1").split(" ")
+        if len(words) != 3 or words[0] not in {"GET", "HEAD"}:  # noqa: PLR2004 - method, target, version
+            return _answer(400)
+        with suppress(ValueError):
+            target = urlsplit(words[1])
+            if thread := self._threads.get(target.path):
+                environ = _environ(words[0], target.path, target.query, rest, peer)
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(thread, self._ask, environ)
+        return _answer(404)
+
+    def _ask(self, environ: dict[str, Any]) -> bytes:
+        told: list[Any] = []
+        try:
+            pieces = self._application(environ, lambda *words: told.extend(words))
+            try:
+                body = b"".join(pieces)
+            finally:
+                if close := getattr(pieces, "close", None):
+                    close()
+        except Exception:
+            logger.exception("a probe was not answered")
+            return _answer(500)
+        names = {name.lower(): text for name, text in told[1]}
+        body = b"" if environ["REQUEST_METHOD"] == "HEAD" else body
+        return _answer(int(told[0][:3]), body, names.get("content-type", "text/plain"))
+
+
+def _environ(
+    method: str, path: str, query: str, rest: bytes, peer: tuple[str, int]
+) -> dict[str, Any]:
+    headers = _headers(rest)
+    return {
+        "REQUEST_METHOD": method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "0",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": peer[0],
+        "HTTP_HOST": headers.get("host", "localhost"),
+        "HTTP_AUTHORIZATION": headers.get("authorization", ""),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+
+
+def _headers(rest: bytes) -> Message:
+    try:
+        return parse_headers(io.BytesIO(rest))
+    except Exception:  # noqa: BLE001 - whatever it finds wrong, a probe needs no header
+        return Message()
+
+
+def _answer(status: int, body: bytes = b"", media_type: str = "text/plain") -> bytes:
+    head = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media_type}\r\n"
+        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode("latin-1") + body

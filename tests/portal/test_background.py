@@ -1,0 +1,85 @@
+"""Worker, beat and the record's tasks are seen in metrics and at Home."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+from prometheus_client import REGISTRY
+
+from admission import exports, tasks
+from admission.metrics import begin_at_zero
+from admission.models import BackgroundWork, note_work
+from portal import background
+from portal.celery import _note_beat
+from portal.tasks import note_worker
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+pytestmark = pytest.mark.django_db
+NAME = BackgroundWork.Name
+
+
+def gauge(client: Client, family: str, name: str) -> float | None:
+    for line in client.get("/metrics").content.decode().splitlines():
+        if line.startswith(f'gatehouse_background_{family}{{name="{name}"}}'):
+            return float(line.rpartition(" ")[2])
+    return None
+
+
+@pytest.fixture(autouse=True)
+def _connections_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's transaction is on the one that beat would close."""
+    monkeypatch.setattr("django.db.connections.close_all", lambda: None)
+
+
+def test_heartbeats_have_an_age_once_they_were_seen(client: Client) -> None:
+    assert gauge(client, "age_seconds", "worker") is None
+    note_worker()
+    _note_beat("portal.tasks.note_worker")
+    ages = [gauge(client, "age_seconds", name) for name in ("worker", "beat")]
+    assert all(age is not None and 0 <= age < 60 for age in ages)
+
+
+def test_other_tasks_are_no_heartbeat_of_beat() -> None:
+    _note_beat("portal.tasks.clear_expired")
+    assert not BackgroundWork.objects.exists()
+
+
+def test_failures_are_shown_before_the_first(client: Client) -> None:
+    assert gauge(client, "failed", "export") == 0
+
+
+def test_export_that_fails_is_seen_until_one_succeeds(
+    client: Client, admin_client: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.GATEHOUSE_RETENTION_ALLOWED_DAYS = 30
+
+    def fail(*_: object, **__: object) -> list[Any]:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(exports, "due", fail)
+        tasks.export_record()
+    assert gauge(client, "failed", "export") == 1
+    assert "Read-only file system" in admin_client.get("/").content.decode()
+    monkeypatch.setattr(exports, "due", lambda **_: [])
+    tasks.export_record()
+    assert gauge(client, "failed", "export") == 0
+
+
+def test_worker_that_was_not_seen_for_long_is_told_at_home() -> None:
+    note_work(NAME.WORKER)
+    assert background.problems() == []
+    BackgroundWork.objects.update(seen=timezone.now() - timedelta(seconds=background.LATE + 1))
+    assert len(background.problems()) == 1
+
+
+def test_counters_begin_at_zero() -> None:
+    begin_at_zero(["a-new-cluster"])
+    labels = {"cluster": "a-new-cluster", "phase": "mutate", "verdict": "denied"}
+    name = "gatehouse_admission_decisions_total"
+    assert REGISTRY.get_sample_value(name, {**labels, "dry_run": "false"}) == 0
