@@ -168,6 +168,6 @@ def test_wrong_pair_stops_the_start_in_one_line(
     }
     words = [sys.executable, "-m", "portal.serve"]
     done = subprocess.run(words, env=surroundings, cwd=ROOT, capture_output=True, check=False)  # noqa: S603 - our own words
-    assert done.returncode == 1
+    assert done.returncode == 78
     assert done.stderr.startswith(b"gatehouse: TLS: certificate and key cannot be used")
     assert len(done.stderr.splitlines()) == 1
