@@ -56,8 +56,11 @@ PAGES: Final = {
     "version of limited resources": "/clusters/demo/limitedresources/revisions/1/",
     "people": "/people/",
     "account": "/account/",
+    "password": "/account/password/",
 }
 """What an admin sees."""
+STATUSES: Final = {"decisions, wrong filter": 400}
+"""Of those that answer with another one than 200."""
 PUBLIC: Final = {"sign in": "/accounts/login/"}
 NO_PAGES: Final = {
     "decisions/newer/": "a part of the list of decisions",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
-from tests.browser.pages import FOREIGN, NO_PAGES, PAGES, PUBLIC
+from tests.browser.pages import FOREIGN, NO_PAGES, PAGES, PUBLIC, STATUSES
 from tests.browser.visiting import PHONE, WIDE
 
 if TYPE_CHECKING:
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from tests.browser.visiting import Visitor
 
 pytestmark = pytest.mark.ui
-OWN = {"/accounts/logout/", "/account/", "/decisions/views/", "/clusters/demo/namespaces/payments/"}
+OWN = {
+    "/accounts/logout/",
+    "/account/",
+    "/account/password/",
+    "/decisions/views/",
+    "/clusters/demo/namespaces/payments/",
+}
 """What everybody may send: about oneself, and what is only tried."""
 FOR_ADMINS = {
     "people",
@@ -47,7 +53,7 @@ def test_page_is_accessible_in_all_its_forms(
     visit: Callable[[str], Visitor], axe: Path, world: dict[str, Any], name: str
 ) -> None:
     visitor = visit("admin")
-    visitor.go(PAGES[name].format(**world))
+    visitor.go(PAGES[name].format(**world), status=STATUSES.get(name, 200))
     look_around(visitor, axe)
 
 
@@ -89,7 +95,7 @@ def test_viewer_sees_the_page_without_what_it_may_not_do(
     visit: Callable[[str], Visitor], world: dict[str, Any], name: str
 ) -> None:
     visitor = visit("viewer")
-    visitor.go(PAGES[name].format(**world))
+    visitor.go(PAGES[name].format(**world), status=STATUSES.get(name, 200))
     # What only tries something writes nothing: whoever sees the page may.
     sent = visitor.page.locator('form[method="post"]:not([data-tries])')
     addresses = sent.evaluate_all("all => all.map((each) => new URL(each.action).pathname)")
