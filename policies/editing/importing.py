@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.exceptions import ValidationError
-from django.db import transaction
-
-from policies import services
+from policies import policy_set, services
 from policies.editing import words
 from policies.editing.drafts import LONGEST, render
 from policies.editing.kinds import BY_NAME, CONFIGURATION
@@ -20,25 +18,33 @@ from policies.models import LimitedResource
 from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from policies.manifests.bundle import Bundle, Wanted
     from policies.models import Cluster
 
 SOURCE: Final = "text"
 _WAYS_OUT: Final = {"unknown_namespace": "tick the box for it below, or add its manifest"}
+MOST_OBJECTS: Final = 2_000
+See = Callable[[str, str, str], bool]
+"""Whether somebody may know of the object of this kind, namespace and name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """One object of the text: what is stored, what will be, and the difference in words."""
+    """One object of the text: what is stored, what will be, and the difference in words.
+
+    Of one that is hidden from whoever asks nothing was looked up: it is told like any other that
+    is not there to be written.
+    """
 
     kind: str
     namespace: str
     name: str
-    before: dict[str, Any] | None
-    after: dict[str, Any]
-    changes: Sequence[str]
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] = field(default_factory=dict)
+    changes: Sequence[str] = ()
+    is_hidden: bool = False
 
     @property
     def verb(self) -> str:
@@ -50,102 +56,110 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All objects; ``seen`` is what was stored of them, so that nothing is written over blindly."""
+    """All objects; ``seen`` is what was stored of them, so that nothing is written over blindly.
+
+    ``number`` is the cluster's last policy write before it was made; ``previews`` are what is
+    stored of it.
+    """
 
     objects: tuple[Planned, ...] = ()
     problems: tuple[Problem, ...] = ()
     others: tuple[str, ...] = ()
     seen: str = ""
+    number: int = 0
+    previews: tuple[tuple[services.Preview, Mapping[str, Any]], ...] = ()
 
 
 class OvertakenError(Exception):
     """Something was written since the plan was shown."""
 
 
-def plan(cluster: Cluster, text: str, *, namespace: str, create_namespaces: bool = False) -> Plan:
-    """Say what a text would change, object by object; nothing is written."""
+def read(text: str, *, namespace: str) -> Bundle:
+    """Read what a page was given; raises ManifestError, also for more than fits a page."""
     if len(text) > LONGEST:
-        problem = Problem(
-            source=SOURCE, message=f"longer than {LONGEST} characters", hint="import_manifests"
-        )
-        return Plan(problems=(problem,))
-    try:
-        bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
-        with transaction.atomic():
-            planned = list(_carried_out(cluster, bundle, author=("", ""), create=create_namespaces))
-            transaction.set_rollback(True)
-    except ManifestError as error:
-        return Plan(problems=tuple(error.problems))
-    return Plan(objects=tuple(planned), others=bundle.others, seen=_digest(planned))
-
-
-def save(  # noqa: PLR0913 - all but two by name
-    cluster: Cluster,
-    text: str,
-    *,
-    namespace: str,
-    seen: str,
-    author: tuple[str, str],
-    create_namespaces: bool = False,
-) -> Plan:
-    """Write all objects, or none; raises ManifestError, and OvertakenError if ``seen`` is old."""
+        raise ManifestError([_too_much(f"{len(text)} characters; at most {LONGEST} fit a page")])
     bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
-    with services.policy_write(cluster):
-        planned = list(_carried_out(cluster, bundle, author=author, create=create_namespaces))
-        if _digest(planned) != seen:
-            raise OvertakenError
-    return Plan(objects=tuple(planned), others=bundle.others, seen=seen)
+    if len(bundle.objects) > MOST_OBJECTS:
+        number = len(bundle.objects)
+        raise ManifestError([_too_much(f"{number} objects; at most {MOST_OBJECTS} fit a page")])
+    return bundle
 
 
-def _carried_out(
-    cluster: Cluster, bundle: Bundle, *, author: tuple[str, str], create: bool
-) -> Iterator[Planned]:
-    """Write object after object inside a transaction, with what each changed."""
-    problems: list[Problem] = []
-    with services.policy_write(cluster):
-        services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
-        for wanted in bundle.objects:
-            try:
-                yield _written(cluster, wanted, author=author, create=create)
-            except ValidationError as error:
-                problems += [
-                    wanted.item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
-                    for path, entries in errors_by_path(error).items()
-                    for entry in entries
-                ]
-        if problems:
-            raise ManifestError(problems)
-        if bundle.limited_resources is not None:
-            yield _configured(cluster, bundle.limited_resources, author=author)
+def plan(cluster: Cluster, bundle: Bundle, *, sees: See, create_namespaces: bool = False) -> Plan:
+    """Say what a text would change, object by object; nothing is written, and nothing locked.
 
-
-def _written(cluster: Cluster, wanted: Wanted, *, author: tuple[str, str], create: bool) -> Planned:
-    user, reason = author
-    kind, namespace, name = wanted.key
-    stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    before = stored.to_manifest() if stored else None
-    saved = services.apply_manifest(
+    Raises ManifestError with all that cannot be written.
+    """
+    number = policy_set.revision(cluster.name)
+    shown = [wanted for wanted in bundle.objects if sees(*wanted.key)]
+    previews = services.preview_many(
         cluster=cluster,
-        manifest=wanted.manifest,
-        user=user,
-        reason=reason,
-        create_namespace=create,
+        manifests=[wanted.manifest for wanted in shown],
+        create_namespaces=create_namespaces,
     )
-    after = saved.instance.to_manifest()
-    changes = words.changes(before, after)
-    return Planned(
-        kind=kind, namespace=namespace, name=name, before=before, after=after, changes=changes
+    if problems := _problems(zip(shown, previews, strict=True)):
+        raise ManifestError(problems)
+    found = {id(wanted): each for wanted, each in zip(shown, previews, strict=True)}
+    planned = [_of_preview(wanted, found.get(id(wanted))) for wanted in bundle.objects]
+    if bundle.limited_resources is not None:
+        planned.append(_configuration(cluster, bundle.limited_resources))
+    pairs = zip(previews, shown, strict=True)
+    return Plan(
+        objects=tuple(planned),
+        others=bundle.others,
+        seen=_digest(planned),
+        number=number,
+        previews=tuple((preview, wanted.manifest) for preview, wanted in pairs),
     )
 
 
-def _configured(
-    cluster: Cluster, entries: Sequence[dict[str, Any]], *, author: tuple[str, str]
-) -> Planned:
+def save(cluster: Cluster, bundle: Bundle, found: Plan, *, author: tuple[str, str]) -> None:
+    """Write all objects of a plan, or none; raises OvertakenError if it is old."""
     user, reason = author
+    with services.policy_write(cluster):
+        # All is compared and checked by now: whoever else writes waits for the statements alone.
+        if policy_set.revision(cluster.name) != found.number:
+            raise OvertakenError
+        if any(each.is_hidden for each in found.objects):
+            raise OvertakenError
+        services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
+        services.store_previews(cluster=cluster, previews=found.previews, user=user, reason=reason)
+        if bundle.limited_resources is not None:
+            entries = list(bundle.limited_resources)
+            services.set_limited_resources(
+                cluster=cluster, entries=entries, user=user, reason=reason
+            )
+
+
+def _too_much(message: str) -> Problem:
+    return Problem(source=SOURCE, message=message, hint="divide it, or use import_manifests")
+
+
+def _problems(previews: Iterable[tuple[Wanted, services.Preview]]) -> list[Problem]:
+    return [
+        wanted.item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
+        for wanted, found in previews
+        if found.error is not None
+        for path, entries in errors_by_path(found.error).items()
+        for entry in entries
+    ]
+
+
+def _of_preview(wanted: Wanted, found: services.Preview | None) -> Planned:
+    kind, namespace, name = wanted.key
+    if found is None or found.after is None:
+        return Planned(kind=kind, namespace=namespace, name=name, is_hidden=True)
+    changes = words.changes(found.before, found.after)
+    return Planned(
+        kind=kind, namespace=namespace, name=name,
+        before=found.before, after=found.after, changes=changes,
+    )  # fmt: skip
+
+
+def _configuration(cluster: Cluster, entries: Sequence[dict[str, Any]]) -> Planned:
     blank = BY_NAME[CONFIGURATION].blank()
     rows = LimitedResource.objects.filter(cluster=cluster)
     before = {**blank, "limitedResources": [row.to_manifest() for row in rows]}
-    services.set_limited_resources(cluster=cluster, entries=list(entries), user=user, reason=reason)
     after = {**blank, "limitedResources": list(entries)}
     changes = words.changes(before, after)
     return Planned(
@@ -155,7 +169,10 @@ def _configured(
 
 
 def _digest(planned: Sequence[Planned]) -> str:
-    """What was stored, as one word."""
-    texts = (render(each.before) if each.before and each.kind in BY_NAME else str(each.before)
-             for each in planned)  # fmt: skip
+    """What was stored of all that may be seen, as one word."""
+    texts = (
+        render(each.before) if each.before and each.kind in BY_NAME else str(each.before)
+        for each in planned
+        if not each.is_hidden
+    )
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
 
 from policies import services
 from policies.manifests.canonical import admission_configuration, render_manifests
@@ -81,14 +80,16 @@ def import_bundle(
     dry_run: bool = False,
     create_namespaces: bool = False,
 ) -> Report:
-    """Write all objects in one transaction, which a dry run takes back.
+    """Write all objects in one transaction; a dry run writes nothing, and locks nothing.
 
     A namespace that is not there is made with ``create_namespaces``, else refused. Raises
     ManifestError with what the models refuse of any object; then nothing is written.
     """
+    if dry_run:
+        return _preview(bundle, cluster, create=create_namespaces)
     problems: list[Problem] = []
     changes: list[Change] = []
-    with services.policy_write(cluster):
+    with services.policy_write(cluster), services.in_bulk():
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         for wanted in bundle.objects:
             try:
@@ -99,15 +100,41 @@ def import_bundle(
             changes.append(_configure(bundle, cluster, author))
         if problems:
             raise ManifestError(problems)
-        hints = _hints(bundle, cluster)
-        transaction.set_rollback(dry_run)
-    return Report(changes=tuple(changes), hints=hints)
+    return Report(changes=tuple(changes), hints=_hints(bundle, cluster))
+
+
+def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
+    manifests = [wanted.manifest for wanted in bundle.objects]
+    previews = services.preview_many(cluster=cluster, manifests=manifests, create_namespaces=create)
+    problems = [
+        problem
+        for wanted, found in zip(bundle.objects, previews, strict=True)
+        if found.error is not None
+        for problem in _problems(wanted.item, found.error)
+    ]
+    if problems:
+        raise ManifestError(problems)
+    changes = [Change(_title(each.key), _text(each.before), _text(each.after)) for each in previews]
+    if bundle.configuration is not None:
+        after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
+        changes.append(Change(_CONFIGURATION, _configuration_text(cluster), after))
+    lints = services.lint_previews(cluster, previews)
+    return Report(changes=tuple(changes), hints=tuple(_hint(lint) for lint in lints))
+
+
+def _text(manifest: dict[str, Any] | None) -> str:
+    return render_manifests([manifest]) if manifest else ""
+
+
+def _title(key: tuple[str, str, str]) -> str:
+    kind, namespace, name = key
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
 def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) -> Change:
     kind, namespace, name = wanted.key
     stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    before = render_manifests([stored.to_manifest()]) if stored else ""
+    before = _text(stored.to_manifest() if stored else None)
     saved = services.apply_manifest(
         cluster=cluster,
         manifest=wanted.manifest,
@@ -115,8 +142,7 @@ def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) ->
         reason=author.reason,
         create_namespace=create,
     )
-    title = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-    return Change(title, before, render_manifests([saved.instance.to_manifest()]))
+    return Change(_title(wanted.key), before, _text(saved.instance.to_manifest()))
 
 
 def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> Change:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import (
+import yaml
+from yaml.error import MarkedYAMLError, YAMLError
+from yaml.events import (
     AliasEvent,
     DocumentEndEvent,
     DocumentStartEvent,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from policies.manifests.documents import Path, Place
 
 DEEPEST_NESTING = 200
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's parser, which is eighteen times as fast as one in Python; wheels of PyYAML bring it."""
 _STANDARD_TAG = "tag:yaml.org,2002:"
 _KNOWN_TAGS = frozenset(
     _STANDARD_TAG + name for name in ("str", "int", "float", "bool", "null", "map", "seq")
@@ -97,7 +99,7 @@ class _Builder:
     def scalar(self, event: Any) -> object:
         """The value of a scalar: plain ones as kubectl reads them, quoted ones as they stand."""
         tag = str(event.tag or "")
-        if event.style is None and not tag and not self.expects_key():
+        if not event.style and not tag and not self.expects_key():
             return resolve_plain(event.value)
         if tag and tag != f"{_STANDARD_TAG}str":
             return resolve_plain(event.value)
@@ -135,7 +137,7 @@ class _Builder:
         if not isinstance(value, str):
             self.refuse(event, "a key that is no text", "write the key as one word")
             value = f"\0{len(self.problems)}"
-        if value == "<<" and event.style is None:
+        if value == "<<" and not event.style:
             self.refuse(event, "a merge key (<<)", "write the fields out")
         path = (*top.path, value)
         if path in self.document.places:
@@ -163,9 +165,8 @@ class _Builder:
 
 
 def _documents(text: str, builder: _Builder) -> Iterator[Document]:
-    yaml = YAML(typ="safe", pure=True)
     try:
-        for event in yaml.parse(text):
+        for event in yaml.parse(text, Loader=_LOADER):
             done = builder.feed(event)
             if done is not None:
                 yield done

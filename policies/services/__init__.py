@@ -1,6 +1,7 @@
 """The only writer of policies: check, save, put on record and count, in one transaction."""
 
 from policies.services.authority import not_native, note_native, set_authority
+from policies.services.changing import store_previews
 from policies.services.clusters import (
     delete_cluster,
     delete_namespace,
@@ -25,6 +26,7 @@ from policies.services.manifests import (
     take_over,
 )
 from policies.services.policies import delete_policy, save_policy
+from policies.services.preview import Preview, lint_previews, preview_many
 from policies.services.roles import bind_role, role_history, unbind_role
 from policies.services.uncounted import Uncounted, note_counted, uncounted
 from policies.services.writing import (
@@ -39,6 +41,7 @@ from policies.services.writing import (
 
 __all__ = [
     "KINDS",
+    "Preview",
     "Saved",
     "StaleRevisionError",
     "Uncounted",
@@ -56,11 +59,13 @@ __all__ = [
     "issue_webhook_credential",
     "lint",
     "lint_all",
+    "lint_previews",
     "lock_used",
     "not_native",
     "note_counted",
     "note_native",
     "policy_write",
+    "preview_many",
     "read_object",
     "require_namespace",
     "restore_revision",
@@ -72,6 +77,7 @@ __all__ = [
     "save_priority_class",
     "set_authority",
     "set_limited_resources",
+    "store_previews",
     "take_over",
     "unbind_role",
     "uncounted",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from django.db import models
 
     from policies.engine.resource_list import ResourceList
-    from policies.models import Cluster, Recorded
+    from policies.models import Cluster, PolicyRevision, Recorded
     from policies.services.writing import Key
 
     Manifest = Mapping[str, Any]
@@ -39,8 +39,8 @@ _OF_CLUSTER: Final[Mapping[str, type[Namespace | PriorityClass]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _New:
-    """One object that is to be stored: what it was read from, and what goes on record."""
+class New:
+    """One checked object that is to be stored: what it was read from, and what goes on record."""
 
     key: Key
     instance: Any
@@ -67,16 +67,10 @@ def create_many(
     """
     with policy_write(cluster):
         news = _read(cluster, manifests)
-        if not news:
-            return [None] * len(manifests)
-        lock_used(cluster, {namespace for _, namespace, _ in (new.key for new in news.values())})
         for new in news.values():
             if isinstance(new.instance, LimitRange | ResourceQuota):
                 new.instance.is_native = is_native
-        _store(cluster, list(news.values()))
-        instances = [new.instance for new in news.values()]
-        afters = [new.after for new in news.values()]
-        revisions = put_all_on_record(instances, afters, author=(user, reason))
+        revisions = store_new(cluster, list(news.values()), author=(user, reason))
     saved = {
         place: Saved(instance=new.instance, revision=revision)
         for (place, new), revision in zip(news.items(), revisions, strict=True)
@@ -84,12 +78,26 @@ def create_many(
     return [saved.get(place) for place in range(len(manifests))]
 
 
-def _read(cluster: Cluster, manifests: Sequence[Manifest]) -> dict[int, _New]:
+def store_new(
+    cluster: Cluster, news: Sequence[New], *, author: tuple[str, str]
+) -> list[PolicyRevision]:
+    """Store checked objects of free names, inside ``policy_write``; gives their revisions."""
+    if not news:
+        return []
+    lock_used(cluster, {namespace for _, namespace, _ in (new.key for new in news)})
+    numbers = last_numbers(cluster, [new.key for new in news])
+    for new in news:
+        new.instance.revision = numbers.get(new.key, 0) + 1
+    _store(cluster, news)
+    return put_all_on_record([new.instance for new in news], [new.after for new in news], author)
+
+
+def _read(cluster: Cluster, manifests: Sequence[Manifest]) -> dict[int, New]:
     """Read and check what is to be stored, by its place among the manifests."""
-    keys = [_key(manifest) for manifest in manifests]
-    owners = _owners(cluster, keys)
+    keys = [key_of(manifest) for manifest in manifests]
+    owners = owners_of(cluster, keys)
     taken = _taken(cluster, keys)
-    news: dict[int, _New] = {}
+    news: dict[int, New] = {}
     for place, (key, manifest) in enumerate(zip(keys, manifests, strict=True)):
         if key in taken or not (instance := _instance(cluster, key, owners)):
             continue
@@ -98,14 +106,12 @@ def _read(cluster: Cluster, manifests: Sequence[Manifest]) -> dict[int, _New]:
             after = _checked(instance, manifest)
         except ValidationError:
             continue
-        news[place] = _New(key, instance, manifest, after)
-    numbers = last_numbers(cluster, [new.key for new in news.values()]) if news else {}
-    for new in news.values():
-        new.instance.revision = numbers.get(new.key, 0) + 1
+        news[place] = New(key, instance, manifest, after)
     return news
 
 
-def _key(manifest: Manifest) -> Key:
+def key_of(manifest: Manifest) -> Key:
+    """Kind, namespace and name of what a manifest describes."""
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     kind, name = str(manifest.get("kind")), str(metadata.get("name") or "")
@@ -113,8 +119,8 @@ def _key(manifest: Manifest) -> Key:
     return kind, namespace, name
 
 
-def _owners(cluster: Cluster, keys: Iterable[Key]) -> dict[str, Namespace]:
-    """Find the namespaces of policies by name."""
+def owners_of(cluster: Cluster, keys: Iterable[Key]) -> dict[str, Namespace]:
+    """Find the namespaces of policies by name; one query."""
     names = {namespace for _, namespace, _ in keys} - {""}
     if not names:
         return {}
@@ -165,7 +171,7 @@ def _checked(instance: Recorded, manifest: Manifest) -> dict[str, Any]:
     return instance.to_manifest()
 
 
-def _store(cluster: Cluster, news: Sequence[_New]) -> None:
+def _store(cluster: Cluster, news: Sequence[New]) -> None:
     _note_uncounted(cluster, [new for new in news if new.key[0] == "ResourceQuota"])
     for model, instances in _by_model(new.instance for new in news).items():
         model.objects.bulk_create(instances)
@@ -179,7 +185,7 @@ def _store(cluster: Cluster, news: Sequence[_New]) -> None:
         policy.forget_drafts()
 
 
-def _note_uncounted(cluster: Cluster, quotas: Sequence[_New]) -> None:
+def _note_uncounted(cluster: Cluster, quotas: Sequence[New]) -> None:
     """Leave unknown what was not said to be used; as many statements for many as for one."""
     bound = {row.resource for new in quotas for row in new.instance.rows_of("rows")}
     waiting = set(names_to_count(cluster, bound))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
@@ -187,9 +188,16 @@ def last_numbers(cluster: Cluster, keys: Collection[Key]) -> dict[Key, int]:
 
 
 def put_all_on_record(
-    instances: Sequence[Recorded], manifests: Sequence[Mapping[str, Any]], author: tuple[str, str]
+    instances: Sequence[Recorded],
+    manifests: Sequence[Mapping[str, Any]],
+    author: tuple[str, str],
+    *,
+    befores: Sequence[Mapping[str, Any]] = (),
 ) -> list[PolicyRevision]:
-    """Write what was made, all of one cluster, in one statement; as ``put_on_record`` does."""
+    """Write what was made, all of one cluster, in one statement; as ``put_on_record`` does.
+
+    With ``befores`` it was changed.
+    """
     owner = instances[0].owner
     user, reason = author
     write = _write_of(owner)
@@ -202,13 +210,16 @@ def put_all_on_record(
             name=instance.name,
             uid=str(instance.uid),
             number=instance.revision,
-            action=Action.CREATE,
+            action=Action.CREATE if before is None else Action.UPDATE,
             user=user,
             reason=reason,
-            after=manifest,
+            before=before,
+            after=after,
             cluster_revision=write.number,
         )
-        for instance, manifest in zip(instances, manifests, strict=True)
+        for instance, before, after in zip(
+            instances, befores or repeat(None, len(instances)), manifests, strict=True
+        )
     )
 
 

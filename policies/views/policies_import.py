@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from policies.editing.importing import Plan, Planned
+    from policies.manifests.bundle import Bundle
 
 NO_REASON: Final = "Say why: the reason stays on record."
 OVERTAKEN: Final = "Something was saved meanwhile. Look at the changes again, then save."
@@ -77,31 +78,31 @@ class ImportView(ClusterPage):
         namespace = request.POST.get("namespace", "").strip()[:63] or DEFAULT_NAMESPACE
         if self.creates and not self.may_make_namespaces:
             raise PermissionDenied
-        plan = importing.plan(
-            self.cluster, text, namespace=namespace, create_namespaces=self.creates
-        )
-        if plan.problems or request.POST.get("do") != "save":
-            return self._answer(text, plan, status=422 if plan.problems else 200)
-        if not all(self._may_write(each) for each in plan.objects):
-            raise PermissionDenied
-        if not (reason := request.POST.get("reason", "").strip()[:1000]):
-            return self._answer(text, plan, status=422, form_error=NO_REASON)
         try:
-            done = importing.save(
-                self.cluster,
-                text,
-                namespace=namespace,
-                seen=request.POST.get("seen", ""),
-                author=(self.username, reason),
-                create_namespaces=self.creates,
+            bundle = importing.read(text, namespace=namespace)
+            plan = importing.plan(
+                self.cluster, bundle, sees=self._sees, create_namespaces=self.creates
             )
-        except importing.OvertakenError:
-            return self._answer(text, plan, status=409, form_error=OVERTAKEN)
         except ManifestError as error:
             broken = importing.Plan(problems=tuple(error.problems))
             return self._answer(text, broken, status=422)
-        number = sum(each.verb != "unchanged" for each in done.objects)
-        messages.success(request, f"{number} of {len(done.objects)} objects written.")
+        if request.POST.get("do") != "save":
+            return self._answer(text, plan, status=200)
+        return self._save(text, bundle, plan)
+
+    def _save(self, text: str, bundle: Bundle, plan: Plan) -> HttpResponse:
+        if not all(self._may_write(each) for each in plan.objects):
+            raise PermissionDenied
+        if not (reason := self.request.POST.get("reason", "").strip()[:1000]):
+            return self._answer(text, plan, status=422, form_error=NO_REASON)
+        if plan.seen != self.request.POST.get("seen", ""):
+            return self._answer(text, plan, status=409, form_error=OVERTAKEN)
+        try:
+            importing.save(self.cluster, bundle, plan, author=(self.username, reason))
+        except importing.OvertakenError:
+            return self._answer(text, plan, status=409, form_error=OVERTAKEN)
+        number = sum(each.verb != "unchanged" for each in plan.objects)
+        messages.success(self.request, f"{number} of {len(plan.objects)} objects written.")
         return redirect("policy-list", self.cluster.name)
 
     def _text(self) -> str | None:
@@ -115,7 +116,9 @@ class ImportView(ClusterPage):
             return None
 
     def _may_write(self, each: Planned) -> bool:
-        """Whether who is signed in may do this to the object; seeing what is stored counts, too."""
+        """Whether who is signed in may do this to the object; what is hidden nobody may write."""
+        if each.is_hidden:
+            return False
         if each.verb == "unchanged":
             return True
         action = "change" if each.before else "add"
@@ -128,7 +131,7 @@ class ImportView(ClusterPage):
 
     def _answer(self, text: str, plan: Plan | None, *, status: int, **more: Any) -> HttpResponse:
         objects = [
-            {"planned": each, "may_write": self._may_write(each), "is_seen": self._sees(each)}
+            {"planned": each, "may_write": self._may_write(each)}
             for each in (plan.objects if plan else ())
         ]
         context = self.get_context_data(
@@ -142,5 +145,7 @@ class ImportView(ClusterPage):
         )
         return self.render_to_response(context, status=status)
 
-    def _sees(self, each: Planned) -> bool:
-        return roles.sees(self.request.user, self.cluster.name, each.namespace or None)
+    def _sees(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether who is signed in may know of an object, there or not."""
+        place = name if kind == "Namespace" else namespace or None
+        return roles.sees(self.request.user, self.cluster.name, place)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from policies.models import (
     Cluster,
@@ -197,6 +199,21 @@ def test_dry_run_shows_a_diff_and_writes_nothing(cluster: Cluster, file: Path) -
     assert '-    pods: "10"\n+    pods: "12"\n' in out
     assert out.endswith("0 created, 1 changed, 4 unchanged (dry run: nothing was written)\n")
     assert str(ResourceQuota.objects.get().rows.get(resource="pods").hard) == "10"
+
+
+def test_dry_run_only_reads(cluster: Cluster, file: Path) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        run("import_manifests", file, "--cluster=prod", "--dry-run")
+    assert {query["sql"].split()[0] for query in queries} == {"SELECT"}
+
+
+def test_dry_run_gives_the_hints_of_what_would_be_stored(cluster: Cluster, file: Path) -> None:
+    bare = "metadata: {name: bare, namespace: bare}\nspec: {hard: {limits.cpu: 4}}\n"
+    file.write_text(f"{POLICIES}---\napiVersion: v1\nkind: ResourceQuota\n{bare}")
+    _, tried = run("import_manifests", file, "--cluster=prod", "--dry-run")
+    _, done = run("import_manifests", file, "--cluster=prod")
+    assert "hint: ResourceQuota bare/bare: spec.hard[limits.cpu]" in tried
+    assert tried == done
 
 
 def test_dry_run_of_something_new_leaves_no_trace(cluster: Cluster, file: Path) -> None:

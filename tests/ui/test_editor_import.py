@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from policies.models import LimitRange, Namespace, PolicyRevision, ResourceQuota
 from tests import factories
@@ -122,3 +124,62 @@ def test_an_editor_makes_no_namespaces_by_import(client: Client) -> None:
     given = {"text": RANGE, "create_namespaces": "on", "do": "plan"}
     assert client.post(PAGE, given).status_code == 403
     assert b"create_namespaces" not in client.get(PAGE).content
+
+
+def many(count: int, *, cpu: str = "1") -> str:
+    return "---\n".join(
+        RANGE.replace("name: lr", f"name: r{number}").replace("cpu: 2", f"cpu: {cpu}")
+        for number in range(count)
+    )
+
+
+def test_a_preview_asks_little_and_writes_nothing(editor: Client) -> None:
+    asked = []
+    for count in (5, 50):
+        with CaptureQueriesContext(connection) as queries:
+            assert planned(editor, many(count)).status_code == 200
+        asked.append(len(queries))
+        verbs = {query["sql"].split()[0] for query in queries}
+        assert verbs <= {"SELECT"}, verbs
+    assert asked[0] == asked[1]
+
+
+def test_two_thousand_objects_are_previewed_and_saved(editor: Client) -> None:
+    text = many(2000)
+    plan = planned(editor, text).context["plan"]
+    assert len(plan.objects) == 2000
+    assert save(editor, text, plan.seen).status_code == 302
+    assert LimitRange.objects.count() == 2001
+    assert {each.verb for each in planned(editor, text).context["plan"].objects} == {"unchanged"}
+
+
+def test_bounds_are_said_with_their_numbers(editor: Client) -> None:
+    (problem,) = planned(editor, many(2001)).context["plan"].problems
+    assert "2001 objects; at most 2000" in problem.message
+    (problem,) = planned(editor, RANGE + "#" * 300_000).context["plan"].problems
+    assert "at most 300000" in problem.message
+
+
+@pytest.mark.parametrize("there", ["same", "other", "no object", "no namespace"])
+def test_what_is_hidden_is_told_alike_whatever_is_there(editor: Client, there: str) -> None:
+    hidden = RANGE.replace("team", "theirs")
+    if there == "no object":
+        factories.namespace("theirs")
+    elif there != "no namespace":
+        cpu = "2" if there == "same" else "3"
+        factories.limit_range(
+            {"type": "Container", "max": {"cpu": cpu}}, name="lr", namespace="theirs"
+        )
+    answer = planned(editor, hidden + QUOTA)
+    first, second = answer.context["objects"]
+    assert (first["may_write"], first["planned"].before, first["planned"].after) == (
+        False,
+        None,
+        {},
+    )
+    assert second["may_write"]
+    assert not answer.context["may_save"]
+    # What was stored of the one that is seen: nothing; the hidden one adds nothing to it.
+    alone = planned(editor, QUOTA.removeprefix("---\n")).context["plan"].seen
+    assert answer.context["plan"].seen == alone
+    assert save(editor, hidden + QUOTA, answer.context["plan"].seen).status_code == 403
