@@ -9,7 +9,8 @@ from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse_lazy
 
 from policies import roles, services
 from policies.models import Cluster, RoleBinding
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 GIVING: Final = "policies.add_rolebinding"
 TAKING: Final = "policies.delete_rolebinding"
 HISTORY: Final = 20
+FEWEST_LETTERS: Final = 3
+MOST_NAMES: Final = 20
 ROLE_WORDS: Final = {
     "viewer": "sees policies, decisions and live state",
     "auditor": "sees the same, and holds decisions against retention",
@@ -38,9 +41,19 @@ class BindingForm(forms.Form):
     subject = forms.CharField(
         max_length=156,
         label="Person",
-        help_text="A user's name, or group: and a group's name.",
+        help_text=(
+            f"A user's name, or group: and a group's name. From {FEWEST_LETTERS} letters on, "
+            "names of your groups are offered."
+        ),
         widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "list": "known"}
+            attrs={
+                "autocomplete": "off",
+                "spellcheck": "false",
+                "list": "known",
+                "hx-get": reverse_lazy("people-names"),
+                "hx-trigger": "input changed delay:200ms",
+                "hx-target": "#known",
+            }
         ),
     )
     role = forms.ChoiceField(choices=RoleBinding.Role.choices)
@@ -69,6 +82,36 @@ class BindingForm(forms.Form):
         """What was asked for, not stored yet."""
         names = ("user", "group", "role", "cluster", "namespace")
         return RoleBinding(**{name: self.cleaned_data[name] for name in names})
+
+
+def names_like(words: str, user: Any) -> list[str]:
+    """Users whose names begin so, at most a few: of the groups one is in, or of all for the fleet.
+
+    Fewer than three letters find nobody: nobody reads the list of all accounts.
+    """
+    words = words.replace("\0", "").strip()
+    if len(words) < FEWEST_LETTERS:
+        return []
+    found = get_user_model().objects.filter(is_active=True, username__istartswith=words)
+    if not roles.sees_all(user):
+        found = found.filter(groups__in=user.groups.all())
+    names = found.order_by("username").values_list("username", flat=True).distinct()
+    return list(names[:MOST_NAMES])
+
+
+class PeopleNamesView(Page):
+    """The names that the field of the form offers, to those who give roles somewhere."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Only for those who give roles somewhere."""
+        if request.user.is_authenticated and not roles.may_somewhere(request.user, GIVING):
+            raise PermissionDenied
+        return super().dispatch(request, *args, **kwargs)
+
+    def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+        """Give them as options."""
+        names = names_like(request.GET.get("subject", ""), request.user)
+        return render(request, "portal/_people_names.html", {"names": names})
 
 
 class PeopleView(Page):
@@ -108,7 +151,6 @@ class PeopleView(Page):
             bindings=_listed(user),
             role_words=ROLE_WORDS.items(),
             clusters=roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name"),
-            known=get_user_model().objects.order_by("username")[:500],
             history=services.role_history()[:HISTORY] if roles.sees_all(user) else (),
         )
 

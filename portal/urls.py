@@ -11,7 +11,7 @@ from portal.finding import FindView
 from portal.home import HomeView
 from portal.namespace import NamespaceView
 from portal.namespaces import NamespaceListView
-from portal.people import PeopleView
+from portal.people import PeopleNamesView, PeopleView
 from portal.quota_board import QuotaBoardView
 from portal.quota_story import QuotaStoryView
 from portal.restarts import NewRestartsView, RestartsView
@@ -24,6 +24,7 @@ urlpatterns = [
     path("", include("admission.api.urls")),
     path("", HomeView.as_view(), name="home"),
     path("people/", PeopleView.as_view(), name="people"),
+    path("people/names/", PeopleNamesView.as_view(), name="people-names"),
     path("account/", AccountView.as_view(), name="account"),
     path("account/password/", PasswordView.as_view(), name="account-password"),
     path("find/", FindView.as_view(), name="find"),

@@ -40,10 +40,17 @@ class RecordMixin(LoginRequiredMixin):
         return roles.sees_all(user) or bool(roles.bindings_of(user))
 
     def views(self) -> list[SavedView]:
-        """The person's own views, and those that others share and whose places the person sees."""
+        """The person's own views, and those that others share and whose places the person sees.
+
+        One that names no place is about all of them: it is for those who see any.
+        """
         user = self.request.user
         found = SavedView.objects.usable_by(user).select_related("owner")
-        return [each for each in found if each.owner_id == user.pk or sees_places(user, each.query)]
+        return [
+            each
+            for each in found
+            if each.owner_id == user.pk or (self.has_role and sees_places(user, each.query))
+        ]
 
     def whole_clusters(self, asked: str) -> list[str] | None:
         """The clusters of which the person sees all; None: all there are.

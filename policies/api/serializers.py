@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from policies import roles
 from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
 from policies.models import (
     Charge,
@@ -25,6 +26,8 @@ from policies.models import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from django.db.models import QuerySet
 
     from policies.lints import Lint
 
@@ -194,10 +197,18 @@ class LimitedResourcesSerializer(serializers.Serializer[Any]):
         }
 
 
+class SeenClusterField(serializers.SlugRelatedField[Cluster]):
+    """A cluster by its name; one that the caller does not see is answered like none."""
+
+    def get_queryset(self) -> QuerySet[Cluster]:
+        """Those of which the caller sees any part."""
+        return roles.visible(Cluster.objects.all(), self.context["request"].user, cluster="name")
+
+
 class CredentialSerializer(serializers.ModelSerializer[WebhookCredential]):
     """A webhook credential; ``secret`` is shown once, in the answer that issues it."""
 
-    cluster = serializers.SlugRelatedField(slug_field="name", queryset=Cluster.objects.all())
+    cluster = SeenClusterField(slug_field="name", queryset=Cluster.objects.all())
     reason = serializers.CharField(write_only=True, required=False, allow_blank=True)
     secret = serializers.SerializerMethodField()
 

@@ -67,6 +67,7 @@ NO_PAGES: Final = {
     "decisions/export.<str:form>": "a file",
     "decisions/views/": "a form's address",
     "decisions/views/<int:pk>/drop/": "a form's address",
+    "people/names/": "what a field offers",
     "find/": "lines of the palette",
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/new/restarts": (
         "the editor's, with an answer"

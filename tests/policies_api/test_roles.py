@@ -146,6 +146,19 @@ def test_clusters_one_does_not_see_are_unknown() -> None:
     assert (answer.status_code, list(answer.json()["errors"])) == (400, ["cluster"])
 
 
+def test_a_credential_for_a_hidden_cluster_is_answered_as_for_none() -> None:
+    factories.cluster("prod")
+    factories.cluster("secret")
+    admin = people.person("admin", "admin", cluster="prod")
+    answers = [
+        api(admin, "post", "credentials/", {"cluster": name, "label": "l"})
+        for name in ("secret", "nowhere")
+    ]
+    assert [answer.status_code for answer in answers] == [400, 400]
+    texts = [answer.content.decode() for answer in answers]
+    assert texts[0].replace("secret", "nowhere") == texts[1]
+
+
 def test_restoring_needs_the_right_to_write() -> None:
     factories.limit_range(POD)
     number = api(people.person("a", "admin"), "get", "revisions/").json()["results"][0]["id"]

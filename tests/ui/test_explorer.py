@@ -325,6 +325,14 @@ def test_a_shared_view_tells_no_place_that_is_hidden(
     assert shown(client).context["views"]
 
 
+@pytest.mark.parametrize("query", ["", "verdict=denied"])
+def test_a_shared_view_without_a_place_is_for_those_with_a_role(client: Client, query: str) -> None:
+    SavedView.objects.create(owner=people.person("owner"), name="v", query=query, is_shared=True)
+    client.force_login(people.nobody())
+    assert not shown(client).context["views"]
+    assert b">v<" not in shown(client).content
+
+
 @pytest.mark.parametrize("address", ["", "newer/?after=0000000000000000", "export.jsonl"])
 def test_nobody_learns_of_what_they_may_not_see(client: Client, address: str) -> None:
     put(namespace="mine")

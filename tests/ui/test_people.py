@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.test import Client
 from knox.models import AuthToken
 
@@ -88,6 +90,29 @@ def test_what_is_wrong_is_said_at_its_field(given: dict[str, str], field: str) -
     people.nobody("bob")
     answer = give(signed_in(people.person(role="admin")), **given)
     assert (answer.status_code, list(answer.context["form"].errors)) == (422, [field])
+
+
+def offered(client: Client, words: str) -> list[str]:
+    page = client.get("/people/names/", {"subject": words}).content.decode()
+    return re.findall(r'value="([^"]*)"', page)
+
+
+def test_names_are_offered_from_three_letters_on_within_groups_that_one_shares() -> None:
+    admin = people.person("admin", "admin", cluster="prod", namespace="team")
+    fellow, _ = people.nobody("robin"), people.nobody("robert")
+    ours = Group.objects.create(name="ours")
+    ours.user_set.add(admin, fellow)
+    client = signed_in(admin)
+    assert offered(client, "rob") == ["robin"]
+    assert offered(client, "ro") == offered(client, "") == []
+    page = client.get("/people/").content.decode()
+    assert "robin" not in page
+    assert "robert" not in page
+    assert offered(signed_in(people.person("root", "admin")), "ROB") == ["robert", "robin"]
+
+
+def test_names_are_offered_to_those_who_give_roles() -> None:
+    assert signed_in(people.person()).get("/people/names/?subject=ada").status_code == 403
 
 
 def test_the_same_role_is_given_once() -> None:
