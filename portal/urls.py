@@ -8,6 +8,7 @@ from django.urls import include, path, re_path
 import portal.auth.admin  # noqa: F401  registers accounts in the back office, behind Django's own
 from portal.account import AccountView, PasswordView
 from portal.finding import FindView
+from portal.holds import HoldsView
 from portal.home import HomeView
 from portal.namespace import NamespaceView
 from portal.namespaces import NamespaceListView
@@ -27,6 +28,7 @@ urlpatterns = [
     path("people/names/", PeopleNamesView.as_view(), name="people-names"),
     path("account/", AccountView.as_view(), name="account"),
     path("account/password/", PasswordView.as_view(), name="account-password"),
+    path("decisions/holds/", HoldsView.as_view(), name="holds"),
     path("find/", FindView.as_view(), name="find"),
     re_path(r"^decisions/(?P<pk>[0-9a-z]{16})$", WhyView.as_view(), name="decision-detail"),
     path("clusters/<str:cluster>/authority/", SwitchingView.as_view(), name="cluster-authority"),

@@ -69,6 +69,7 @@ class DecisionListView(RecordMixin, TemplateView):
             older_query=_beside(query, found.older),
             tail=_tail(found.sample, query) if search.is_valid and place.is_first else "",
             has_role=self.has_role,
+            may_hold=self.may_hold,
             views=self.views(),
             **self._bars(search, found.sample, query),
         )

@@ -39,6 +39,11 @@ class RecordMixin(LoginRequiredMixin):
         user = self.request.user
         return roles.sees_all(user) or bool(roles.bindings_of(user))
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether the person may hold decisions of any place against retention."""
+        return roles.may_somewhere(self.request.user, "admission.add_audithold")
+
     def views(self) -> list[SavedView]:
         """The person's own views, and those that others share and whose places the person sees.
 

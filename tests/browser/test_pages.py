@@ -27,6 +27,7 @@ OWN = {
 """What everybody may send: about oneself, and what is only tried."""
 FOR_ADMINS = {
     "people",
+    "holds",
     "import",
     "new limit range",
     "new quota",
