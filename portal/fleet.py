@@ -12,9 +12,11 @@ from django.db.models.functions import TruncDay, TruncHour
 from django.utils.timezone import now as current_time
 
 from admission.models import AuditEvent, Tally
-from admission.models.tally import added, counted, stretch_of
+from admission.models.tally import added, stretch_of
+from admission.models.tally import counted as tallied
 from policies import roles
 from policies.models import PolicyRevision
+from policies.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,7 +121,7 @@ def _counted(span: Span, cut: type[TruncBase], user: Any) -> list[tuple[datetime
 
 
 def _live(border: datetime, user: Any) -> dict[str, int]:
-    return added(counted(seen(user).filter(created__gte=border)).values())
+    return added(tallied(seen(user).filter(created__gte=border)).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +190,18 @@ def changes(since: datetime, user: Any) -> list[PolicyRevision]:
 
 
 def in_words(rows: Sequence[Standing], total: int, denied: int, words: str) -> str:
-    """How the fleet is, in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …"."""
+    """How the fleet is, in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …".
+
+    Nothing is said of clusters to who sees none as a whole.
+    """
+    figures = f"{counted(total, 'decisions')} in {words}, {denied:,} refused."
+    if not rows:
+        return figures
     states: Counter[str] = Counter(_state(row) for row in rows)
     told = [f"{states[state]} {state}" for state in _ORDER if states[state]] or ["0 fine"]
     number, _, state = told[0].partition(" ")
-    told[0] = f"{number} cluster{'' if number == '1' else 's'} {state}"
-    return f"{', '.join(told)}; {total:,} decisions in {words}, {denied:,} refused."
+    told[0] = f"{counted(int(number), 'clusters')} {state}"
+    return f"{', '.join(told)}; {figures}"
 
 
 _ORDER: Final = ("fine", "in need of a person", "unreachable", "drifted", "not connected")

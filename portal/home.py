@@ -10,7 +10,7 @@ from django.utils import timezone
 from admission.narrative import summary
 from policies import roles
 from policies.views.access import Page
-from policies.views.standing import alerts_for, standings
+from policies.views.standing import alerts_for, clusters_in_part, standings
 from portal import background, fleet, key_check
 
 NEWEST: Final = 8
@@ -45,6 +45,9 @@ class HomeView(Page):
             changes=changes[:CHANGES],
             refusals=fleet.refusals(since, user),
             clusters=_lines(rows, user),
+            sees_all=roles.sees_all(user),
+            clusters_in_part=clusters_in_part(user),
+            may_connect=roles.may(user, "policies.add_clusterconnection"),
             alerts=alerts[:ALERTS],
             alert_number=alerts.count(),
             newest=[

@@ -64,7 +64,6 @@ class NamespaceListView(ClusterPage):
         page = Paginator(found, PAGE_SIZE).get_page(query.get("page"))
         return super().get_context_data(
             **kwargs,
-            sees_cluster=roles.sees(self.request.user, self.cluster.name, ""),
             lines=lines_of(self.cluster, list(page)),
             page=page,
             search=search,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count
 
 from policies.models import Cluster, SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
+from policies.plurals import counted
 from policies.sync import keeping, plan, reality
 from policies.sync.apply import WRITES, Writer
 from policies.sync.journal import Journal, Outcome
@@ -239,12 +240,16 @@ def _finish(
     if doubted:
         run.counts["doubted"] = len(doubted)
     if held:
-        run.error = f"{len(held)} objects would be deleted; a person has to look and confirm"
+        run.error = (
+            f"{counted(len(held), 'objects')} would be deleted; a person has to look and confirm"
+        )
     elif doubted:
         kinds = ", ".join(kind for kind in ALL_KINDS if kind in doubted)
         run.error = f"suddenly there are no objects of {kinds}; believed when seen once more"
     elif failed := done[Outcome.FAILED]:
-        run.error = f"{failed} of {len(items)} objects could not be written; see the results"
+        run.error = (
+            f"{failed} of {counted(len(items), 'objects')} could not be written; see the results"
+        )
 
 
 def _counted(run: SyncRun) -> Counter[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from policies.models import ClusterConnection
+from policies.plurals import counted
 from policies.sync import sealing, sealing_keys
 from policies.sync.connecting import alarm, place_of
 
@@ -108,7 +109,9 @@ def retire(key_id: str = "") -> list[str]:
         if state.is_current:
             raise RetireError(f"{state.key_id} is the current key: rotate first")
         if state.rows:
-            raise RetireError(f"{state.key_id} is needed by {state.rows} clusters: rotate first")
+            raise RetireError(
+                f"{state.key_id} is needed by {counted(state.rows, 'clusters')}: rotate first"
+            )
     names = [state.key_id for state in wanted]
     known = [*sealing_keys.public_keys()]
     known += [key.public_key() for key in sealing_keys.private_keys()]

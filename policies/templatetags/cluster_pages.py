@@ -9,9 +9,11 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 
+from policies.plurals import counted
 from policies.views.standing import alerts_for
 
 register = template.Library()
+register.filter("counted", counted)
 SHOWN: Final = 5
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
 

@@ -90,10 +90,10 @@ class ClusterPage(Page):
         return roles.Place(self.cluster.name, "" if namespace == NO_NAMESPACE else namespace)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the cluster, and whether its sync may be paused from here."""
-        may_pause = self.may(PAUSING)
-        given = {**kwargs, "cluster": self.cluster, "may_pause": may_pause}
-        return super().get_context_data(**given)
+        """Add the cluster, whether its page may be opened, and its sync paused from here."""
+        sees_cluster = roles.sees(self.request.user, self.cluster.name, "")
+        given = {**kwargs, "cluster": self.cluster, "sees_cluster": sees_cluster}
+        return super().get_context_data(**given, may_pause=self.may(PAUSING))
 
     @property
     def is_paused(self) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from policies import roles
 from policies.models import SyncedObject
 from policies.views.access import Page
-from policies.views.standing import standings
+from policies.views.standing import clusters_in_part, standings
 
 
 class FleetView(Page):
@@ -21,6 +22,8 @@ class FleetView(Page):
         return super().get_context_data(
             **kwargs,
             rows=rows,
+            sees_all=roles.sees_all(self.request.user),
+            clusters_in_part=clusters_in_part(self.request.user),
             connected=len(connected),
             reachable=sum(row.cluster.connection.state == "ok" for row in connected),
             in_sync=sum(row.states[SyncedObject.State.IN_SYNC] for row in rows),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.models import UsageComparison
+from policies.plurals import counted
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -67,7 +68,7 @@ def _because(one: dict[str, Any]) -> list[str]:
         for each in named[:OBJECTS]
     ]
     if len(named) > OBJECTS:
-        words.append(f"and {len(named) - OBJECTS} more objects")
+        words.append(f"and {counted(len(named) - OBJECTS, 'more objects')}")
     if one.get("unexplained") not in (None, "", "0", 0):
         words.append(f"not explained: {one['unexplained']}")
     return words

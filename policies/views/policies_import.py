@@ -17,6 +17,7 @@ from policies.editing.drafts import LONGEST
 from policies.editing.kinds import KINDS
 from policies.manifests.bundle import DEFAULT_NAMESPACE
 from policies.manifests.problems import ManifestError
+from policies.plurals import counted
 from policies.views.access import ClusterPage
 
 if TYPE_CHECKING:
@@ -102,7 +103,9 @@ class ImportView(ClusterPage):
         except importing.OvertakenError:
             return self._answer(text, plan, status=409, form_error=OVERTAKEN)
         number = sum(each.verb != "unchanged" for each in plan.objects)
-        messages.success(self.request, f"{number} of {len(plan.objects)} objects written.")
+        messages.success(
+            self.request, f"{number} of {counted(len(plan.objects), 'objects')} written."
+        )
         return redirect("policy-list", self.cluster.name)
 
     def _text(self) -> str | None:

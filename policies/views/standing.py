@@ -72,6 +72,16 @@ class Standing:
         return self.states[SyncedObject.State.CONFLICT] + self.states[SyncedObject.State.HELD]
 
 
+def clusters_in_part(user: Any) -> list[str]:
+    """Clusters of which the user sees some namespaces and not the whole, by name."""
+    if roles.sees_all(user):
+        return []
+    seen = roles.visible(Cluster.objects.all(), user, cluster="name")
+    whole = roles.visible(Cluster.objects.all(), user, cluster="name", whole=True)
+    names = seen.exclude(pk__in=whole.values("pk")).order_by("name")
+    return list(names.values_list("name", flat=True))
+
+
 def standings(user: Any) -> list[Standing]:
     """All clusters that the user sees as a whole, by name; five questions for any number."""
     clusters = roles.visible(
@@ -146,7 +156,7 @@ def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:
         return Mark("unknown", "not checked lately")
     if any(word != "ok" for word in webhook_words(health).values()):
         return Mark("changed-webhook", "not as installed")
-    return Mark("ok", "refusing")
+    return Mark("ok", "working")
 
 
 def webhook_words(health: WebhookHealth) -> dict[str, str]:

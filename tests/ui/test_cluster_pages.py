@@ -214,7 +214,7 @@ def test_the_list_asks_as_often_for_many_clusters(
         ({}, "not checked yet"),
         ({"canary_refused": False}, "failing open"),
         ({"canary_refused": True, "configuration": {"mutating": "missing"}}, "not as installed"),
-        ({"canary_refused": True, "configuration": {"mutating": "ok"}}, "refusing"),
+        ({"canary_refused": True, "configuration": {"mutating": "ok"}}, "working"),
         (
             {"canary_refused": True, "checked": timezone.now() - timezone.timedelta(hours=1)},
             "not checked lately",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import CommandError
 
 from policies.management.console import FINDINGS, Console
+from policies.plurals import counted
 from policies.sync import rotating, sealing_keys
 from policies.sync.sealing import SealingError
 
@@ -61,7 +62,9 @@ class Command(Console):
         for state in states:
             role = "current" if state.is_current else "old"
             private = "private key here" if state.has_private else "no private key here"
-            self.stdout.write(f"{state.key_id}\t{role}\t{private}\t{state.rows} clusters")
+            self.stdout.write(
+                f"{state.key_id}\t{role}\t{private}\t{counted(state.rows, 'clusters')}"
+            )
 
     def _create(self, _output: str) -> None:
         made = sealing_keys.ensure_keys()

@@ -10,6 +10,7 @@ from policies.management.console import FINDINGS, Console
 from policies.manifests.bundle import Bundle, read_bundle
 from policies.manifests.problems import ManifestError, Problem
 from policies.manifests.sources import STANDARD_INPUT, read_sources
+from policies.plurals import counted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -60,7 +61,7 @@ class Command(Console):
             self.stdout.write(str(problem))
         if not problems:
             others = f", {len(bundle.others)} of other kinds left out" if bundle.others else ""
-            self.stdout.write(f"{len(bundle.objects)} objects, all valid{others}")
+            self.stdout.write(f"{counted(len(bundle.objects), 'objects')}, all valid{others}")
 
     def _tell_json(self, bundle: Bundle, problems: list[Problem]) -> None:
         found = {

@@ -34,12 +34,16 @@ function draw(place) {
       {
         ...axis,
         grid: { show: false },
+        space: 110, // a date with its time, and room beside it
         values: (_, moments) => moments.map((seconds) => date.format(new Date(seconds * 1000))),
       },
       { ...axis, size: 56, values: (_, values) => values.map((value) => `${value} %`) },
     ],
     series: [
-      { label: "at", value: "{DD} {MMM} {HH}:{mm} UTC" },
+      {
+        label: "Time",
+        value: (_, seconds) => (seconds === null ? "–" : `${date.format(new Date(seconds * 1000))} UTC`),
+      },
       ...series.map(({ label }, i) => ({
         label,
         stroke: token(TOKENS[i % TOKENS.length]),

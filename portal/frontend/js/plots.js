@@ -24,11 +24,18 @@ const token = (name) => {
 const DAY = 86400;
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
 const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const moment = (seconds) => {
+  const at = new Date(seconds * 1000);
+  return `${date.format(at)} ${clock.format(at)} UTC`;
+};
 const labels = (step) => (_, times) =>
   times.map((seconds) => {
-    const moment = new Date(seconds * 1000);
-    return step < DAY && seconds % DAY ? clock.format(moment) : date.format(moment);
+    const at = new Date(seconds * 1000);
+    return step < DAY && seconds % DAY ? clock.format(at) : date.format(at);
   });
+
+// Without a pointer over the plot the legend says what all bars come to.
+const total = (column) => column.reduce((sum, value) => sum + value, 0);
 
 const stacked = ([times, ...columns]) => {
   const sums = times.map(() => 0);
@@ -70,23 +77,24 @@ function draw(place) {
     width: 0,
     points: { show: false },
     paths: uPlot.paths.bars({ size: [0.7, 40], align: 1 }),
-    value: (_, __, ___, index) => (index === null ? "–" : columns[i + 1][index].toLocaleString()),
+    value: (_, __, ___, index) => (index === null ? total(columns[i + 1]) : columns[i + 1][index]).toLocaleString("en"),
   })).reverse();
   const [times, ...sums] = stacked(columns);
   const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false } };
   const options = {
     width: place.clientWidth,
     height: HEIGHT,
+    padding: [null, 20, null, null], // for half of the last label
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
     scales: {
       x: { range: () => [times[0], times.at(-1) + step] },
       y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.08] },
     },
     axes: [
-      { ...axis, grid: { show: false }, values: labels(step) },
+      { ...axis, grid: { show: false }, space: 64, values: labels(step) },
       { ...axis, size: 56, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
     ],
-    series: [{ label: "from", value: "{DD} {MMM} {HH}:{mm} UTC" }, ...series],
+    series: [{ label: "Time", value: (_, seconds) => (seconds === null ? "all" : moment(seconds)) }, ...series],
     cursor: { drag: { x: "brush" in place.dataset, y: false, setScale: false }, points: { show: false } },
     hooks: { draw: [markers(marks, muted)], setSelect: [brushed(place)] },
   };
