@@ -1,14 +1,15 @@
-"""The back office over policies: every write goes through ``services``, history is only read."""
+"""The back office: clusters, namespaces and credentials; policies and history are only read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
-from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
 
 from policies import forms, services, usage
+from policies.editing.kinds import BY_NAME
 from policies.models import (
     Charge,
     Cluster,
@@ -17,6 +18,7 @@ from policies.models import (
     MetadataPolicy,
     MetadataPolicyRule,
     Namespace,
+    PolicyObject,
     PolicyRevision,
     PriorityClass,
     ResourceQuota,
@@ -24,6 +26,7 @@ from policies.models import (
     ScopeSelectorRow,
     WebhookCredential,
 )
+from policies.plurals import counted
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -34,42 +37,6 @@ if TYPE_CHECKING:
 else:
     _ModelAdmin = admin.ModelAdmin
     _Inline = admin.TabularInline
-
-
-class _Rows(_Inline):
-    formset = forms.RowFormSet
-    extra = 1
-
-
-class LimitRangeRows(_Rows):
-    """Rows of a limit range."""
-
-    model = LimitRangeRow
-
-
-class MetadataPolicyRules(_Rows):
-    """Rules of a metadata policy."""
-
-    model = MetadataPolicyRule
-
-
-class ResourceQuotaRows(_Rows):
-    """Rows of a quota; what is used is the ledger's."""
-
-    model = ResourceQuotaRow
-    readonly_fields = ["used"]
-
-    @admin.display(description="used")
-    def used(self, row: ResourceQuotaRow) -> str:
-        """Give what the ledger counts under this name; nothing for names that it never tracks."""
-        usage_of_quota = getattr(row.quota, "usage", None) if row.quota_id else None
-        return str(usage_of_quota.used.get(row.resource, "")) if usage_of_quota else ""
-
-
-class ScopeSelectorRows(_Rows):
-    """Scope selector of a quota."""
-
-    model = ScopeSelectorRow
 
 
 class _Recorded(_ModelAdmin):
@@ -113,79 +80,18 @@ class _Recorded(_ModelAdmin):
         for obj in queryset:
             self.remove(request, obj)
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Protected relations are the services' business: they delete those first."""
-        found, counts, missing, _protected = super().get_deleted_objects(objs, request)
-        return found, counts, missing, []
-
-
-class _PolicyAdmin(_Recorded):
-    form = forms.PolicyForm
-    fixed: ClassVar[list[str]] = ["namespace", "name"]
-    list_display = ["name", "namespace", "enforcement", "revision", "updated"]
-    list_filter = ["enforcement", "namespace__cluster"]
-    search_fields = ["name", "namespace__name"]
-
-    def write(self, request: HttpRequest, obj: Any, form: Any) -> services.Saved:
-        """Save the policy with the rows that its form drafted."""
-        return services.save_policy(
-            policy=obj,
-            user=request.user.get_username(),
-            reason=form.cleaned_data["reason"],
-            expected_revision=form.cleaned_data["expected_revision"],
-        )
-
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Send whoever came second back to what is stored now."""
-        try:
-            return super().changeform_view(request, *args, **kwargs)
-        except services.StaleRevisionError as error:
-            messages.error(request, str(error))
-            return redirect(request.path)
-
-    def remove(self, request: HttpRequest, obj: Any) -> None:
-        """Delete the policy."""
-        services.delete_policy(policy=obj, user=request.user.get_username())
-
-
-@admin.register(LimitRange)
-class LimitRangeAdmin(_PolicyAdmin):
-    """Limit ranges."""
-
-    inlines = [LimitRangeRows]
-
-
-@admin.register(MetadataPolicy)
-class MetadataPolicyAdmin(_PolicyAdmin):
-    """Metadata policies."""
-
-    inlines = [MetadataPolicyRules]
-
-
-@admin.register(ResourceQuota)
-class ResourceQuotaAdmin(_PolicyAdmin):
-    """Quotas."""
-
-    inlines = [ResourceQuotaRows, ScopeSelectorRows]
-
 
 @admin.register(Cluster)
 class ClusterAdmin(_Recorded):
-    """Clusters with their limitedResources."""
+    """Clusters; their limitedResources have an editor of their own."""
 
     form = forms.ClusterForm
     list_display = ["name", "description", "policy_revision", "updated"]
     search_fields = ["name"]
 
-    def write(self, request: HttpRequest, obj: Any, form: Any) -> services.Saved:
-        """Save the cluster, then what needs a covering quota."""
-        user = request.user.get_username()
-        with services.policy_write(obj):
-            saved = services.save_cluster(cluster=obj, user=user)
-            services.set_limited_resources(
-                cluster=obj, entries=form.cleaned_data["limited_resources"], user=user
-            )
-        return saved
+    def write(self, request: HttpRequest, obj: Any, _form: Any) -> services.Saved:
+        """Save the cluster."""
+        return services.save_cluster(cluster=obj, user=request.user.get_username())
 
     def remove(self, request: HttpRequest, obj: Any) -> None:
         """Delete the cluster and all it has."""
@@ -210,25 +116,6 @@ class NamespaceAdmin(_Recorded):
         services.delete_namespace(namespace=obj, user=request.user.get_username())
 
 
-@admin.register(PriorityClass)
-class PriorityClassAdmin(_Recorded):
-    """Priority classes."""
-
-    fixed: ClassVar[list[str]] = ["cluster", "name"]
-    list_display = ["name", "cluster", "value", "global_default", "updated"]
-    list_filter = ["cluster"]
-    search_fields = ["name"]
-
-    def write(self, request: HttpRequest, obj: Any, _form: Any) -> services.Saved:
-        """Save the class."""
-        user = request.user.get_username()
-        return services.save_priority_class(priority_class=obj, user=user)
-
-    def remove(self, request: HttpRequest, obj: Any) -> None:
-        """Delete the class."""
-        services.delete_priority_class(priority_class=obj, user=request.user.get_username())
-
-
 class _ReadOnly(_ModelAdmin):
     """To look at, never to change."""
 
@@ -245,6 +132,89 @@ class _ReadOnly(_ModelAdmin):
         return False
 
 
+class _Rows(_Inline):
+    extra = 0
+    can_delete = False
+
+
+class LimitRangeRows(_Rows):
+    """Rows of a limit range."""
+
+    model = LimitRangeRow
+
+
+class MetadataPolicyRules(_Rows):
+    """Rules of a metadata policy."""
+
+    model = MetadataPolicyRule
+
+
+class ResourceQuotaRows(_Rows):
+    """Rows of a quota; what is used is the ledger's."""
+
+    model = ResourceQuotaRow
+    readonly_fields = ["used"]
+
+    @admin.display(description="used")
+    def used(self, row: ResourceQuotaRow) -> str:
+        """Give what the ledger counts under this name; nothing for names that it never tracks."""
+        usage_of_quota = getattr(row.quota, "usage", None) if row.quota_id else None
+        return str(usage_of_quota.used.get(row.resource, "")) if usage_of_quota else ""
+
+
+class ScopeSelectorRows(_Rows):
+    """Scope selector of a quota."""
+
+    model = ScopeSelectorRow
+
+
+class _PolicyAdmin(_ReadOnly):
+    """Policies are written in their editor, which checks, warns and asks why."""
+
+    list_display = ["name", "namespace", "enforcement", "revision", "updated", "editor"]
+    list_filter = ["enforcement", "namespace__cluster"]
+    list_select_related = ["namespace__cluster"]
+    search_fields = ["name", "namespace__name"]
+    readonly_fields = ["editor"]
+
+    @admin.display(description="written here")
+    def editor(self, policy: PolicyObject) -> str:
+        """Lead to the page that changes it."""
+        plural = BY_NAME[policy.kind].plural
+        place = (policy.owner.name, policy.namespace_name, plural, policy.name)
+        return format_html('<a href="{}">its editor</a>', reverse("policy", args=place))
+
+
+@admin.register(LimitRange)
+class LimitRangeAdmin(_PolicyAdmin):
+    """Limit ranges."""
+
+    inlines = [LimitRangeRows]
+
+
+@admin.register(MetadataPolicy)
+class MetadataPolicyAdmin(_PolicyAdmin):
+    """Metadata policies."""
+
+    inlines = [MetadataPolicyRules]
+
+
+@admin.register(ResourceQuota)
+class ResourceQuotaAdmin(_PolicyAdmin):
+    """Quotas."""
+
+    inlines = [ResourceQuotaRows, ScopeSelectorRows]
+
+
+@admin.register(PriorityClass)
+class PriorityClassAdmin(_ReadOnly):
+    """Priority classes."""
+
+    list_display = ["name", "cluster", "value", "global_default", "updated"]
+    list_filter = ["cluster"]
+    search_fields = ["name"]
+
+
 class _MayAct:
     """Actions are for those who may change the policies that they touch."""
 
@@ -255,24 +225,13 @@ class _MayAct:
 
 
 @admin.register(PolicyRevision)
-class PolicyRevisionAdmin(_MayAct, _ReadOnly):
-    """History, and the way back."""
+class PolicyRevisionAdmin(_ReadOnly):
+    """History; the way back is on each policy's page of versions."""
 
     list_display = ["created", "cluster", "namespace", "kind", "name", "number", "action"]
     list_filter = ["kind", "action", "cluster"]
     search_fields = ["name", "namespace", "user"]
-    actions = ["restore"]
-
-    @admin.action(description="Restore the selected revisions", permissions=["act"])
-    def restore(self, request: HttpRequest, queryset: QuerySet[PolicyRevision]) -> None:
-        """Bring each back, oldest first."""
-        for revision in queryset.order_by("id"):
-            try:
-                services.restore_revision(revision=revision, user=request.user.get_username())
-            except ValidationError as error:
-                messages.error(request, f"{revision}: {'; '.join(error.messages)}")
-            else:
-                messages.success(request, f"{revision} was restored.")
+    actions = None
 
 
 @admin.register(Charge)
@@ -293,7 +252,7 @@ class ChargeAdmin(_MayAct, _ReadOnly):
             usage.release(cluster, resource=resource, uid=uid)
             for cluster, resource, uid in sorted(objects)
         )
-        messages.success(request, f"{count} charges were released.")
+        messages.success(request, f"{counted(count, 'charges')} released.")
 
 
 @admin.register(WebhookCredential)

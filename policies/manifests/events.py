@@ -171,19 +171,25 @@ def _documents(text: str, builder: _Builder) -> Iterator[Document]:
             if done is not None:
                 yield done
     except MarkedYAMLError as error:
-        raise ManifestError([*builder.problems, _syntax_problem(error, builder.source)]) from error
+        raise ManifestError(
+            [*builder.problems, _syntax_problem(error, builder.source, text)]
+        ) from error
     except YAMLError as error:
         reason = str(error).splitlines()[0]
         problem = Problem(source=builder.source, message=f"cannot be read as YAML: {reason}")
         raise ManifestError([*builder.problems, problem]) from error
 
 
-def _syntax_problem(error: MarkedYAMLError, source: str) -> Problem:
+def _syntax_problem(error: MarkedYAMLError, source: str, text: str) -> Problem:
     mark = error.problem_mark or error.context_mark
     message = ", ".join(part for part in (error.context, error.problem) if part)
     hint = "indent with spaces" if "'\\t'" in message else ""
     if mark is None:
         return Problem(source=source, message=message, hint=hint)
     return Problem(
-        source=source, line=mark.line + 1, column=mark.column + 1, message=message, hint=hint
+        source=source,
+        line=min(mark.line, text.rstrip("\n").count("\n")) + 1,  # not behind the last one
+        column=mark.column + 1,
+        message=message,
+        hint=hint,
     )

@@ -154,9 +154,6 @@ class PolicyObject(Recorded):
         """The namespace this policy belongs to."""
         return self.namespace.name
 
-    row_findings: Sequence[PlacedError] = ()
-    """What a form's check found in the rows; their own forms show it."""
-
     replaces: Self | None = None
     """The stored version that a save is about to replace; the engine compares the two."""
 
