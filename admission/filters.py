@@ -11,7 +11,7 @@ from django import forms
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from admission.models import AuditEvent, AuditEventQuerySet, Verdict
+from admission.models import AuditEvent, AuditEventQuerySet, Outcome
 from policies.parameters import MOMENTS
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ LAST_CHOICES = [
     ("7d", "7 days"),
     ("30d", "30 days"),
 ]
+LAST_WORDS: Final = {name: words.lower() for name, words in LAST_CHOICES}
 LENGTHS: Final = {
     "1h": timedelta(hours=1),
     "6h": timedelta(hours=6),
@@ -45,7 +46,7 @@ class AuditEventFilter(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", method="with_name")
     user = django_filters.CharFilter(label="User", method="with_user")
     verdict = django_filters.ChoiceFilter(
-        label="Verdict", choices=Verdict.choices, empty_label="Any"
+        label="Verdict", choices=Outcome.choices, empty_label="Any", method="with_verdict"
     )
     phase = django_filters.ChoiceFilter(label="Phase", choices=PHASE_CHOICES, empty_label="Any")
     reason = django_filters.CharFilter(label="Reason", method="with_reason")
@@ -82,6 +83,12 @@ class AuditEventFilter(django_filters.FilterSet):
 
         model = AuditEvent
         fields: list[str] = []
+
+    def with_verdict(
+        self, queryset: AuditEventQuerySet, _name: str, value: Any
+    ) -> AuditEventQuerySet:
+        """Events of one outcome: what warn and audit found is neither allowed nor mutated."""
+        return queryset.with_outcome(value)
 
     def with_name(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
         """Events about objects whose name begins so."""

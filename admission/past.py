@@ -15,7 +15,7 @@ from django.db import transaction
 from admission import audit, partitions
 from admission.decision_id import encode
 from admission.models import Tally
-from admission.models.tally import stretch_of
+from admission.models.tally import column_of, stretch_of
 from policies.engine import chain
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def keep(rows: Sequence[Mapping[str, Any]]) -> None:
     counts: Counter[tuple[str, datetime, str]] = Counter()
     for row in rows:
         place = (row["cluster"], stretch_of(row["created"]))
-        counts[*place, row["verdict"]] += 1
+        counts[*place, column_of(row["verdict"], row["reasons"])] += 1
         counts[*place, "dry_run"] += bool(row["dry_run"])
     tallies: dict[tuple[str, datetime], Tally] = {}
     for (cluster, start, name), number in counts.items():

@@ -12,7 +12,7 @@ from django.db.models.functions import TruncDay, TruncHour
 from django.utils.timezone import now as current_time
 
 from admission.models import AuditEvent, Tally
-from admission.models.tally import added, stretch_of
+from admission.models.tally import added, column_of, stretch_of, with_hits
 from admission.models.tally import counted as tallied
 from policies import roles
 from policies.models import PolicyRevision
@@ -32,6 +32,7 @@ LIVE: Final = timedelta(hours=1)
 SAMPLE: Final = 1_000
 """So many of the newest refusals, or answers, speak for all."""
 MARKS: Final = 50
+OUTCOMES: Final = ("allowed", "mutated", "would_deny", "denied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,13 @@ class Bar:
     start: datetime
     allowed: int = 0
     mutated: int = 0
+    would_deny: int = 0
     denied: int = 0
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self.allowed + self.mutated + self.denied
+        return self.allowed + self.mutated + self.would_deny + self.denied
 
 
 def seen(user: Any) -> AuditEventQuerySet:
@@ -88,7 +90,7 @@ def bars(window: Window, now: datetime, user: Any) -> list[Bar]:
 
 
 def _bar(start: datetime, counts: Counter[str]) -> Bar:
-    return Bar(start, counts["allowed"], counts["mutated"], counts["denied"])
+    return Bar(start, *(counts[name] for name in OUTCOMES))
 
 
 def _cut(moment: datetime, step: timedelta) -> datetime:
@@ -106,18 +108,18 @@ def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str,
     """The answers by step, as tallies have them; the database adds up its thousands of rows."""
     rows = Tally.objects.filter(start__gte=span[0], start__lt=span[1]).order_by()
     steps = rows.values_list(cut("start", tzinfo=UTC))
-    sums = steps.annotate(Sum("allowed"), Sum("mutated"), Sum("denied"))
-    return [
-        (start, {"allowed": allowed, "mutated": mutated, "denied": denied})
-        for start, allowed, mutated, denied in sums
-    ]
+    sums = steps.annotate(*(Sum(name) for name in OUTCOMES))
+    return [(start, dict(zip(OUTCOMES, numbers, strict=True))) for start, *numbers in sums]
 
 
 def _counted(span: Span, cut: type[TruncBase], user: Any) -> list[tuple[datetime, dict[str, int]]]:
     """The same for one who does not see all: tallies know no namespace."""
     rows = seen(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
-    found = rows.values_list(cut("created", tzinfo=UTC), "verdict")
-    return [(start, {verdict: number}) for start, verdict, number in found.annotate(Count("id"))]
+    found = with_hits(rows).values_list(cut("created", tzinfo=UTC), "verdict", "has_hits")
+    return [
+        (start, {column_of(verdict, "hit" if has_hits else ""): number})
+        for start, verdict, has_hits, number in found.annotate(Count("id"))
+    ]
 
 
 def _live(border: datetime, user: Any) -> dict[str, int]:

@@ -73,9 +73,7 @@ def _plot(bars: list[fleet.Bar], changes: list[Any]) -> str:
     """The numbers as the plot reads them; times in seconds since 1970."""
     columns = [
         [int(bar.start.timestamp()) for bar in bars],
-        [bar.allowed for bar in bars],
-        [bar.mutated for bar in bars],
-        [bar.denied for bar in bars],
+        *([getattr(bar, name) for bar in bars] for name in fleet.OUTCOMES),
     ]
     marks = [
         {"at": int(each.created.timestamp()), "text": f"{each.action} {each.kind} {each.name}"}

@@ -19,7 +19,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from admission.decision_id import is_decision_id
 from admission.filters import AuditEventFilter
-from admission.models import AuditEvent
+from admission.models import AuditEvent, Outcome
 from policies import roles
 from policies.engine.policy import Authority
 from policies.parameters import KnownParameters
@@ -62,10 +62,20 @@ def _authority() -> ChoiceField:
     )
 
 
+def _verdict() -> ChoiceField:
+    return ChoiceField(
+        Outcome.choices,
+        source="outcome",
+        read_only=True,
+        help_text="What was answered; would-deny: it was let through, and warn or audit found it.",
+    )
+
+
 class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
     """One line of the list."""
 
     authority = _authority()
+    verdict = _verdict()
 
     class Meta:
         """What the list shows."""
@@ -79,6 +89,7 @@ class DecisionSerializer(ModelSerializer[AuditEvent]):
     """Everything on record about one decision."""
 
     authority = _authority()
+    verdict = _verdict()
 
     class Meta:
         """All but the columns that only serve searching."""

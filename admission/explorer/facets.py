@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 7
 _NAMES: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
-    "verdict": ("Verdict", lambda row: (row.verdict,)),
+    "verdict": ("Verdict", lambda row: (row.outcome.value,)),
     "reason": ("Reason", lambda row: row.reasons.split()),
     "cluster": ("Cluster", lambda row: (row.cluster,)),
     "namespace": ("Namespace", lambda row: (row.namespace,)),
@@ -25,7 +25,11 @@ _NAMES: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
     "priority": ("Priority class", lambda row: (row.priority,)),
     "dry_run": ("Dry run", lambda row: ("true" if row.dry_run else "false",)),
 }
-_WORDS: Final = {("dry_run", "true"): "yes", ("dry_run", "false"): "no"}
+_WORDS: Final = {
+    ("dry_run", "true"): "yes",
+    ("dry_run", "false"): "no",
+    ("verdict", "would-deny"): "would deny",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

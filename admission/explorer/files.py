@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from admission.models import AuditEvent
+from admission.models import AuditEvent, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +57,7 @@ def as_csv(rows: AuditEventQuerySet) -> Iterator[bytes]:
     yield lines.take().encode()
     for piece in _pieces(rows, COLUMNS):
         for row in piece:
+            row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
             writer.writerow([neutral(_cell(row[name])) for name in COLUMNS])
         yield lines.take().encode("utf-8", "replace")
 
@@ -65,6 +66,8 @@ def as_jsonl(rows: AuditEventQuerySet) -> Iterator[bytes]:
     """One decision a line with all that is on record, the newest first."""
     option = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
     for piece in _pieces(rows, _ALL):
+        for row in piece:
+            row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
         yield b"".join(orjson.dumps(row, option=option) for row in piece)
 
 

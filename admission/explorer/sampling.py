@@ -11,7 +11,7 @@ from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import Cast, StrIndex, Substr
 
 from admission import decision_id, owners
-from admission.models import Verdict
+from admission.models import Outcome, Verdict, outcome_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,6 +44,11 @@ class Sampled:
     policy_names: str
     priority: str
     owner: Owner = owners.NOBODY
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the answer is told."""
+        return outcome_of(self.verdict, self.reasons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from admission import decision_id, partitions
 from admission.explorer.sampling import COLUMNS, Sample, asked, sampled
 from admission.filters import AuditEventFilter
 from admission.models import stretches
+from admission.models.audit_event import CappedCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -74,6 +75,12 @@ class Search:
             return Sample(rows=read[:SAMPLE], before=before, older=read[SAMPLE - 1].id)
         older = decision_id.lowest(stop) if stop else ""
         return Sample(rows=read, before=before, older=older, searched_to=stop)
+
+    def count(self, sample: Sample) -> CappedCount:
+        """How many fit in all, exactly or as "10,000+": what page and files say alike."""
+        if sample.is_whole:
+            return CappedCount(len(sample.rows))
+        return self.found.capped_count()
 
     def ahead(self, after: str) -> str:
         """From where to search backward to see what is next newer than a decision id.

@@ -11,8 +11,9 @@ from django.db.models import F, Min, Sum
 from django.db.models.functions import TruncHour
 
 from admission.explorer.facets import with_fields
+from admission.filters import LAST_WORDS
 from admission.models import AuditEvent, Tally
-from admission.models.tally import added, counted, stretch_of
+from admission.models.tally import added, column_of, counted, stretch_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ _STEPS: Final = tuple(
 )
 _TALLIED: Final = frozenset({"cluster", "verdict", "since", "until", "last"})
 _LEAST: Final = timedelta(minutes=10)
-_VERDICTS: Final = ("allowed", "mutated", "denied")
+_OUTCOMES: Final = ("allowed", "mutated", "would_deny", "denied")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +43,14 @@ class Bar:
     end: datetime
     allowed: int = 0
     mutated: int = 0
+    would_deny: int = 0
     denied: int = 0
     query: str = ""
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self.allowed + self.mutated + self.denied
+        return self.allowed + self.mutated + self.would_deny + self.denied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,18 @@ class Span:
 
     since: datetime | None
     until: datetime
+
+
+def in_words(query: Mapping[str, str]) -> str:
+    """The time that a query asks about, as a sentence goes on: "in the last 24 hours"."""
+    since, until = (query.get(name, "").replace("T", " ") for name in ("since", "until"))
+    parts = [
+        f"in the last {LAST_WORDS[query['last']]}" if query.get("last") in LAST_WORDS else "",
+        f"from {since}" if since else "",
+        f"before {until}" if until else "",
+    ]
+    told = " ".join(part for part in parts if part)
+    return f"{told} (UTC)" if since or until else told or "in the whole record"
 
 
 def can_tally(query: Mapping[str, str]) -> bool:
@@ -74,7 +88,9 @@ def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]
     step = _step(span.until - begin)
     sums: dict[datetime, Counter[str]] = {}
     for row in sample.rows:
-        sums.setdefault(_cut(row.created, step), Counter())[row.verdict] += 1
+        sums.setdefault(_cut(row.created, step), Counter())[
+            column_of(row.verdict, row.reasons)
+        ] += 1
     return _bars(sums, (begin, span.until, step), query)
 
 
@@ -100,8 +116,8 @@ def of_tallies(
     if span.until > border:
         lately = events.filter(created__gte=max(begin, border), created__lt=span.until)
         sums.setdefault(_cut(border, step), Counter()).update(added(counted(lately).values()))
-    if verdict := query.get("verdict"):
-        sums = {start: Counter({verdict: counts[verdict]}) for start, counts in sums.items()}
+    if chosen := query.get("verdict", "").replace("-", "_"):
+        sums = {start: Counter({chosen: counts[chosen]}) for start, counts in sums.items()}
     return _bars(sums, (begin, span.until, step), query)
 
 
@@ -121,8 +137,8 @@ def _tallied(
     rows = tallies.filter(start__gte=since, start__lt=until).order_by()
     is_coarse = step >= timedelta(hours=1)
     at = rows.annotate(at=TruncHour("start", tzinfo=UTC) if is_coarse else F("start"))
-    sums = at.values_list("at").annotate(*(Sum(verdict) for verdict in _VERDICTS))
-    return [(start, dict(zip(_VERDICTS, numbers, strict=True))) for start, *numbers in sums]
+    sums = at.values_list("at").annotate(*(Sum(name) for name in _OUTCOMES))
+    return [(start, dict(zip(_OUTCOMES, numbers, strict=True))) for start, *numbers in sums]
 
 
 def _step(length: timedelta) -> timedelta:
@@ -154,6 +170,7 @@ def _bar(start: datetime, step: timedelta, sums: Counter[str], query: Mapping[st
         end=end,
         allowed=sums["allowed"],
         mutated=sums["mutated"],
+        would_deny=sums["would_deny"],
         denied=sums["denied"],
         query=with_fields(query, **times) if sums.total() else "",
     )
@@ -167,5 +184,5 @@ def columns(bars: Sequence[Bar]) -> list[list[int]]:
     """The numbers as the plot reads them; times in seconds since 1970."""
     return [
         [int(bar.start.timestamp()) for bar in bars],
-        *([getattr(bar, verdict) for bar in bars] for verdict in _VERDICTS),
+        *([getattr(bar, name) for bar in bars] for name in _OUTCOMES),
     ]

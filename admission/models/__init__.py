@@ -6,8 +6,10 @@ from admission.models.audit_event import (
     AuditEventQuerySet,
     CappedCount,
     Figures,
+    Outcome,
     Page,
     Verdict,
+    outcome_of,
 )
 from admission.models.background_work import BackgroundWork, note_work
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
@@ -23,10 +25,12 @@ __all__ = [
     "BackgroundWork",
     "CappedCount",
     "Figures",
+    "Outcome",
     "Page",
     "RetentionRun",
     "SavedView",
     "Tally",
     "Verdict",
     "note_work",
+    "outcome_of",
 ]

@@ -30,7 +30,7 @@ SEARCH_SECONDS: Final = 1.0  # after which no further stretch is asked
 _LISTED: Final = (
     "created", "duration_us", "cluster", "phase", "operation", "api_group", "kind", "resource",
     "sub_resource", "namespace", "name", "user", "dry_run", "verdict", "code", "reason", "message",
-    "violations", "patch", "warnings",
+    "reasons", "violations", "patch", "warnings",
 )  # fmt: skip
 # How the trace of a decision begins, as it is kept, where the API server enforces.
 _NATIVE: Final = f'[{{"name":"{AUTHORITY_STEP.name}"'
@@ -43,6 +43,22 @@ class Verdict(models.TextChoices):
     ALLOWED = "allowed", "Allowed"
     MUTATED = "mutated", "Mutated"
     DENIED = "denied", "Denied"
+
+
+class Outcome(models.TextChoices):
+    """How an answer is told: as its verdict, or that only warn or audit kept it from a refusal."""
+
+    ALLOWED = "allowed", "Allowed"
+    MUTATED = "mutated", "Mutated"
+    WOULD_DENY = "would-deny", "Would deny"
+    DENIED = "denied", "Denied"
+
+
+def outcome_of(verdict: str, reasons: str) -> Outcome:
+    """Tell the outcome from two columns: what was let through has reasons only if observed."""
+    if reasons and verdict != Verdict.DENIED:
+        return Outcome.WOULD_DENY
+    return Outcome(verdict)
 
 
 class AppendOnlyError(RuntimeError):
@@ -101,6 +117,14 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     def allowed(self) -> Self:
         """Only what was let through, mutated or not."""
         return self.exclude(verdict=Verdict.DENIED)
+
+    def with_outcome(self, outcome: str) -> Self:
+        """Only what is told so; the four have no row in common."""
+        if outcome == Outcome.DENIED:
+            return self.denied()
+        if outcome == Outcome.WOULD_DENY:
+            return self.allowed().exclude(reasons="")
+        return self.filter(verdict=outcome, reasons="")
 
     def for_cluster(self, cluster: str) -> Self:
         """Only what this cluster asked."""
@@ -219,8 +243,9 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         rows = self.filter(created__gte=begin) if begin else self
         return rows.filter(created__lt=end) if end else rows
 
-    def capped_count(self, limit: int = COUNT_LIMIT) -> CappedCount:
+    def capped_count(self, limit: int | None = None) -> CappedCount:
         """How many there are, up to ``limit``, or as many as were found while there was time."""
+        limit = COUNT_LIMIT if limit is None else limit
         number, until = 0, time.monotonic() + SEARCH_SECONDS
         days = partitions.days_lately(connections[self.db])
         for stretch in stretches.backward(days, start=datetime.now(UTC).date()):
@@ -372,6 +397,11 @@ class AuditEvent(models.Model):
         else:
             is_native = bool(self.trace) and self.trace[0].get("name") == AUTHORITY_STEP.name
         return (Authority.NATIVE if is_native else Authority.PORTAL).value
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the answer is told."""
+        return outcome_of(self.verdict, self.reasons)
 
     @property
     def allowed(self) -> bool:

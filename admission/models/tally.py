@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.db import models
 
-from admission.models.audit_event import AuditEvent, Verdict
+from admission.models.audit_event import AuditEvent, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STEP: Final = timedelta(minutes=10)
 LATEST: Final = timedelta(minutes=30)
 """A row may be committed so long after its time; the stretch before now is counted again."""
-_COUNTED: Final = ("allowed", "mutated", "denied", "dry_run")
+_COUNTED: Final = ("allowed", "mutated", "would_deny", "denied", "dry_run")
 
 
 def stretch_of(moment: datetime) -> datetime:
@@ -60,7 +60,7 @@ class TallyQuerySet(models.QuerySet["Tally"]):
 
 
 class Tally(models.Model):
-    """The answers to one cluster in ten minutes that begin at ``start``, by verdict.
+    """The answers to one cluster in ten minutes that begin at ``start``, by outcome.
 
     ``dry_run`` counts those that charged nothing; they are in one of the others, too.
     """
@@ -69,6 +69,7 @@ class Tally(models.Model):
     start = models.DateTimeField()
     allowed = models.PositiveIntegerField(default=0)
     mutated = models.PositiveIntegerField(default=0)
+    would_deny = models.PositiveIntegerField(default=0)
     denied = models.PositiveIntegerField(default=0)
     dry_run = models.PositiveIntegerField(default=0)
 
@@ -85,14 +86,27 @@ class Tally(models.Model):
 
 
 def counted(events: models.QuerySet[AuditEvent]) -> dict[str, dict[str, int]]:
-    """Count events by cluster: of each verdict, and the dry runs."""
-    rows = events.order_by().values_list("cluster", "verdict", "dry_run")
+    """Count events by cluster: of each outcome, and the dry runs."""
+    rows = with_hits(events.order_by()).values_list("cluster", "verdict", "has_hits", "dry_run")
     found: dict[str, dict[str, int]] = {}
-    for cluster, verdict, dry_run, number in rows.annotate(models.Count("id")):
+    for cluster, verdict, has_hits, dry_run, number in rows.annotate(models.Count("id")):
         counts = found.setdefault(cluster, dict.fromkeys(_COUNTED, 0))
-        counts[Verdict(verdict).value] += number
+        counts[column_of(verdict, "hit" if has_hits else "")] += number
         counts["dry_run"] += number if dry_run else 0
     return found
+
+
+def with_hits(events: models.QuerySet[AuditEvent]) -> models.QuerySet[AuditEvent, Any]:
+    """Say of each whether there are reasons: what ``outcome_of`` asks, without their words."""
+    some = models.Q(reasons__gt="")
+    return events.annotate(
+        has_hits=models.Case(models.When(some, then=models.Value(1)), default=models.Value(0))
+    )
+
+
+def column_of(verdict: str, reasons: str) -> str:
+    """The tally's column of an answer."""
+    return outcome_of(verdict, reasons).value.replace("-", "_")
 
 
 def added(counts: Iterable[dict[str, Any]]) -> dict[str, int]:

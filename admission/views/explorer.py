@@ -63,6 +63,8 @@ class DecisionListView(RecordMixin, TemplateView):
             query=with_fields(query),
             filtered=any(query.values()),
             sample=found.sample,
+            number=search.count(found.sample) if search.is_valid else None,
+            span=times.in_words(query),
             facets=facets(found.sample.rows, query),
             searched_to=found.sample.searched_to,
             newer_query=_beside(query, found.newer),

@@ -28,7 +28,7 @@ def bring_up_to_date(now: datetime = NOW) -> int:
 
 
 def totals() -> dict[str, int]:
-    return added(Tally.objects.values("allowed", "mutated", "denied", "dry_run"))
+    return added(Tally.objects.values("allowed", "mutated", "would_deny", "denied", "dry_run"))
 
 
 def test_answers_are_counted_by_verdict_cluster_and_time() -> None:
@@ -40,7 +40,7 @@ def test_answers_are_counted_by_verdict_cluster_and_time() -> None:
     found = set(Tally.objects.values_list("cluster", "start", "denied"))
     early, late = stretch_of(NOW - timedelta(days=3)), stretch_of(NOW)
     assert found == {("prod", early, 0), ("prod", late, 1), ("other", late, 0)}
-    assert totals() == {"allowed": 2, "mutated": 1, "denied": 1, "dry_run": 1}
+    assert totals() == {"allowed": 2, "mutated": 1, "would_deny": 0, "denied": 1, "dry_run": 1}
 
 
 def test_counting_again_changes_nothing_and_takes_in_what_came_late() -> None:
@@ -50,6 +50,14 @@ def test_counting_again_changes_nothing_and_takes_in_what_came_late() -> None:
     for _ in range(2):
         bring_up_to_date()
         assert totals()["allowed"] == 2
+
+
+def test_what_audit_found_is_counted_by_itself() -> None:
+    answer(timedelta(0), reasons=" MaxConstraint ")
+    answer(timedelta(0), 1)
+    bring_up_to_date()
+    found = totals()
+    assert (found["allowed"], found["would_deny"], found["denied"]) == (1, 1, 0)
 
 
 def test_long_silence_costs_no_count() -> None:

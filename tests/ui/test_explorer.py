@@ -17,7 +17,7 @@ from admission import decision_id, partitions
 from admission.explorer import paging, searching, words
 from admission.explorer.files import neutral
 from admission.filters import AuditEventFilter
-from admission.models import AuditEvent, SavedView, Tally, Verdict
+from admission.models import AuditEvent, SavedView, Tally, Verdict, audit_event
 from tests import people
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 HERE = "/decisions/"
-QUESTIONS = 10
+QUESTIONS = 11
 TALLIED = 4
 FITTING = [
     "", "cluster=prod", "namespace=team", "kind=Pod", "name=web", "user=ada", "verdict=denied",
@@ -246,9 +246,58 @@ def test_bars_count_all_and_lead_to_their_time(reader: Client) -> None:
         context = shown(reader, query).context
         assert sum(bar.denied for bar in context["bars"]) == 3
         columns = json.loads(context["plot"])["columns"]
-        assert [sum(column) for column in columns[1:]] == [1, 0, 3]
+        assert [sum(column) for column in columns[1:]] == [1, 0, 0, 3]
         (bar,) = [bar for bar in context["bars"] if bar.denied]
         assert len(found(reader, f"?{bar.query}")) == 4
+
+
+def number_in(context: Any, facet: str, value: str) -> int:
+    (found,) = [each for each in context["facets"] if each.name == facet]
+    return next((entry.number for entry in found.entries if entry.label == value), 0)
+
+
+@pytest.mark.parametrize("query", ["", "verdict=would-deny", "verdict=mutated", "last=24h"])
+def test_page_facets_plot_and_file_say_one_number(reader: Client, query: str) -> None:
+    for verdict in (Verdict.ALLOWED, Verdict.MUTATED, Verdict.MUTATED):
+        put(verdict=verdict)
+        put(verdict=verdict, reasons=" MaxConstraint ")
+    refused()
+    context = shown(reader, f"?{query}").context
+    file = b"".join(reader.get(f"{HERE}export.csv?{query}").streaming_content)
+    rows = list(csv.DictReader(file.decode().splitlines()))
+    assert context["number"].number == len(rows) == context["total"]
+    for outcome in ("allowed", "mutated", "would-deny", "denied"):
+        among = sum(row["verdict"] == outcome for row in rows)
+        assert sum(getattr(bar, outcome.replace("-", "_")) for bar in context["bars"]) == among
+        if not query:
+            assert number_in(context, "verdict", outcome.replace("-", " ")) == among
+
+
+@pytest.mark.usefixtures("small")
+def test_more_than_are_read_at_once_are_counted_all_the_same(
+    reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_over_days(30)
+    page = shown(reader)
+    assert str(page.context["number"]) == "30"
+    assert b"30 decisions, in the whole record; counts beside are of the newest" in page.content
+    older = shown(reader, f"?{page.context['older_query']}")
+    assert str(older.context["number"]) == "30"
+    monkeypatch.setattr(audit_event, "COUNT_LIMIT", 20)
+    assert b"20+ decisions" in shown(reader).content
+
+
+def test_what_audit_found_is_a_verdict_of_its_own(reader: Client) -> None:
+    hit = put(reasons=" MaxConstraint ")
+    put()
+    refused()
+    assert [row.newest.id for row in shown(reader, "?verdict=would-deny").context["rows"]] == [
+        hit.pk
+    ]
+    assert len(shown(reader, "?verdict=allowed").context["rows"]) == 1
+    assert b"would deny" in shown(reader).content
+    listed = reader.get("/api/v1/decisions/?verdict=would-deny").json()["results"]
+    assert [(each["id"], each["verdict"]) for each in listed] == [(hit.pk, "would-deny")]
 
 
 def test_many_are_counted_by_their_tallies(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import "uplot/dist/uPlot.min.css";
 const VERDICTS = [
   { label: "allowed", token: "--bar-allowed" },
   { label: "mutated", token: "--bar-mutated" },
+  { label: "would deny", token: "--bar-would-deny" },
   { label: "denied", token: "--bar-denied" },
 ];
 const HEIGHT = 260;
