@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 TEMPLATE_HASH: Final = "pod-template-hash"
 READ: Final = 8_192
 """So many characters of a recorded request are enough for the metadata of its object."""
-_MADE_UP: Final = re.compile(r"-(?:[a-z0-9]{5}|[0-9]+)$")
-_HASH: Final = re.compile(r"-(?=[a-z]*[0-9])(?:[0-9a-f]|[bcdfghjklmnpqrstvwxz2456789]){6,10}$")
+# Kubernetes makes up names of these characters alone, so that no words come of them.
+_RANDOM: Final = "[bcdfghjklmnpqrstvwxz2456789]"
+_MADE_UP: Final = re.compile(rf"-(?:(?!https$){_RANDOM}{{5}}|[0-9]+)$")
+_LONG: Final = f"{_RANDOM}{{8,10}}"
+_WITH_DIGIT: Final = "(?=[a-z]*[0-9])"
+_HASH: Final = re.compile(rf"-(?:{_WITH_DIGIT}(?:[0-9a-f]|{_RANDOM}){{6,10}}|{_LONG})$")
+_OF_JOB: Final = re.compile(rf"-{_WITH_DIGIT}(?:{_RANDOM}{{5}}|[0-9a-f]{{6,10}}|{_LONG})$")
 _DUE: Final = re.compile(r"-[0-9]{7,10}$")
 _OBJECT: Final = '"object":{'
 _METADATA: Final = '"metadata":'
@@ -46,12 +51,25 @@ def recorded(metadata: Mapping[str, Any]) -> Owner:
     """The owner that an object's own metadata tell of; NOBODY where they tell of none."""
     for each in _list(metadata.get("ownerReferences")):
         if isinstance(each, dict) and each.get("controller") is True:
-            return _controller(each, metadata)
+            return of_reference(each, metadata)
     generated = _text(metadata.get("generateName")).rstrip("-")
     if not generated:
         return NOBODY
     plain = _without_hash(generated, metadata)
     return Owner("Deployment", plain) if plain != generated else Owner("", generated)
+
+
+def of_reference(reference: Mapping[str, Any], metadata: Mapping[str, Any]) -> Owner:
+    """The owner that a reference to a controller names: what rolls it out, where there is such."""
+    kind, name = _text(reference.get("kind")), _text(reference.get("name"))
+    if kind == "ReplicaSet" and (plain := _without_hash(name, metadata)) != name:
+        return Owner("Deployment", plain)
+    if kind == "Job" and (plain := _DUE.sub("", name)) != name:
+        return Owner("CronJob", plain)
+    if kind == "Job":
+        # Made anew at each release, by generateName or a hook: one owner under many names.
+        name = _OF_JOB.sub("", name)
+    return Owner(kind, name) if name else Owner(kind, uid=_text(reference.get("uid")))
 
 
 def named(name: str) -> str:
@@ -78,15 +96,6 @@ def metadata_in(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):  # cut off, or deeper than anybody writes
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _controller(reference: Mapping[str, Any], metadata: Mapping[str, Any]) -> Owner:
-    kind, name = _text(reference.get("kind")), _text(reference.get("name"))
-    if kind == "ReplicaSet" and (plain := _without_hash(name, metadata)) != name:
-        return Owner("Deployment", plain)
-    if kind == "Job" and (plain := _DUE.sub("", name)) != name:
-        return Owner("CronJob", plain)
-    return Owner(kind, name) if name else Owner(kind, uid=_text(reference.get("uid")))
 
 
 def _without_hash(name: str, metadata: Mapping[str, Any]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from admission import owners
 from policies.engine.errors import DecodeError
 from policies.simulation import refused_restarts, with_unsaved
 from policies.views.editor import EditorView, NewPolicyView
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from portal.running_pods import Running
 
 SHOWN: Final = 5
-_TEMPLATE_HASH: Final = re.compile(r"-[a-z0-9]{8,10}$")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,9 +92,9 @@ def _rows(refused: Sequence[Refused], found: dict[int, Found]) -> list[Row]:
 
 
 def _made_by(found: Found) -> tuple[str, str]:
-    """Kind and name of the owner; a ReplicaSet by the name of what rolls it out."""
-    kind, name = (str(found.owner.get(each) or "") for each in ("kind", "name"))
-    return kind, _TEMPLATE_HASH.sub("", name) if kind == "ReplicaSet" else name
+    """Kind and name of the owner, as everywhere: a Deployment's and not its ReplicaSet's."""
+    owner = owners.of_reference(found.owner, found.pod.stands.get("metadata") or {})
+    return owner.kind, owner.name
 
 
 class RestartsView(EditorView):
@@ -123,7 +122,7 @@ class RestartsView(EditorView):
             return {**found, "restarts_error": "The YAML cannot be read yet: mend that first."}
         before = found["before"]
         try:
-            after = with_unsaved(before, [state.draft.manifest])
+            after = with_unsaved(before, [state.draft.manifest], as_enforced=True)
             running = running_in(self.cluster, self.namespace_name)
             restarts = restarts_of(running, before=before, after=after)
         except DecodeError as error:

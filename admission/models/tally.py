@@ -96,7 +96,7 @@ def counted(events: models.QuerySet[AuditEvent]) -> dict[str, dict[str, int]]:
     return found
 
 
-def with_hits(events: models.QuerySet[AuditEvent]) -> models.QuerySet[AuditEvent, Any]:
+def with_hits(events: models.QuerySet[AuditEvent]) -> Any:
     """Say of each whether there are reasons: what ``outcome_of`` asks, without their words."""
     some = models.Q(reasons__gt="")
     return events.annotate(

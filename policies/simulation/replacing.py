@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.policy import ResourceQuota
+from policies.engine.policy import Enforcement, ResourceQuota
 from policies.engine.quantity import ZERO
 from policies.engine.resource_quota import is_tracked
 from policies.unsaved import decode_policy
@@ -24,8 +24,12 @@ _FIELDS: Final = {
 }
 
 
-def with_unsaved(policies: PolicySet, manifests: Sequence[Mapping[str, Any]]) -> PolicySet:
+def with_unsaved(
+    policies: PolicySet, manifests: Sequence[Mapping[str, Any]], *, as_enforced: bool = False
+) -> PolicySet:
     """Add unsaved manifests; other kinds are left out. Raises ``DecodeError`` with the field.
+
+    ``as_enforced``: whatever their mode, to tell what they would refuse.
 
     They are taken to be of this namespace, whatever they say. A quota keeps what its stored
     namesake has used; a name that nothing is known of begins at 0.
@@ -33,7 +37,10 @@ def with_unsaved(policies: PolicySet, manifests: Sequence[Mapping[str, Any]]) ->
     for index, manifest in enumerate(manifests):
         policy = decode_policy(manifest, f"policies[{index}]")
         if policy is not None:
-            policies = _with(policies, dataclasses.replace(policy, namespace=policies.namespace))
+            placed = dataclasses.replace(policy, namespace=policies.namespace)
+            if as_enforced:
+                placed = dataclasses.replace(placed, enforcement=Enforcement.ENFORCE)
+            policies = _with(policies, placed)
     return policies
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from policies.models import PolicyRevision
 from portal.why.comparing import in_words
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
 
 SINCE: Final = 10
 _TELLING: Final = frozenset({"violated", "changed", "charged", "error"})
+_Manifest = Mapping[str, Any]
+_Violations = Sequence[Mapping[str, Any]]
+_BOUNDS: Final = {
+    "MinConstraint": ("min",),
+    "MaxConstraint": ("max",),
+    "MaxLimitRequestRatioConstraint": ("maxLimitRequestRatio", "limitRequestRatio"),
+}
+"""The field of an item that a reason speaks of, in all its names."""
 _CREDENTIALS: Final = (PolicyRevision.Action.ISSUE, PolicyRevision.Action.REVOKE)
 
 
@@ -29,7 +38,7 @@ class Origin:
 def deciding(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> list[Origin]:
     """The revisions of those policies that made a difference to the decision.
 
-    Of a quota that was exceeded: the one since which the exceeded amounts are what they are.
+    Of a policy that refused: the one since which what was violated is what it is.
     """
     names = _deciding_names(event)
     found = [each for each in revisions if (each.kind, each.name) in names]
@@ -37,36 +46,65 @@ def deciding(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> list[Ori
 
 
 def _introducing(event: AuditEvent, newest: PolicyRevision) -> PolicyRevision:
-    exceeded = _exceeded(event, newest)
-    if not exceeded:
+    violated = [
+        each
+        for each in (*event.violations, *event.observed)
+        if each["policy"]
+        and (each["policy"]["kind"], each["policy"]["name"]) == (newest.kind, newest.name)
+    ]
+    values = _VALUES.get(newest.kind)
+    if not violated or values is None or newest.number == 1:
         return newest
+    wanted = values(newest.after or {}, violated, newest.after or {})
     rows = PolicyRevision.objects.of(
         cluster=newest.cluster, kind=newest.kind, name=newest.name, namespace=newest.namespace
     ).filter(number__lt=newest.number)
-    found, hard = newest, _hard(newest)
+    found = newest
     for older in rows.order_by("-number").iterator(chunk_size=100):
-        before = _hard(older)
-        if any(before.get(name) != hard.get(name) for name in exceeded):
+        if values(older.after or {}, violated, newest.after or {}) != wanted:
             break
         found = older
     return found
 
 
-def _exceeded(event: AuditEvent, quota: PolicyRevision) -> set[str]:
-    """The resource names of a quota that the request exceeded; empty for other policies."""
-    if quota.kind != "ResourceQuota":
-        return set()
-    numbers = [
-        each.get("numbers") or {}
-        for each in (*event.violations, *event.observed)
-        if each["policy"]
-        and (each["policy"]["kind"], each["policy"]["name"]) == (quota.kind, quota.name)
+def _amounts(manifest: _Manifest, violated: _Violations, _newest: _Manifest) -> object:
+    """What a quota allows of each resource that was exceeded."""
+    hard = (manifest.get("spec") or {}).get("hard") or {}
+    return {name: hard.get(name) for name in _resources(violated)}
+
+
+def _bounds(manifest: _Manifest, violated: _Violations, _newest: _Manifest) -> object:
+    """The bounds of a range that did not hold, by type of its items."""
+    items = (manifest.get("spec") or {}).get("limits") or []
+    kept = [each for each in violated if each.get("reason") in _BOUNDS]
+    return [
+        (item.get("type"), each["reason"], name, _bound(item, each["reason"], name))
+        for each in kept
+        for name in _resources([each])
+        for item in items
     ]
-    return {each["resource"] for each in numbers if "resource" in each}
 
 
-def _hard(revision: PolicyRevision) -> dict[str, str]:
-    return ((revision.after or {}).get("spec") or {}).get("hard") or {}
+def _bound(item: _Manifest, reason: str, resource: str) -> object:
+    names = _BOUNDS[reason]
+    return next((item[name].get(resource) for name in names if item.get(name)), None)
+
+
+def _rules(manifest: _Manifest, violated: _Violations, newest: _Manifest) -> object:
+    """Which of the rules that refused are there, wherever they stand."""
+    now = (newest.get("spec") or {}).get("rules") or []
+    then = (manifest.get("spec") or {}).get("rules") or []
+    places = {each["rule"] for each in violated if each.get("rule") is not None}
+    return [now[place] in then for place in sorted(places) if place < len(now)]
+
+
+def _resources(violated: _Violations) -> list[str]:
+    numbers = (each.get("numbers") or {} for each in violated)
+    return sorted({each["resource"] for each in numbers if "resource" in each})
+
+
+_VALUES: Final = {"ResourceQuota": _amounts, "LimitRange": _bounds, "MetadataPolicy": _rules}
+"""What a manifest says of that which was violated; two that say the same are one origin."""
 
 
 def _deciding_names(event: AuditEvent) -> set[tuple[str, str]]:

@@ -80,11 +80,19 @@ def test_pods_of_one_owner_are_told_with_the_reason(editor: Client) -> None:
     found = asked_of(editor, TIGHT)
     (row,) = found.rows
     assert (row.kind, row.owner, sorted(each.pod.name for each in row.pods)) == (
-        "ReplicaSet", "web", ["web-1", "web-2"],
+        "Deployment", "web", ["web-1", "web-2"],
     )  # fmt: skip
     assert [each.policy.name for each in row.refusals] == ["lr"]
     assert (found.passing, found.newly, found.running.counted) == (1, 2, 3)
     assert str(LimitRange.objects.get().rows.get().max) == "4"
+
+
+@pytest.mark.parametrize("mode", ["audit", "warn", "enforce"])
+def test_a_draft_is_judged_as_if_enforced_whatever_its_mode(editor: Client, mode: str) -> None:
+    factories.resource_quota({"pods": "9"})
+    running(asks("web-1"), asks("small", "1"))
+    found = asked_of(editor, {**TIGHT, "enforcement": mode})
+    assert (found.refused, found.newly, found.passing) == (1, 1, 1)
 
 
 def test_each_pod_is_asked_in_the_room_it_holds(editor: Client) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 17
+QUESTIONS = 16
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -231,3 +231,25 @@ def test_a_quota_that_was_exceeded_names_the_change_of_that_amount(
     context = shown(reader, decided(GREEDY)).context
     assert [each.revision.number for each in context["deciding"]] == [2]
     assert context["deciding"][0].words == ["spec.hard[requests.cpu] was changed from 9 to 2"]
+
+
+def test_a_range_that_did_not_hold_names_the_change_of_that_bound(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    for most, least in (("9", "1m"), ("2", "1m"), ("2", "2m")):
+        factories.limit_range({"type": "Container", "max": {"cpu": most}, "min": {"cpu": least}})
+    context = shown(reader, decided(GREEDY)).context
+    assert [each.revision.number for each in context["deciding"]] == [2]
+    assert "from 9 to 2" in " ".join(context["deciding"][0].words)
+
+
+def test_a_rule_that_refused_names_the_change_that_brought_it(
+    reader: Client, decided: Callable[..., AuditEvent]
+) -> None:
+    harmless = {"PolicyAction": {"updatedLabels": {"seen": "yes"}}}
+    refusing = {"PolicyAction": {"reject": True}}
+    factories.metadata_policy(harmless)
+    factories.metadata_policy(refusing)
+    factories.metadata_policy(harmless, refusing)
+    context = shown(reader, decided(GREEDY, phase="mutate")).context
+    assert [each.revision.number for each in context["deciding"]] == [2]
