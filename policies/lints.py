@@ -40,6 +40,7 @@ class LintCode(StrEnum):
     HARD_BELOW_USED = "HardBelowUsed"
     RULE_NEVER_FIRES = "RuleNeverFires"
     RULE_ALWAYS_FIRES = "RuleAlwaysFires"
+    REFUSES_EVERYTHING = "RefusesEverything"
     RULES_SET_ONE_KEY = "RulesSetOneKey"
 
 
@@ -217,7 +218,7 @@ def _rules_that_never_or_always_fire(policies: tuple[MetadataPolicy, ...]) -> It
             refuses = policy.rules[index].policy_action.reject
             effect = "refuses every object" if refuses else "applies to every object"
             message = f"rule {index} has no criterion: it {effect} of the namespace"
-            code = LintCode.RULE_ALWAYS_FIRES
+            code = LintCode.REFUSES_EVERYTHING if refuses else LintCode.RULE_ALWAYS_FIRES
         else:
             continue
         yield Lint(code=code, policy=policy.ref, field=field, message=message)

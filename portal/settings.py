@@ -95,6 +95,10 @@ GATEHOUSE_SYNC_FULL_PASS_MINUTES = env.integer(
 GATEHOUSE_SYNC_WATCH_SECONDS = env.integer(
     "GATEHOUSE_SYNC_WATCH_SECONDS", 20, lowest=0, highest=300
 )
+# Saving asks twice where more of a hundred running pods would not come back
+GATEHOUSE_CONFIRM_REFUSED_PERCENT = env.integer(
+    "GATEHOUSE_CONFIRM_REFUSED_PERCENT", 20, lowest=0, highest=100
+)
 # How much a worker does at once; one task less may be watches, so that all else goes on
 GATEHOUSE_WORKER_TASKS = env.integer("GATEHOUSE_WORKER_TASKS", 4, lowest=2, highest=64)
 

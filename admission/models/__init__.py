@@ -6,12 +6,10 @@ from admission.models.audit_event import (
     AuditEventQuerySet,
     CappedCount,
     Figures,
-    Outcome,
     Page,
-    Verdict,
-    outcome_of,
 )
 from admission.models.background_work import BackgroundWork, note_work
+from admission.models.outcome import Outcome, Verdict, outcome_of
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
 from admission.models.saved_view import SavedView
 from admission.models.tally import Tally

@@ -17,6 +17,7 @@ from django.db.models.functions import Left
 from admission import decision_id, partitions
 from admission.models import stretches
 from admission.models.fields import KeptJSONField
+from admission.models.outcome import Outcome, Verdict, outcome_of
 from policies.engine.chain import AUTHORITY_STEP
 from policies.engine.policy import Authority
 
@@ -35,30 +36,6 @@ _LISTED: Final = (
 # How the trace of a decision begins, as it is kept, where the API server enforces.
 _NATIVE: Final = f'[{{"name":"{AUTHORITY_STEP.name}"'
 _LAST_CHARACTER: Final = "\U0010ffff"
-
-
-class Verdict(models.TextChoices):
-    """What the caller was told."""
-
-    ALLOWED = "allowed", "Allowed"
-    MUTATED = "mutated", "Mutated"
-    DENIED = "denied", "Denied"
-
-
-class Outcome(models.TextChoices):
-    """How an answer is told: as its verdict, or that only warn or audit kept it from a refusal."""
-
-    ALLOWED = "allowed", "Allowed"
-    MUTATED = "mutated", "Mutated"
-    WOULD_DENY = "would-deny", "Would deny"
-    DENIED = "denied", "Denied"
-
-
-def outcome_of(verdict: str, reasons: str) -> Outcome:
-    """Tell the outcome from two columns: what was let through has reasons only if observed."""
-    if reasons and verdict != Verdict.DENIED:
-        return Outcome.WOULD_DENY
-    return Outcome(verdict)
 
 
 class AppendOnlyError(RuntimeError):

@@ -34,7 +34,7 @@ _SHOWN_BY: Final = {
     LintCode.LIMITS_WITHOUT_DEFAULT: {Reason.MUST_SPECIFY},
     LintCode.UNCOVERED_SCOPE_VALUE: {Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE},
     LintCode.HARD_BELOW_USED: {Reason.EXCEEDED_QUOTA, Reason.MUST_SPECIFY},
-    LintCode.RULE_ALWAYS_FIRES: {Reason.REJECTED_BY_RULE},
+    LintCode.REFUSES_EVERYTHING: {Reason.REJECTED_BY_RULE},
 }
 """Which refusals show what a lint speaks of."""
 

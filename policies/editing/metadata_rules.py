@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.editing.metadata import build_metadata, show_metadata
-from policies.editing.sheets import Built, Line, Sheet, can_be_typed, joined, split
+from policies.editing.sheets import (
+    Built,
+    Line,
+    Sheet,
+    can_be_typed,
+    joined,
+    split,
+    without_line,
+)
 from policies.engine.metadata_policy import QOS_ANNOTATION
 
 if TYPE_CHECKING:
@@ -25,6 +33,9 @@ CONDITIONS: Final = {
     "In": "is one of",
     "NotIn": "is missing or none of",
 }
+EVERY: Final = "every"
+"""The tick of a rule that is meant for every object."""
+NO_CONDITION: Final = "the rule has no condition: fill one in, or tick that it matches every object"
 _SELECTORS: Final = {"label": "labelSelector", "annotation": "annotationSelector"}
 _UPDATES: Final = {"label": "updatedLabels", "annotation": "updatedAnnotations"}
 _SCHEDULER: Final = "scheduler.alpha.kubernetes.io/name"
@@ -70,7 +81,10 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
             rules += [kept[int(place)]] if int(place) < len(kept) else []
         else:
             _places(sheet, number, len(rules), built)
-            rules.append(_build_rule(_lines_of(sheet, number), line))
+            rule = _build_rule(_lines_of(sheet, number), line)
+            if not rule["policyPredicate"] and not line.get(EVERY):
+                built.problems.append((f"{RULE}-{number}-does", NO_CONDITION))
+            rules.append(rule)
     spec["rules"] = rules
     for name in FLAGS:
         spec.pop(name, None)
@@ -80,7 +94,10 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
 
 
 def with_ready(sheet: Sheet, name: str) -> Sheet:
-    """The sheet with one more rule, ready-made as far as it can be."""
+    """The sheet with one more rule, ready-made as far as it can be, in place of empty ones."""
+    for place in reversed(range(len(sheet.of(RULE)))):
+        if _is_blank(sheet, place):
+            sheet = without_line(sheet, RULE, place)
     does, conditions, updates = READY.get(name, READY["require"])
     number = str(len(sheet.of(RULE)))
     more: dict[str, list[Line]] = {
@@ -90,6 +107,14 @@ def with_ready(sheet: Sheet, name: str) -> Sheet:
     }
     lines = {group: [*sheet.of(group), *found] for group, found in more.items()}
     return Sheet(sheet.fields, lines)
+
+
+def _is_blank(sheet: Sheet, number: int) -> bool:
+    """Whether nobody has typed anything into a rule yet."""
+    line, lines = sheet.of(RULE)[number], _lines_of(sheet, number)
+    said = any(_is_said(each) for each in lines[IF])
+    sets = any(each.get("key") or each.get("value") for each in lines[THEN])
+    return not (said or sets or line.get(EVERY) or "kept" in line)
 
 
 def sentence_of(rule: Mapping[str, Any]) -> str:
@@ -129,8 +154,9 @@ def _show_rule(number: int, rule: Mapping[str, Any]) -> dict[str, list[Line]]:
         for on, name in _UPDATES.items()
         for key, value in (action.get(name) or {}).items()
     ]
+    every = {} if conditions else {EVERY: "on"}
     return {
-        RULE: [{"does": REFUSE if action.get("reject") else SET}],
+        RULE: [{"does": REFUSE if action.get("reject") else SET, **every}],
         IF: conditions,
         THEN: updates,
     }

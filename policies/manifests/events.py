@@ -188,7 +188,7 @@ def _syntax_problem(error: MarkedYAMLError, source: str, text: str) -> Problem:
         return Problem(source=source, message=message, hint=hint)
     return Problem(
         source=source,
-        line=min(mark.line, text.rstrip("\n").count("\n")) + 1,  # not behind the last one
+        line=min(mark.line, text.count("\n")) + 1,  # not behind the last one
         column=mark.column + 1,
         message=message,
         hint=hint,

@@ -4,6 +4,7 @@ from policies.models.charge import Charge
 from policies.models.cluster import Cluster, LimitedResource, WebhookCredential
 from policies.models.connection import ClusterConnection
 from policies.models.health import ClusterAlert, WebhookHealth
+from policies.models.kept_draft import KeptDraft
 from policies.models.key_check import KeyCheck
 from policies.models.limit_range import LimitRange, LimitRangeRow
 from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
@@ -32,6 +33,7 @@ __all__ = [
     "Cluster",
     "ClusterAlert",
     "ClusterConnection",
+    "KeptDraft",
     "KeyCheck",
     "LedgerPass",
     "LimitRange",

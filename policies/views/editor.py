@@ -11,10 +11,19 @@ from django.core.exceptions import ValidationError
 from django.http import Http404
 from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
+from django.utils.functional import cached_property
 
 from policies import services
-from policies.editing import judging, merging, words
-from policies.editing.drafts import Draft, Finding, Place, draft_of_manifest, kept_parts, render
+from policies.editing import danger, judging, keeping, merging, words
+from policies.editing.drafts import (
+    LONGEST,
+    Draft,
+    Finding,
+    Place,
+    draft_of_manifest,
+    kept_parts,
+    render,
+)
 from policies.editing.kinds import LIMITED_RESOURCES
 from policies.validators import findings_of
 from policies.views.editor_form import form_context
@@ -22,7 +31,10 @@ from policies.views.editor_state import State, change_lines, read_state
 from policies.views.policies_page import PolicyPage, address_of
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse, QueryDict
+
+    from policies.models import KeptDraft
 
 LONGEST_REASON: Final = 1000
 NO_REASON: Final = "Say why: the reason stays on record."
@@ -48,6 +60,9 @@ class EditorView(PolicyPage):
             raise Http404
         draft = draft_of_manifest(self.place, self.current)
         state = State(draft=draft, shown=draft.text)
+        if "draft" in request.GET and self.kept_draft is not None:
+            typed = {"shown": draft.text, "yaml": self.kept_draft.text}
+            return self.answer(read_state(self.place, typed, self.current))
         if self.is_new and draft.sheet is not None:
             state = self._begun(state, request.GET.get("ready", ""))
         return self.answer(state)
@@ -71,16 +86,55 @@ class EditorView(PolicyPage):
         do = request.POST.get("do", "")
         if do == "delete":
             return self._delete()
+        if do == "forget":
+            keeping.drop(self.user, self.place)
+            return redirect(self.here)
         state = self.read(request.POST)
+        self._keep(state)
         if do.partition(":")[0] in {"add", "drop", "ready"}:
             return self.answer(change_lines(self.place, state, do, self.current))
-        if do != "save":
-            return self.answer(state)
+        return self._asked_to_save(state) if do == "save" else self.answer(state)
+
+    def _asked_to_save(self, state: State) -> HttpResponse:
+        """Save what is fine, has a reason, and stops nothing that its author does not know of."""
         if not state.draft.is_fine:
             return self.answer(state, status=422)
         if not self.reason:
             return self.answer(state, status=422, form_error=NO_REASON)
+        word = self.namespace_name or self.cluster.name
+        is_told = self.request.POST.get("confirm", "").strip() == word
+        if not is_told and (dangers := self._dangers(state)):
+            return self.answer(state, status=422, dangers=dangers)
         return self._save(state)
+
+    @property
+    def user(self) -> User:
+        """Who is signed in."""
+        user: User = self.request.user  # type: ignore[assignment]  # nobody else comes in
+        return user
+
+    @cached_property
+    def kept_draft(self) -> KeptDraft | None:
+        """What the person typed here before and did not save, if it says anything else."""
+        found = keeping.kept(self.user, self.place) if self.may_post() else None
+        return found if found and found.text != render(self.current) else None
+
+    def _keep(self, state: State) -> None:
+        """Keep what was typed, as far as it differs from what is stored."""
+        text = state.draft.text
+        if text.strip() == render(self.current).strip() or len(text) > LONGEST:
+            keeping.drop(self.user, self.place)
+        else:
+            keeping.keep(self.user, self.place, text, seen=self.seen)
+
+    def _dangers(self, state: State) -> list[str]:
+        """What saving would stop."""
+        before = judging.load(self.place) if self.place.namespace else None
+        manifest = state.draft.manifest
+        if before is None or manifest is None:
+            return []
+        found = judging.hints(self.place, manifest, before)
+        return danger.dangers_of(self.place, manifest, before, [each.lint for each in found])
 
     def read(self, data: QueryDict) -> State:
         """What was sent, form or YAML."""
@@ -114,6 +168,7 @@ class EditorView(PolicyPage):
                 text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=found
             )
             return self.answer(State(draft=broken, shown=state.shown), status=422)
+        keeping.drop(self.user, self.place)
         if saved.changed:
             messages.success(self.request, "Saved. The next decision goes by it.")
         else:
@@ -159,6 +214,7 @@ class EditorView(PolicyPage):
         except services.StaleRevisionError:
             draft = draft_of_manifest(self.place, self.current)
             return self.answer(State(draft=draft, shown=draft.text), status=409, is_stale=True)
+        keeping.drop(self.user, self.place)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
 
@@ -208,6 +264,8 @@ class EditorView(PolicyPage):
             "changes": words.changes(self.manifest, draft.manifest) if draft.is_fine else [],
             "is_new": self.is_new,
             "reason": self.reason,
+            "kept_draft": self.kept_draft if self.request.method == "GET" else None,
+            "is_continued": "draft" in self.request.GET,
             "pod": self.request.POST.get("pod", ""),
             "here": self.here,
         }

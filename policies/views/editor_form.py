@@ -67,7 +67,7 @@ COLUMNS: Final = {
     limit_ranges.ROW: ("item", "type", "resource", *limit_ranges.AMOUNTS),
     quotas.HARD: ("resource", "amount"),
     quotas.SCOPE: ("entry", "scopeName", "operator", "values"),
-    metadata_rules.RULE: ("does",),
+    metadata_rules.RULE: ("does", "every"),
     metadata_rules.IF: ("rule", "on", "key", "is", "values"),
     metadata_rules.THEN: ("rule", "on", "key", "value"),
     "entry": ("resource", "apiGroup", "contains"),

@@ -121,8 +121,8 @@ def test_hard_below_used() -> None:
 @pytest.mark.parametrize(
     ("selector", "code"),
     [
-        (None, LintCode.RULE_ALWAYS_FIRES),
-        ({}, LintCode.RULE_ALWAYS_FIRES),
+        (None, LintCode.REFUSES_EVERYTHING),
+        ({}, LintCode.REFUSES_EVERYTHING),
         (
             {"matchExpressions": [{"key": "a", "operator": o} for o in ("Exists", "DoesNotExist")]},
             LintCode.RULE_NEVER_FIRES,

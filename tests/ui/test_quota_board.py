@@ -153,7 +153,7 @@ def answer(number: int, **fields: Any) -> None:
 def test_story_tells_who_waits_and_which_policy_keeps_them_out(reader: Client) -> None:
     quota({"pods": "1"}, {"pods": "1"})
     for number in (1, 2):
-        answer(number, name=f"web-5d9f8c7b6d-aaaa{number}", violations=[{"policy": POLICY}])
+        answer(number, name=f"web-5d9f8c7b6d-x2x{number + 4}z", violations=[{"policy": POLICY}])
     answer(3, name="db-1", violations=[{"policy": None}])
     answer(4, name="api-0")
     answer(0, name="api-1", verdict="allowed", code=200)

@@ -46,6 +46,14 @@ function edit(form) {
   field.after(view.dom);
   document.fonts.ready.then(() => view.requestMeasure());
   mark(view, form);
+  watchLeaving(form, field);
+  // Enter in the reason saves, as it reads; in a cell it checks.
+  form.querySelector("#reason")?.addEventListener("keydown", (event) => {
+    const save = form.querySelector("[data-save]");
+    if (event.key !== "Enter" || event.isComposing || !save) return;
+    event.preventDefault();
+    form.requestSubmit(save);
+  });
   // What is being saved needs no look any more: it would find its own name taken.
   form.addEventListener("submit", () => clearTimeout(timer));
   if (!form.matches("[data-editor]")) return;
@@ -64,6 +72,16 @@ function edit(form) {
     answer.dataset.isTaken = "yes";
     take(answer, view, field, isOfServer);
     mark(view, form);
+  });
+}
+
+// Who leaves with something typed is asked first; the server keeps a draft in any case.
+function watchLeaving(form, field) {
+  const first = field.value;
+  let isSent = false;
+  form.addEventListener("submit", () => (isSent = true));
+  addEventListener("beforeunload", (event) => {
+    if (!isSent && field.value !== first && form.matches("[data-editor]")) event.preventDefault();
   });
 }
 

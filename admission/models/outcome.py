@@ -1,0 +1,29 @@
+"""What was answered, and how it is told."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Verdict(models.TextChoices):
+    """What the caller was told."""
+
+    ALLOWED = "allowed", "Allowed"
+    MUTATED = "mutated", "Mutated"
+    DENIED = "denied", "Denied"
+
+
+class Outcome(models.TextChoices):
+    """How an answer is told: as its verdict, or that only warn or audit kept it from a refusal."""
+
+    ALLOWED = "allowed", "Allowed"
+    MUTATED = "mutated", "Mutated"
+    WOULD_DENY = "would-deny", "Would deny"
+    DENIED = "denied", "Denied"
+
+
+def outcome_of(verdict: str, reasons: str) -> Outcome:
+    """Tell the outcome from two columns: what was let through has reasons only if observed."""
+    if reasons and verdict != Verdict.DENIED:
+        return Outcome.WOULD_DENY
+    return Outcome(verdict)

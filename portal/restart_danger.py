@@ -1,0 +1,37 @@
+"""Tells editors how many of the pods that run would not come back under a draft."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from policies.editing import danger
+from policies.engine.errors import DecodeError
+from policies.simulation import with_unsaved
+from portal.restarts import restarts_of
+from portal.running_pods import running_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.editing.drafts import Place
+    from policies.engine.policy import PolicySet
+
+
+def refused_running(place: Place, manifest: Mapping[str, Any], before: PolicySet) -> Sequence[str]:
+    """Say so where they are more of a hundred than GATEHOUSE_CONFIRM_REFUSED_PERCENT."""
+    if place.namespace is None:
+        return ()
+    running = running_in(place.cluster, place.namespace.name)
+    try:
+        after = with_unsaved(before, [manifest])
+        newly = restarts_of(running, before=before, after=after).newly
+    except DecodeError:
+        return ()
+    if newly * 100 <= settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT * len(running.pods):
+        return ()
+    return (f"{newly} of {len(running.pods)} pods that run here would not come back",)
+
+
+danger.tellers.append(refused_running)
