@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies import policy_set, services
 from policies.editing import words
+from policies.editing.danger import REFUSING, mode_of, word_for
 from policies.editing.drafts import LONGEST, render
 from policies.editing.kinds import BY_NAME, CONFIGURATION
+from policies.engine.policy import Enforcement
 from policies.manifests.bundle import read_bundle
 from policies.manifests.problems import ManifestError, Problem
 from policies.manifests.sources import Source
@@ -129,6 +131,23 @@ def save(cluster: Cluster, bundle: Bundle, found: Plan, *, author: tuple[str, st
             services.set_limited_resources(
                 cluster=cluster, entries=entries, user=user, reason=reason
             )
+
+
+def dangers_of(cluster: Cluster, found: Plan) -> tuple[list[str], str]:
+    """Say what saving would stop, and the word to type for it; nothing where nothing is known."""
+    changed = {
+        each.key: each
+        for each, _ in found.previews
+        if each.after and each.after != each.before and mode_of(each.after) is Enforcement.ENFORCE
+    }
+    lints = [
+        lint
+        for lint in services.lint_previews(cluster, [each for each, _ in found.previews])
+        if lint.code in REFUSING
+        and (lint.policy.kind, lint.policy.namespace, lint.policy.name) in changed
+    ]
+    told = [f"{lint.policy.namespace}/{lint.policy.name}: {lint.message}" for lint in lints]
+    return told, word_for(lint.policy.namespace for lint in lints) if lints else ""
 
 
 def _too_much(message: str) -> Problem:

@@ -98,6 +98,9 @@ class ImportView(ClusterPage):
             return self._answer(text, plan, status=422, form_error=NO_REASON)
         if plan.seen != self.request.POST.get("seen", ""):
             return self._answer(text, plan, status=409, form_error=OVERTAKEN)
+        dangers, word = importing.dangers_of(self.cluster, plan)
+        if dangers and self.request.POST.get("confirm", "").strip() != word:
+            return self._answer(text, plan, status=422, dangers=dangers, word=word)
         try:
             importing.save(self.cluster, bundle, plan, author=(self.username, reason))
         except importing.OvertakenError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from policies.models import LimitRange, Namespace, PolicyRevision, ResourceQuota
+from policies.models import LimitRange, MetadataPolicy, Namespace, PolicyRevision, ResourceQuota
 from tests import factories
 from tests.people import person
 
@@ -40,8 +40,9 @@ def planned(client: Client, text: str) -> Any:
     return client.post(PAGE, {"text": text, "do": "plan"})
 
 
-def save(client: Client, text: str, seen: str, reason: str = "because") -> Any:
-    return client.post(PAGE, {"text": text, "seen": seen, "reason": reason, "do": "save"})
+def save(client: Client, text: str, seen: str, reason: str = "because", **more: str) -> Any:
+    given = {"text": text, "seen": seen, "reason": reason, "do": "save", **more}
+    return client.post(PAGE, given)
 
 
 def test_plan_says_what_would_change_and_writes_nothing(editor: Client) -> None:
@@ -151,6 +152,32 @@ def test_two_thousand_objects_are_previewed_and_saved(editor: Client) -> None:
     assert save(editor, text, plan.seen).status_code == 302
     assert LimitRange.objects.count() == 2001
     assert {each.verb for each in planned(editor, text).context["plan"].objects} == {"unchanged"}
+
+
+REFUSES: Final = """\
+apiVersion: policy.gatehouse.dev/v1alpha1
+kind: MetadataPolicy
+metadata: {name: none, namespace: %s}
+spec: {rules: [{policyAction: {reject: true}}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("places", "word"), [(["team"], "team"), (["team", "web"], "2"), (["team", "web"], "team")]
+)
+def test_what_refuses_everything_is_imported_by_name_or_number(
+    client: Client, places: list[str], word: str
+) -> None:
+    for place in places:
+        factories.namespace(place)
+    client.force_login(person("ed", "editor", cluster="prod"))
+    text = "---\n".join(REFUSES % place for place in places)
+    seen = planned(client, text).context["plan"].seen
+    assert save(client, text, seen).status_code == 422
+    fits = word == (places[0] if len(places) == 1 else str(len(places)))
+    answer = save(client, text, seen, confirm=word)
+    assert answer.status_code == (302 if fits else 422)
+    assert MetadataPolicy.objects.count() == (len(places) if fits else 0)
 
 
 def test_bounds_are_said_with_their_numbers(editor: Client) -> None:

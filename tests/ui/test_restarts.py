@@ -19,7 +19,7 @@ from tests.charging import admit
 from tests.people import person
 
 if TYPE_CHECKING:
-    from pytest_django import DjangoAssertNumQueries
+    from pytest_django import DjangoAssertNumQueries, SettingsWrapper
 
     from policies.engine.request import AdmissionRequest
 
@@ -93,6 +93,23 @@ def test_a_draft_is_judged_as_if_enforced_whatever_its_mode(editor: Client, mode
     running(asks("web-1"), asks("small", "1"))
     found = asked_of(editor, {**TIGHT, "enforcement": mode})
     assert (found.refused, found.newly, found.passing) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("percent", "code"), [(20, 422), (50, 302), (0, 422)])
+def test_saving_asks_where_many_would_not_come_back(
+    editor: Client, settings: SettingsWrapper, percent: int, code: int
+) -> None:
+    settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT = percent
+    factories.resource_quota({"pods": "9"})
+    running(asks("web-1"), asks("small", "1"))
+    state = editor.get(PAGE).context["state"]
+    sent = {"seen": "1", "shown": state.shown, "yaml": state.draft.text, **TIGHT}
+    sent |= {"do": "save", "reason": "tighter"}
+    answer: Any = editor.post(PAGE, sent)
+    assert answer.status_code == code
+    if code == 422:
+        assert "1 of 2 pods" in answer.context["dangers"][0]
+        assert editor.post(PAGE, {**sent, "confirm": "team"}).status_code == 302
 
 
 def test_each_pod_is_asked_in_the_room_it_holds(editor: Client) -> None:
