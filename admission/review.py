@@ -18,6 +18,7 @@ import orjson
 from admission import moulds
 from admission.document import UnusualError, is_plain, read_document, read_usual
 from admission.request_uid import find_uid, uid_despite_faults
+from policies.engine.bounds import AND_MORE
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.errors import DecodeError
 from policies.engine.policy import Authority
@@ -312,10 +313,14 @@ def _status(decision: Decision, decision_id: str, external_url: str) -> dict[str
 
 def _causes(decision: Decision, decision_id: str, external_url: str) -> list[dict[str, str]]:
     """List what kubectl prints in place of the message: every violation, and the decision."""
+    found = decision.causes or [(found.field, found.message) for found in decision.violations]
     causes = [
-        {"reason": "FieldValueInvalid", "field": found.field, "message": found.message}
-        for found in decision.violations
+        {"reason": "FieldValueInvalid", "field": field, "message": message}
+        for field, message in found
     ]
+    left = len(decision.violations) + sum(decision.more_violations.values()) - len(causes)
+    if left > 0:
+        causes.append({"reason": "More", "field": "", "message": f"{AND_MORE}: {left}"})
     where = decision_link(decision_id, external_url)
     return [*causes, {"reason": "Decision", "field": "decision", "message": where}]
 
@@ -353,9 +358,13 @@ def _audit_annotations(decision: Decision, decision_id: str) -> dict[str, str]:
         "violations": decision.violations,
         "observed": decision.observed,
     }
+    more = {"violations": decision.more_violations, "observed": decision.more_observed}
     for key, violations in found.items():
         if violations:
-            annotations[key] = ",".join(sorted({violation.reason for violation in violations}))
+            reasons = {*(violation.reason for violation in violations), *more[key]}
+            annotations[key] = ",".join(sorted(reasons))
+        if more[key]:
+            annotations[f"{key}-not-listed"] = str(sum(more[key].values()))
     return annotations
 
 
