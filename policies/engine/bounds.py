@@ -99,7 +99,7 @@ def shortened(text: str, most: int) -> str:
     """A text of at most so many bytes, and a sign for what is cut off."""
     if len(text) * 4 <= most or size_of(text) <= most:
         return text
-    cut = text.encode("utf-8", "surrogatepass")[: most - 3]
+    cut = text.encode("utf-8", "surrogatepass")[: max(most - 3, 0)]
     return f"{cut.decode('utf-8', 'ignore')}…"
 
 
