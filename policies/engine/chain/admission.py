@@ -20,6 +20,7 @@ from policies.engine.chain.findings import (
     Findings,
     skipped,
     together,
+    weigh,
 )
 from policies.engine.chain.mutation import Mutation, default_object, mutate
 from policies.engine.chain.objects import admit_object, is_policy_object
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from policies.engine.resource_quota import UsedAmounts
 
 _OWN: Final[UsedAmounts] = {}
+_OPERATION: Final = 256  # bytes of one operation of a patch, besides its value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +180,13 @@ class _Judged(NamedTuple):
     before: Mapping[str, ResourceList]
 
 
-@once_for_alike
+def _weigh_judged(judged: _Judged) -> int:
+    inspection, template = judged.inspection, judged.template.inspection
+    asked = [each for each in (inspection, template) if each is not None]
+    return sum([weigh(each.findings) + each.quotas.weight for each in asked])
+
+
+@once_for_alike(_weigh_judged)
 def _judge(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> _Judged:
     inspection = inspect(request, policy_set, now)
     template = check_template(request, policy_set, now)
@@ -198,7 +206,12 @@ def _mutated(request: AdmissionRequest, policy_set: PolicySet, mutation: Mutatio
     return _decide(request, mutation, findings, Validation(), policy_set.authority)
 
 
-@once_for_alike
+def _weigh_changes(changes: tuple[Findings, tuple[PatchOperation, ...]]) -> int:
+    findings, operations = changes
+    return weigh(findings) + sum([_OPERATION + len(str(each.value)) for each in operations])
+
+
+@once_for_alike(_weigh_changes)
 def _changes(
     request: AdmissionRequest, policy_set: PolicySet, _now: str | int | None
 ) -> tuple[Findings, tuple[PatchOperation, ...]]:

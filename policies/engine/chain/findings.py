@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from policies.engine.policy import PolicyRef
 
 NOTHING_MORE: Final[Mapping[Reason, int]] = {}
+_ONE: Final = 512  # bytes of a violation or a step, besides its text
 _SHORT: Final = 128  # characters of a reason that is worth keeping
 _PORTALS_OWN: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
 """What the API server's plugins know nothing of without a configuration that few can give it."""
@@ -55,6 +56,14 @@ def together(*parts: Findings) -> Findings:
         if part.more_observed:
             more_observed = added(more_observed, part.more_observed)
     return Findings(violations, observed, warnings, steps, more, more_observed)
+
+
+def weigh(findings: Findings) -> int:
+    """Estimate the bytes that findings take in memory."""
+    found = (*findings.violations, *findings.observed)
+    texts = sum([len(each.message) for each in found]) + sum(map(len, findings.warnings))
+    details = sum([len(step.detail) for step in findings.steps])
+    return _ONE * (len(found) + len(findings.steps) + len(findings.warnings)) + texts + details
 
 
 def skipped(name: str, why: str) -> Findings:
