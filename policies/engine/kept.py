@@ -5,7 +5,6 @@ Whoever sends objects decides how large their answers are, so that to count them
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -23,12 +22,12 @@ class Kept(Generic[_Key, _Answer]):
     ``most`` answers of ``room`` bytes are kept, as ``weigh`` estimates them, half of them for sure
     while they are asked for: when one half is full, what was not asked for since the other was
     begun is forgotten. Answers are never None. What is raised is raised again each time. Any
-    thread may call it.
+    thread may call it: two that come at once may count one answer for both, which is made good
+    when the half is full.
     """
 
     __slots__ = (
         "_largest",
-        "_lock",
         "_most",
         "_older",
         "_room",
@@ -48,7 +47,6 @@ class Kept(Generic[_Key, _Answer]):
     ) -> None:
         self._work, self._weigh = work, weigh
         self._most, self._room, self._largest = most // 2, room // 2, room // _SHARE
-        self._lock = Lock()
         self.cache_clear()
 
     def cache_clear(self) -> None:
@@ -76,8 +74,7 @@ class Kept(Generic[_Key, _Answer]):
             found = self._work(key)
         weight = self._weigh(key, found)
         if weight <= self._largest:
-            with self._lock:
-                self._keep(key, found, weight)
+            self._keep(key, found, weight)
         return found
 
     def _keep(self, key: _Key, found: _Answer, weight: int) -> None:
