@@ -39,7 +39,7 @@ class Collected:
 
     def __init__(self) -> None:
         self.kept: list[Violation] = []
-        self.more: Counter[Reason] = Counter()
+        self.more: dict[Reason, int] = {}
         self._texts: set[str] = set()
         self._room = LONGEST_MESSAGE
 
@@ -67,7 +67,7 @@ class Collected:
     def count(self, reason: Reason, number: int = 1) -> None:
         """Count what is not kept."""
         if number > 0:
-            self.more[reason] += number
+            self.more[reason] = self.more.get(reason, 0) + number
 
 
 def size_of(text: str) -> int:

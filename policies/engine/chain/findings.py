@@ -60,10 +60,13 @@ def together(*parts: Findings) -> Findings:
 
 def weigh(findings: Findings) -> int:
     """Estimate the bytes that findings take in memory."""
+    weight = _ONE * len(findings.steps)
     found = (*findings.violations, *findings.observed)
-    texts = sum([len(each.message) for each in found]) + sum(map(len, findings.warnings))
-    details = sum([len(step.detail) for step in findings.steps])
-    return _ONE * (len(found) + len(findings.steps) + len(findings.warnings)) + texts + details
+    if found or findings.warnings:
+        weight += _ONE * (len(found) + len(findings.warnings)) + sum(map(len, findings.warnings))
+        weight += sum([len(each.message) for each in found])
+        weight += sum([len(step.detail) for step in findings.steps])
+    return weight
 
 
 def skipped(name: str, why: str) -> Findings:

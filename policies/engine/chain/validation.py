@@ -26,12 +26,13 @@ from policies.engine.chain.mutation import default_object, defaults_pods
 from policies.engine.chain.subjects import restate
 from policies.engine.decision import Charge, Outcome, Step
 from policies.engine.facts import once
-from policies.engine.limit_range import check, default_pod_resources
+from policies.engine.limit_range import check, compile_ranges, default_pod_resources
 from policies.engine.pod import read_pod, resource_errors
 from policies.engine.policy import Authority, Enforcement
 from policies.engine.resource_quota import assess, conclude
 
 if TYPE_CHECKING:
+    from policies.engine.limit_range import CompiledRanges
     from policies.engine.pod import PodSpec
     from policies.engine.policy import LimitRange, PolicySet
     from policies.engine.request import AdmissionRequest
@@ -111,16 +112,22 @@ def _check_limit_ranges(
     request: AdmissionRequest, policy_set: PolicySet, spec: PodSpec | None
 ) -> list[Findings]:
     """Check each range; one that is not enforced sees the object as if its defaults were set."""
-    ranges = policy_set.limit_ranges
-    enforced = [each for each in ranges if each.enforcement is Enforcement.ENFORCE]
+    enforced, observed = _by_enforcement(policy_set)
     into = Collected()
     _, steps = check(request, enforced, spec, into=into)
-    observed = [each for each in ranges if each.enforcement is not Enforcement.ENFORCE]
     found = Findings(violations=tuple(into.kept), more=into.more, steps=tuple(steps))
     return [
         leave_to_plugins(found) if policy_set.authority is Authority.NATIVE else found,
         *[_preview(request, policy) for policy in observed],
     ]
+
+
+@once
+def _by_enforcement(policy_set: PolicySet) -> tuple[CompiledRanges, list[LimitRange]]:
+    ranges = policy_set.limit_ranges
+    enforced = [each for each in ranges if each.enforcement is Enforcement.ENFORCE]
+    observed = [each for each in ranges if each.enforcement is not Enforcement.ENFORCE]
+    return compile_ranges(enforced), observed
 
 
 def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:

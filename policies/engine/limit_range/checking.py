@@ -57,7 +57,7 @@ def acts_on(request: AdmissionRequest) -> bool:
 
 def check(
     request: AdmissionRequest,
-    ranges: Iterable[LimitRange],
+    ranges: Iterable[LimitRange] | CompiledRanges,
     spec: PodSpec | None = None,
     *,
     into: Collected | None = None,
@@ -69,13 +69,17 @@ def check(
     by name), and the trace. Of many violations those are given that ``into`` keeps; it counts the
     others. Raises DecodeError, and what the request's ``pause`` does.
     """
-    ranges = tuple(ranges)
-    if not ranges or not acts_on(request):
-        return [], [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
+    compiled = ranges if isinstance(ranges, CompiledRanges) else compile_ranges(ranges)
+    if not compiled.ranges:
+        return [], []
+    if not acts_on(request):
+        return [], list(compiled.skipped)
     offer = offer_of(request, spec)
-    compiled = _compiled(_Ranges(ranges))
+    if compiled in offer.passed:
+        return [], list(compiled.unbroken[offer.is_claim])
     broken = _find_broken(compiled, offer, request.pause)
     if not broken:
+        offer.note(compiled)
         return [], list(compiled.unbroken[offer.is_claim])
     return _ask_each(compiled, offer, broken, _Search(into or Collected(), request.pause))
 
@@ -124,21 +128,28 @@ class _Ranges:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Compiled:
+class CompiledRanges:
     """Ranges, the tightest bounds of them all, and the trace of a pod or claim that breaks none."""
 
     ranges: tuple[LimitRange, ...]
     tightest: Mapping[str, tuple[Constraint, ...]]
     unbroken: tuple[tuple[Step, ...], tuple[Step, ...]]
+    skipped: tuple[Step, ...]
+
+
+def compile_ranges(ranges: Iterable[LimitRange]) -> CompiledRanges:
+    """Find the tightest bounds of these ranges, once for the very same ones."""
+    return _compiled(_Ranges(tuple(ranges)))
 
 
 @lru_cache(_KEPT)
-def _compiled(asked: _Ranges) -> _Compiled:
+def _compiled(asked: _Ranges) -> CompiledRanges:
     ranges = asked.ranges
     items = [item for each in ranges for item in each.items]
     types = ((CONTAINER, POD), (CLAIM,))
     unbroken = tuple([tuple(_unbroken(ranges, known)) for known in types])
-    return _Compiled(ranges, tightest(items), (unbroken[0], unbroken[1]))
+    skipped = [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
+    return CompiledRanges(ranges, tightest(items), (unbroken[0], unbroken[1]), tuple(skipped))
 
 
 def _unbroken(ranges: Iterable[LimitRange], types: tuple[str, ...]) -> Iterator[Step]:
@@ -193,7 +204,7 @@ class _Broken:
 
 
 def _find_broken(
-    compiled: _Compiled, offer: Offer, pause: Callable[[], None] | None
+    compiled: CompiledRanges, offer: Offer, pause: Callable[[], None] | None
 ) -> dict[str, _Broken]:
     """Hold what is offered against the tightest bounds of each type."""
     found = {}
@@ -236,7 +247,7 @@ class _Search(NamedTuple):
 
 
 def _ask_each(
-    compiled: _Compiled, offer: Offer, broken: Mapping[str, _Broken], search: _Search
+    compiled: CompiledRanges, offer: Offer, broken: Mapping[str, _Broken], search: _Search
 ) -> tuple[Violated, list[Step]]:
     """Ask each item of each range about what breaks the tightest bounds."""
     violated: Violated = []
