@@ -18,7 +18,7 @@ from admission import partitions
 from admission.casts import cast, mould_of
 from admission.decision_id import encode, moment
 from admission.models import AuditEvent, Verdict
-from admission.redaction import ESCAPE, clip, escape, redacted_request, storable
+from admission.redaction import ESCAPE, clip, escape, redacted_parts, redacted_request, storable
 from admission.row_bounds import bounded_groups, bounded_request, bounded_row
 from policies.asking import is_postgresql, tell
 from policies.engine.facts import Remembering, once
@@ -204,7 +204,9 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
 
 
 def _request(request: AdmissionRequest) -> str:
-    return bounded_request(redacted_request(request))
+    if request.is_plain:  # so it is short
+        return redacted_request(request)
+    return bounded_request(redacted_parts(request))
 
 
 def _shared(request: AdmissionRequest) -> Mapping[str, Any]:

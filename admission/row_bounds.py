@@ -56,11 +56,15 @@ def bounded_groups(groups: Sequence[str]) -> Sequence[str]:
     return [*groups[:_MOST_GROUPS], f"{AND_MORE}: {len(groups) - _MOST_GROUPS}"]
 
 
-def bounded_request(text: str) -> str:
-    """A request for the record, as JSON; objects that are too large together are cut."""
-    if len(text) <= _SMALL or size_of(text) <= LARGEST_OBJECT:
-        return text
-    return _cut_objects(text, LARGEST_OBJECT // len(_OBJECTS))
+def bounded_request(parts: dict[str, Any]) -> str:
+    """Write a request for the record as JSON; objects that are too large together are cut."""
+    written = {name: orjson.dumps(parts.get(name)) for name in _OBJECTS}
+    if sum(map(len, written.values())) <= LARGEST_OBJECT:
+        ready = {name: orjson.Fragment(text) for name, text in written.items()}
+        text = _json({**parts, **ready})
+        if size_of(text) <= LARGEST_OBJECT:
+            return text
+    return _cut_objects(parts, written, LARGEST_OBJECT // len(_OBJECTS))
 
 
 def bounded_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +94,9 @@ def _fitted(row: dict[str, Any]) -> dict[str, Any]:
             if column in _MORE:
                 row[_MORE[column]] += left
     if _size(row) > LARGEST_ROW:
-        row["request"] = _cut_objects(row["request"], 0)
+        request = orjson.loads(row["request"])
+        written = {name: orjson.dumps(request.get(name)) for name in _OBJECTS}
+        row["request"] = _cut_objects(request, written, 0)
     if _size(row) > LARGEST_ROW:
         row["message"] = shortened(row["message"], _LISTED)
     if columns:
@@ -132,16 +138,15 @@ def _shorter(value: Any, most: int) -> Any:
     return value
 
 
-def _cut_objects(text: str, most: int) -> str:
+def _cut_objects(parts: Mapping[str, Any], written: Mapping[str, bytes], most: int) -> str:
     """Cut the objects of a request that take more bytes than this."""
-    request = orjson.loads(text)
+    request = dict(parts)
     for name in _OBJECTS:
-        written = orjson.dumps(request.get(name))
-        if isinstance(request.get(name), dict) and len(written) > most:
-            request[name] = _naming(request[name], written)
+        if isinstance(request.get(name), dict) and len(written[name]) > most:
+            request[name] = _naming(request[name], written[name])
     user = request.get("userInfo")
     if isinstance(user, dict) and isinstance(user.get("groups"), list):
-        user["groups"] = bounded_groups(user["groups"])
+        request["userInfo"] = {**user, "groups": bounded_groups(user["groups"])}
     for name, value in request.items():
         if name not in _OBJECTS and isinstance(value, str):
             request[name] = shortened(value, _SHORT)

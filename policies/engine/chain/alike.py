@@ -30,6 +30,7 @@ _KEPT: Final = 1024
 _ROOM: Final = 16 * 1024 * 1024  # bytes
 _TIMES: Final = 16  # an excerpt takes so many times the bytes of its key
 _LEAST: Final = 1024  # bytes of a key alone
+_MOST_CONTAINERS: Final = 400  # none has less than ten bytes
 _LONGEST: Final = 4096  # bytes of an excerpt
 _PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
 _METADATA: Final = ("labels", "annotations")
@@ -158,6 +159,8 @@ def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) 
     for group in _CONTAINERS:
         containers = spec.get(group)
         if type(containers) is list:
+            if len(containers) > _MOST_CONTAINERS:
+                raise _OddError
             kept[group] = [{name: c.get(name) for name in _CONTAINER} for c in containers]
         elif containers is not None:
             raise TypeError(group)

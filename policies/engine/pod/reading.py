@@ -45,6 +45,7 @@ _KEPT: Final = 1024
 _ROOM: Final = 16 * 1024 * 1024  # bytes
 _TIMES: Final = 16  # a value takes so many times the bytes of its excerpt
 _KEPT_LENGTH: Final = 4096  # bytes; some forty containers
+_MOST_CONTAINERS: Final = 400  # none has less than ten bytes
 _PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
 _NOTHING: Mapping[str, Quantity] = {}
 _GROUPS: Final = ("containers", "initContainers")
@@ -101,6 +102,8 @@ def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
         parts = [spec.get("resources"), spec.get("overhead")]
         for group in _GROUPS:
             containers = spec.get(group)
+            if containers and len(containers) > _MOST_CONTAINERS:
+                return None
             parts.append(
                 containers
                 and [
