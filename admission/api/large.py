@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LARGE: Final = 256 * 1024
 """Bytes of a body from which on a review waits for its turn."""
-_SWITCH: Final = 0.0002  # seconds until a thread that waits for the interpreter gets it
+_SWITCH: Final = 0.00005  # seconds until a thread that waits for the interpreter gets it
 _turn: Final = threading.Lock()
 
 

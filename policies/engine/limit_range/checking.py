@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from policies.engine.request import AdmissionRequest
 
     Violated = list[tuple[LimitRange, tuple[Violation, ...]]]
+    _Asked = tuple[Quantity | None, Quantity | None, int]
 
 STEP = "LimitRangeCheck"
 _KEPT: Final = 256  # sets of ranges; they grow with what is stored, not with what is asked
@@ -168,7 +169,7 @@ class _Broken:
     def __init__(self, subjects: list[Subject], constraints: Iterable[Constraint]) -> None:
         self.subjects = subjects
         self._names = sorted({constraint.name for constraint in constraints})
-        self._amounts: dict[str, list[tuple[Quantity | None, Quantity | None, int]]] = {}
+        self._amounts: dict[str, list[_Asked]] = {}
         self._distinct: list[Subject] | None = None
 
     def distinct(self) -> list[Subject]:
@@ -193,13 +194,16 @@ class _Broken:
             ]
         )
 
-    def _asked(self, name: str) -> list[tuple[Quantity | None, Quantity | None, int]]:
+    def _asked(self, name: str) -> list[_Asked]:
         """What is asked of one resource, and how often; the same text is the same value."""
         if name not in self._amounts:
-            pairs = [(each.requests.get(name), each.limits.get(name)) for each in self.subjects]
-            values = {(id(pair[0]), id(pair[1])): pair for pair in pairs}
-            numbers = Counter([(id(request), id(limit)) for request, limit in pairs])
-            self._amounts[name] = [(*values[key], number) for key, number in numbers.items()]
+            found: dict[tuple[int, int], _Asked] = {}
+            for each in self.subjects:
+                request, limit = each.requests.get(name), each.limits.get(name)
+                key = (id(request), id(limit))
+                known = found.get(key)
+                found[key] = (request, limit, known[2] + 1 if known else 1)
+            self._amounts[name] = list(found.values())
         return self._amounts[name]
 
 
