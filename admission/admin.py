@@ -30,6 +30,9 @@ else:
     _EventAdmin = _HoldAdmin = _AnyAdmin = admin.ModelAdmin
     _Paginator = Paginator
 
+_LISTED: Final = (
+    "created", "verdict", "cluster", "operation", "kind", "namespace", "name", "user"
+)  # fmt: skip
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -45,7 +48,7 @@ class RecordPaginator(_Paginator):
         """One page, read from the newest on."""
         number = self.validate_number(number)
         end = number * self.per_page
-        found = self._rows.listed().newest(end)[end - self.per_page :]
+        found = self._rows.only(*_LISTED).newest(end)[end - self.per_page :]
         return Page(found, number, self)
 
     @property

@@ -18,7 +18,8 @@ from admission import partitions
 from admission.casts import cast, mould_of
 from admission.decision_id import encode, moment
 from admission.models import AuditEvent, Verdict
-from admission.redaction import ESCAPE, clip, escape, redacted_request, storable
+from admission.redaction import ESCAPE, clip, escape, redacted_parts, redacted_request, storable
+from admission.row_bounds import bounded_groups, bounded_request, bounded_row
 from policies.asking import is_postgresql, tell
 from policies.engine.facts import Remembering, once
 
@@ -111,7 +112,7 @@ def row(
 
     ``asked`` is what ``columns_of`` gives for the request.
     """
-    return {
+    made = {
         **asked,
         "id": decision_id,
         "created": moment(decision_id),
@@ -123,6 +124,7 @@ def row(
         **_policies(decision, circumstances.policies),
         "duration_us": (time.monotonic_ns() - circumstances.started) // 1000,
     }
+    return bounded_row(made)
 
 
 def write(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -197,8 +199,14 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
         "request_uid": clip(request.uid),
         "name": clip(request.display_name),
         "object_uid": clip(uid) if type(uid) is str else "",
-        "request": redacted_request(request) if mould is None else cast(request, mould),
+        "request": _request(request) if mould is None else cast(request, mould),
     }
+
+
+def _request(request: AdmissionRequest) -> str:
+    if request.is_plain:  # so it is short
+        return redacted_request(request)
+    return bounded_request(redacted_parts(request))
 
 
 def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
@@ -211,7 +219,7 @@ def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
         "sub_resource": clip(request.sub_resource),
         "namespace": clip(request.namespace),
         "user": clip(request.user),
-        "groups": _json([clip(group) for group in request.groups]),
+        "groups": _json([clip(group) for group in bounded_groups(request.groups)]),
         "dry_run": request.dry_run,
     }
 
@@ -229,6 +237,9 @@ def _metadata(request: AdmissionRequest) -> Mapping[str, Any]:
 def _answered(decision: Decision) -> dict[str, Any]:
     found = (*decision.violations, *decision.observed)
     reasons = dict.fromkeys([v.reason.value for v in found])
+    more, more_observed = decision.more_violations, decision.more_observed
+    if more or more_observed:
+        reasons |= dict.fromkeys([reason.value for reason in (*more, *more_observed)])
     return {
         "verdict": _verdict(decision),
         "code": decision.code,
@@ -237,6 +248,8 @@ def _answered(decision: Decision) -> dict[str, Any]:
         "reasons": _words(reasons),
         "violations": _texts(decision.violations),
         "observed": _texts(decision.observed),
+        "more_violations": sum(more.values()) if more else 0,
+        "more_observed": sum(more_observed.values()) if more_observed else 0,
         "trace": _joined([_step(step) for step in decision.trace]),
         "patch": _patch(decision),
         "warnings": _json(storable(list(decision.warnings))) if decision.warnings else _EMPTY,

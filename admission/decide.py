@@ -7,6 +7,7 @@ it, so that charge, record and answer stand or fall together. No rule and no HTT
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from admission.redaction import is_unstorable
 from admission.writer import OverBudgetError, UnavailableError
 from policies import snapshot, usage
 from policies.engine import chain
+from policies.engine.bounds import LONGEST_REVIEW, TooLongError
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.policy import Authority, PolicySet
 from policies.engine.request import Phase
@@ -153,7 +155,7 @@ class _Asked(writer.Item):
         if self.refusal is None and request is not None:
             self.policies = self.cluster.policy_set(request.namespace)
             self.prepared = chain.prepare(
-                request, self.policies, phase=call.phase, now=int(time.time())
+                patient(request), self.policies, phase=call.phase, now=int(time.time())
             )
             self.quotas = self.cluster.quota_keys(request.namespace)
             self._quota_ids = tuple([self.quotas[name].id for name in self.prepared.quotas])
@@ -226,6 +228,19 @@ class _Asked(writer.Item):
             quota_id = self.quotas[name].id
             book.charge(quota_id, key, name=request.display_name, decided=charge, total=total)
         return decision
+
+
+def patient(request: AdmissionRequest) -> AdmissionRequest:
+    """Have a request's judgement end in time, unless it is short: nothing about that takes long."""
+    if request.is_plain or request.likeness is not None:
+        return request
+    until = time.monotonic() + LONGEST_REVIEW
+
+    def pause() -> None:
+        if time.monotonic() > until:
+            raise TooLongError
+
+    return dataclasses.replace(request, pause=pause)
 
 
 def _authenticate_again(policies: Snapshot, call: Call) -> None:

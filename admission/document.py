@@ -14,6 +14,7 @@ import orjson
 from policies.engine.wire import RawNumber, loads
 
 PLAIN_LENGTH: Final = 16_384  # bytes; no text or list in it can be too long for a record
+_LONGEST_QUICK: Final = 512 * 1024  # bytes
 _READER: Final = msgspec.json.Decoder(float_hook=RawNumber)
 _GO_ESCAPES: Final = ((rb"\u003c", b"<"), (rb"\u003e", b">"), (rb"\u0026", b"&"))
 _ESCAPE_SIGN: Final = "␛".encode()
@@ -27,8 +28,11 @@ class UnusualError(ValueError):
 def read_document(body: bytes) -> tuple[Any, bool]:
     """Read JSON the quick way where that is sure to mean the same; raises ``DecodeError``.
 
-    Returns also whether it is plain, as ``AdmissionRequest`` has it.
+    Returns also whether it is plain, as ``AdmissionRequest`` has it. A long one is not read by
+    the library, which would let nobody else have a turn until it is read.
     """
+    if len(body) > _LONGEST_QUICK:
+        return loads(body), False
     try:
         value, text = read_usual(body.removesuffix(b"\n"))
     except UnusualError:

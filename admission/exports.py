@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from admission.models import AuditEventQuerySet
 
-PIECE: Final = 2000  # rows read at once: a few megabytes
+PIECE: Final = 2000  # rows of one piece of a file: a few megabytes, as a rule
+AT_ONCE: Final = 100  # rows in memory at once: each may be large
+LARGEST_PIECE: Final = 8 * 1024 * 1024  # bytes, after which a piece ends
 GRACE: Final = timedelta(hours=1)  # after midnight; a decision is written within seconds
 _COLUMNS: Final = tuple(field.name for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001  Django's own way to ask
 
@@ -162,10 +164,10 @@ def _write(day: date, final: Path, *, until: float) -> int:
     progress = _resume(part)
     with part.open("ab") as file:
         for piece in _pieces(day, after=progress.last):
-            file.write(gzip.compress(_lines(piece), compresslevel=6, mtime=0))
+            file.write(gzip.compress(piece.text, compresslevel=6, mtime=0))
             file.flush()
             os.fsync(file.fileno())
-            progress = _Progress(progress.rows + len(piece), file.tell(), piece[-1]["id"])
+            progress = _Progress(progress.rows + piece.rows, file.tell(), piece.last)
             _note(part, progress)
             if time.monotonic() > until:
                 raise OutOfTimeError
@@ -175,14 +177,38 @@ def _write(day: date, final: Path, *, until: float) -> int:
     return progress.rows
 
 
-def _pieces(day: date, *, after: str) -> Iterator[list[dict[str, Any]]]:
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Lines of a file: as bytes, how many, and the last row's id."""
+
+    text: bytes
+    rows: int
+    last: str
+
+
+def _pieces(day: date, *, after: str) -> Iterator[_Piece]:
+    """Read rows bit by bit, and put so many together that writing them is worth its while."""
+    texts: list[bytes] = []
+    rows = 0
+    for found in _read(day, after=after):
+        texts.append(_lines(found))
+        rows, after = rows + len(found), found[-1]["id"]
+        if rows >= PIECE or sum(map(len, texts)) >= LARGEST_PIECE:
+            yield _Piece(b"".join(texts), rows, after)
+            texts, rows = [], 0
+    if rows:
+        yield _Piece(b"".join(texts), rows, after)
+
+
+def _read(day: date, *, after: str) -> Iterator[list[dict[str, Any]]]:
     while True:
         rows = rows_of(day).newer_than(after) if after else rows_of(day)
-        piece: list[dict[str, Any]] = list(rows.order_by("created", "id").values(*_COLUMNS)[:PIECE])
-        if not piece:
+        most = min(AT_ONCE, PIECE)
+        found: list[dict[str, Any]] = list(rows.order_by("created", "id").values(*_COLUMNS)[:most])
+        if not found:
             return
-        yield piece
-        after = piece[-1]["id"]
+        yield found
+        after = found[-1]["id"]
 
 
 def _lines(piece: list[dict[str, Any]]) -> bytes:

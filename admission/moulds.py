@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _KEPT_SIGHTS: Final = 8192
 _KEPT_PARTS: Final = 512  # specs and managed fields that moulds share
+_LARGEST_PART: Final = 8192  # bytes; larger ones are hardly shared
 _PATIENCE: Final = 256  # reviews
 _SELDOM: Final = 16
 _BLANK: Final = ""
@@ -128,7 +129,10 @@ def _share(obj: Any) -> None:
 
 def _first(value: Any) -> Any:
     """Give the first value that was written like this one."""
-    digest = hashlib.blake2b(orjson.dumps(value), digest_size=32).digest()
+    text = orjson.dumps(value)
+    if len(text) > _LARGEST_PART:
+        return value
+    digest = hashlib.blake2b(text, digest_size=32).digest()
     found = _firsts(digest)
     if not found:
         found.append(value)

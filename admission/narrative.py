@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.engine.bounds import shortened
 from policies.engine.policy import Authority
 
 if TYPE_CHECKING:
     from admission.models import AuditEvent
 
+LONGEST: Final = 2048
+"""Bytes of a message in a sentence."""
 _VERBS: Final = {
     "CREATE": "create",
     "UPDATE": "change",
@@ -50,7 +53,8 @@ def _outcome(event: AuditEvent) -> str:
     if not event.allowed:
         return f"was refused: {_why(event)}"
     if _is_native(event) and event.observed:
-        return f"was left to the API server, which enforces here: {_told(event.observed)}"
+        more = event.more_observed
+        return f"was left to the API server, which enforces here: {_told(event.observed, more)}"
     if event.patch:
         changes = _counted(len(event.patch), "change")
         return f"was allowed, after {changes} to the object"
@@ -63,13 +67,13 @@ def _outcome(event: AuditEvent) -> str:
 def _why(event: AuditEvent) -> str:
     if not event.violations:
         return event.message or event.reason
-    return _told(event.violations)
+    return _told(event.violations, event.more_violations)
 
 
-def _told(found: list[dict[str, Any]]) -> str:
-    first, *others = found
-    told = f"{first['message']}{_by(first['policy'])}"
-    return f"{told}, and {_counted(len(others), 'more reason')}" if others else told
+def _told(found: list[dict[str, Any]], more: int) -> str:
+    others = len(found) - 1 + more
+    told = f"{shortened(found[0]['message'], LONGEST)}{_by(found[0]['policy'])}"
+    return f"{told}, and {_counted(others, 'more reason')}" if others else told
 
 
 def _is_native(event: AuditEvent) -> bool:

@@ -107,6 +107,11 @@ def _restore_map(value: dict[str, Any]) -> Any:
 
 def redacted_request(request: AdmissionRequest) -> str:
     """The AdmissionRequest for the record as JSON, in its own words, without what nobody judges."""
+    return orjson.dumps(redacted_parts(request)).decode()
+
+
+def redacted_parts(request: AdmissionRequest) -> dict[str, Any]:
+    """The same, as what JSON is written of; where it is plain, objects are written already."""
     recorded = {"uid": request.uid, **wire_form(request), "dryRun": request.dry_run}
     if not request.is_plain:
         recorded = storable(recorded)
@@ -114,7 +119,7 @@ def redacted_request(request: AdmissionRequest) -> str:
     for name, value in (("object", request.object), ("oldObject", request.old_object)):
         quick = excerpts.of(value, kind=kind) if request.is_plain else None
         recorded[name] = quick or redacted_object(value, kind=kind)
-    return orjson.dumps(recorded).decode()
+    return recorded
 
 
 def wire_form(request: AdmissionRequest) -> dict[str, Any]:

@@ -18,8 +18,10 @@ import orjson
 from admission import moulds
 from admission.document import UnusualError, is_plain, read_document, read_usual
 from admission.request_uid import find_uid, uid_despite_faults
+from policies.engine.bounds import AND_MORE
 from policies.engine.decision import Decision, Reason, Violation
 from policies.engine.errors import DecodeError
+from policies.engine.kept import Kept
 from policies.engine.policy import Authority
 from policies.engine.request import (
     AdmissionRequest,
@@ -57,7 +59,9 @@ _REASONS: Final = {
     _INVALID: "Invalid",
 }
 _SHARED_LENGTH: Final = 256
-_KEPT_MOULDS: Final = 512  # each of some 30 kB in memory
+_KEPT_MOULDS: Final = 512
+_ROOM: Final = 32 * 1024 * 1024  # bytes
+_TIMES: Final = 8  # a mould takes so many times the bytes of its text
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -114,8 +118,7 @@ def _from_mould(body: bytes) -> AdmissionRequest | None:
         return None
 
 
-@lru_cache(_KEPT_MOULDS)
-def _read_mould(text: bytes) -> moulds.Mould:
+def _read_text(text: bytes) -> moulds.Mould:
     review, written = read_usual(text)
     _expect_version(review, "")
     request = build_request(review["request"], is_plain=is_plain(written))
@@ -123,6 +126,13 @@ def _read_mould(text: bytes) -> moulds.Mould:
         return moulds.Mould(request, text)
     except (AttributeError, KeyError, TypeError):
         raise UnusualError from None
+
+
+def _weigh_mould(text: bytes, _mould: moulds.Mould) -> int:
+    return _TIMES * len(text)
+
+
+_read_mould: Final = Kept(_read_text, _weigh_mould, most=2 * _KEPT_MOULDS, room=_ROOM)
 
 
 def _read_review(review: Any, is_plain: bool) -> AdmissionRequest:  # noqa: FBT001 - as decoded
@@ -312,10 +322,14 @@ def _status(decision: Decision, decision_id: str, external_url: str) -> dict[str
 
 def _causes(decision: Decision, decision_id: str, external_url: str) -> list[dict[str, str]]:
     """List what kubectl prints in place of the message: every violation, and the decision."""
+    found = decision.causes or [(found.field, found.message) for found in decision.violations]
     causes = [
-        {"reason": "FieldValueInvalid", "field": found.field, "message": found.message}
-        for found in decision.violations
+        {"reason": "FieldValueInvalid", "field": field, "message": message}
+        for field, message in found
     ]
+    left = len(decision.violations) + sum(decision.more_violations.values()) - len(causes)
+    if left > 0:
+        causes.append({"reason": "More", "field": "", "message": f"{AND_MORE}: {left}"})
     where = decision_link(decision_id, external_url)
     return [*causes, {"reason": "Decision", "field": "decision", "message": where}]
 
@@ -353,9 +367,13 @@ def _audit_annotations(decision: Decision, decision_id: str) -> dict[str, str]:
         "violations": decision.violations,
         "observed": decision.observed,
     }
+    more = {"violations": decision.more_violations, "observed": decision.more_observed}
     for key, violations in found.items():
         if violations:
-            annotations[key] = ",".join(sorted({violation.reason for violation in violations}))
+            reasons = {*(violation.reason for violation in violations), *more[key]}
+            annotations[key] = ",".join(sorted(reasons))
+        if more[key]:
+            annotations[f"{key}-not-listed"] = str(sum(more[key].values()))
     return annotations
 
 

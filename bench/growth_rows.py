@@ -69,6 +69,7 @@ def row(milliseconds: int, made: Random, number: int) -> dict[str, Any]:
     return {
         **dict.fromkeys(texts, ""),
         **{name: [] for name in lists},
+        **dict.fromkeys(("more_violations", "more_observed"), 0),
         "id": chosen,
         "created": decision_id.moment(chosen),
         "duration_us": 1500,

@@ -81,12 +81,16 @@ def running_in(cluster: Cluster, namespace: str) -> Running:
     if missing:
         older = _decisions(cluster, namespace).filter(name__in=missing, operation="CREATE")
         record.take(older.newest(2 * len(missing)))
-    found = [pod for each in charged if (pod := record.pod(each))]
-    alone = _uncharged(cluster, record, charged)
+    told = {each.uid: record.pod(each) for each in charged}
+    found = [pod for pod in told.values() if pod]
+    alone, not_whole = _uncharged(cluster, record, charged)
     pods = (*found, *alone)
     return Running(
         pods=pods[:MOST],
-        unknown=tuple(each.name or each.uid for each in charged if record.of(each) is None),
+        unknown=(
+            *[each.name or each.uid for each in charged if told[each.uid] is None],
+            *not_whole,
+        ),
         is_cut=is_cut or len(pods) > MOST,
         seen=LedgerPass.objects.filter(cluster=cluster, resource="pods", trouble="")
         .values_list("finished", flat=True)
@@ -125,8 +129,13 @@ def _charged(cluster: Cluster, namespace: str) -> tuple[list[_Charged], bool]:
     return list(pods.values())[:MOST], len(pods) > MOST or len(rows) == CHARGES
 
 
-def _uncharged(cluster: Cluster, record: _Record, charged: list[_Charged]) -> list[Found]:
-    """Pods of the record that no quota counts, as far as nothing says that they are gone."""
+def _uncharged(
+    cluster: Cluster, record: _Record, charged: list[_Charged]
+) -> tuple[list[Found], list[str]]:
+    """Pods of the record that no quota counts, as far as nothing says that they are gone.
+
+    Also the names of those that are not on record as a whole.
+    """
     known = {each.uid for each in charged} | {each.name for each in charged}
     left = [
         event
@@ -142,7 +151,8 @@ def _uncharged(cluster: Cluster, record: _Record, charged: list[_Charged]) -> li
         else ()
     )
     alive = [event for event in left if not event.charges or event.object_uid in there]
-    return [record.found(event, {}, is_counted=False) for event in alive]
+    found = {event.name: record.found(event, {}, is_counted=False) for event in alive}
+    return [pod for pod in found.values() if pod], [name for name in found if not found[name]]
 
 
 class _Record:
@@ -177,15 +187,22 @@ class _Record:
         return any(each.created >= event.created for each in self.deleted[event.name])
 
     def pod(self, charged: _Charged) -> Found | None:
-        """A pod of the ledger with what the record knows of it; None for nothing."""
+        """A pod of the ledger with what the record knows of it; None for nothing, or a part."""
         event = self.of(charged)
         return self.found(event, charged.held, is_counted=True) if event else None
 
-    def found(self, event: AuditEvent, held: dict[str, ResourceList], *, is_counted: bool) -> Found:
-        """The pod of a decision, and how its owner asks for it before anything changes it."""
+    def found(
+        self, event: AuditEvent, held: dict[str, ResourceList], *, is_counted: bool
+    ) -> Found | None:
+        """The pod of a decision, and how its owner asks for it before anything changes it.
+
+        None where that is not on record as a whole: nobody can judge it again.
+        """
         owner = _owner(event)
         keys = (event.object_uid, event.name, owner.get("uid"))
         asked = next((self.asked[key] for key in keys if key and key in self.asked), event)
+        if event.is_cut or asked.is_cut:
+            return None
         pod = RunningPod(name=event.name, stands=_object(event), asked=_object(asked), held=held)
         return Found(pod=pod, decision=event.id, owner=owner, is_counted=is_counted)
 

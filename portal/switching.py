@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 DAYS: Final = 7
 """Days that are looked back, unless somebody asks for others."""
 LONGEST: Final = 90
+_READ: Final = (
+    "created", "namespace", "name", "violations", "observed", "reasons", "more_violations",
+    "more_observed",
+)  # fmt: skip
 DECISIONS: Final = 5000
 """The newest decisions that are judged again at most."""
 
@@ -39,15 +43,19 @@ def _judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
         created__gte=since, phase="validate", dry_run=False
     )
     # Of nine columns of JSON two are read: to decode the others would be most of the work.
-    read = rows.only("created", "namespace", "name", "violations", "observed").with_authority()
-    for event in read.newest(most):
+    read = rows.only(*_READ).with_authority()
+    for event in read.newest_by_pieces(most):
+        refused = [found["reason"] for found in event.violations]
+        observed = [found["reason"] for found in event.observed]
+        # Of what is not listed the reasons are kept, though not who they are of.
+        others = [each for each in event.reasons.split() if each not in {*refused, *observed}]
         yield Judged(
             id=event.pk,
             namespace=event.namespace,
             target=event.target,
             authority=event.authority,
-            refused=tuple(found["reason"] for found in event.violations),
-            observed=tuple(found["reason"] for found in event.observed),
+            refused=(*refused, *others) if event.more_violations else tuple(refused),
+            observed=(*observed, *others) if event.more_observed else tuple(observed),
             message=_first(event),
         )
 

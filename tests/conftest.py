@@ -130,10 +130,12 @@ def _untraced_answers_forgotten(request: pytest.FixtureRequest) -> Iterator[None
     """Have a test that is not traced keep no answers, of which a traced one would learn no line."""
     yield
     if request.node.get_closest_marker("no_cover") is not None:
+        from policies.engine.kept import Kept  # noqa: PLC0415  nothing of ours before coverage
+
         for module in [sys.modules[name] for name in sys.modules if name.startswith(JUDGING)]:
             for one in vars(module).values():
                 for kept in (one, *_enclosed(one)):
-                    if isinstance(kept, _lru_cache_wrapper):
+                    if isinstance(kept, _lru_cache_wrapper | Kept):
                         kept.cache_clear()
 
 

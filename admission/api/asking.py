@@ -19,6 +19,7 @@ from rest_framework.exceptions import APIException
 
 from admission import decide, metrics
 from admission.api.authentication import CHALLENGE
+from admission.api.large import LARGE, in_turn
 from admission.decide import DEFAULT_BUDGET, OverBudgetError, UnavailableError, UnknownCallerError
 from admission.models import Verdict
 from admission.review import (
@@ -86,8 +87,16 @@ class Asked:
 
 def ask(read: Callable[[], bytes], *, call: Call) -> Asked:
     """Read and prepare a review. Raises ``NotAReviewError``, and what reading or preparing does."""
+    body = read()
+    if len(body) < LARGE:
+        return _asked(body, call)
+    with in_turn(call):
+        return _asked(body, call)
+
+
+def _asked(body: bytes, call: Call) -> Asked:
     try:
-        request = parse_request(read())
+        request = parse_request(body)
     except ReviewError as error:
         item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
         return Asked(call=call, uid=error.uid, item=item)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PIECE: Final = 500
 """Rows in memory at once."""
+LARGE_PIECE: Final = 50
+"""Rows in memory at once with all their columns, each of which may be large."""
 FORMATS: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 COLUMNS: Final = (
     "id", "created", "verdict", "code", "reason", "cluster", "namespace", "kind", "name",
@@ -55,7 +57,7 @@ def as_csv(rows: AuditEventQuerySet) -> Iterator[bytes]:
     writer = csv.writer(lines)
     writer.writerow(COLUMNS)
     yield lines.take().encode()
-    for piece in _pieces(rows, COLUMNS):
+    for piece in _pieces(rows, COLUMNS, PIECE):
         for row in piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
             writer.writerow([neutral(_cell(row[name])) for name in COLUMNS])
@@ -65,7 +67,7 @@ def as_csv(rows: AuditEventQuerySet) -> Iterator[bytes]:
 def as_jsonl(rows: AuditEventQuerySet) -> Iterator[bytes]:
     """One decision a line with all that is on record, the newest first."""
     option = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
-    for piece in _pieces(rows, _ALL):
+    for piece in _pieces(rows, _ALL, LARGE_PIECE):
         for row in piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
         yield b"".join(orjson.dumps(row, option=option) for row in piece)
@@ -88,16 +90,19 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _pieces(rows: AuditEventQuerySet, columns: tuple[str, ...]) -> Iterator[list[dict[str, Any]]]:
+def _pieces(
+    rows: AuditEventQuerySet, columns: tuple[str, ...], size: int
+) -> Iterator[list[dict[str, Any]]]:
     """All rows, piece by piece; a piece may be empty where they are rare."""
     cursor, is_over = "", False
     while not is_over:
         page = rows.only("id", "created").page(before=cursor, size=PIECE)
-        ids = [event.pk for event in page.events]
-        if ids:
-            times = [event.created for event in page.events]
+        for start in range(0, len(page.events), size):
+            events = page.events[start : start + size]
             found = AuditEvent.objects.filter(
-                id__in=ids, created__gte=min(times), created__lte=max(times)
+                id__in=[event.pk for event in events],
+                created__gte=events[-1].created,
+                created__lte=events[0].created,
             )
             yield list(found.newest_first().values(*columns))
         cursor, is_over = page.older, not page.older

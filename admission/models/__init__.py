@@ -5,7 +5,6 @@ from admission.models.audit_event import (
     AuditEvent,
     AuditEventQuerySet,
     CappedCount,
-    Figures,
     Page,
 )
 from admission.models.background_work import BackgroundWork, note_work
@@ -22,7 +21,6 @@ __all__ = [
     "AuditHold",
     "BackgroundWork",
     "CappedCount",
-    "Figures",
     "Outcome",
     "Page",
     "RetentionRun",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, Self
 from django.db import connections, models
 from django.db.models.functions import Left
 
-from admission import decision_id, partitions
+from admission import decision_id, partitions, row_bounds
 from admission.models import stretches
 from admission.models.fields import KeptJSONField
 from admission.models.outcome import Outcome, Verdict, outcome_of
@@ -22,16 +22,17 @@ from policies.engine.chain import AUTHORITY_STEP
 from policies.engine.policy import Authority
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     Stop = datetime | None  # how far a search came that ended early
 
+PIECE: Final = 250  # rows with large columns that are in memory at once
 COUNT_LIMIT: Final = 10_000
 SEARCH_SECONDS: Final = 1.0  # after which no further stretch is asked
 _LISTED: Final = (
     "created", "duration_us", "cluster", "phase", "operation", "api_group", "kind", "resource",
     "sub_resource", "namespace", "name", "user", "dry_run", "verdict", "code", "reason", "message",
-    "reasons", "violations", "patch", "warnings",
+    "reasons", "violations", "more_violations", "patch", "warnings",
 )  # fmt: skip
 # How the trace of a decision begins, as it is kept, where the API server enforces.
 _NATIVE: Final = f'[{{"name":"{AUTHORITY_STEP.name}"'
@@ -67,21 +68,6 @@ class CappedCount:
 
     def __str__(self) -> str:
         return f"{self.number:,}{'+' if self.is_capped else ''}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """How the newest answers came out, of at most COUNT_LIMIT."""
-
-    total: CappedCount
-    denied: int
-    mutated: int
-    dry_run: int
-
-    @property
-    def scope(self) -> str:
-        """What the others are counted among, for people; empty when they are all there are."""
-        return f" of the newest {self.total.number:,}" if self.total.is_capped else ""
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
@@ -181,6 +167,16 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """At most so many of these events, the newest first; fewer if they are hard to find."""
         return self._backward(number)[0]
 
+    def newest_by_pieces(self, number: int) -> Iterator[AuditEvent]:
+        """The same as ``newest``, read bit by bit: for columns that may be large."""
+        cursor = ""
+        while number > 0:
+            page = self.page(before=cursor, size=min(number, PIECE))
+            yield from page.events
+            number, cursor = number - PIECE, page.older
+            if not cursor or page.searched_to:
+                return
+
     def oldest(self, number: int) -> list[AuditEvent]:
         """At most so many of these events, the oldest first; fewer if they are hard to find."""
         return self._forward(number)[0]
@@ -233,19 +229,6 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
                 return CappedCount(number, is_capped=True)
         return CappedCount(number)
 
-    def figures(self, *, since: datetime) -> Figures:
-        """How the answers since then came out; of the newest only, when there are many."""
-        rows = self.filter(created__gte=since).newest_first()
-        found = rows[: COUNT_LIMIT + 1].aggregate(
-            total=models.Count("id"),
-            denied=models.Count("id", filter=models.Q(verdict=Verdict.DENIED)),
-            mutated=models.Count("id", filter=models.Q(verdict=Verdict.MUTATED)),
-            dry_run=models.Count("id", filter=models.Q(dry_run=True)),
-        )
-        number = found.pop("total")
-        total = CappedCount(min(number, COUNT_LIMIT), is_capped=number > COUNT_LIMIT)
-        return Figures(total=total, **found)
-
     def update(self, **_kwargs: Any) -> Never:
         """Refuse: see AppendOnlyError."""
         raise AppendOnlyError
@@ -277,7 +260,9 @@ def _page(events: list[AuditEvent], *, newer: bool, older: bool) -> Page:
 class AuditEvent(models.Model):
     """One answer to one admission request, complete in itself: names as text, no foreign keys.
 
-    ``request`` is the AdmissionRequest as judged, redacted (``redaction``): enough to judge again.
+    ``request`` is the AdmissionRequest as judged, redacted (``redaction``): enough to judge again,
+    unless ``is_cut``. ``violations`` and ``observed`` are the first ones; how many others there
+    are is beside them, and ``reasons`` has all reasons.
     ``reasons`` and ``policy_names`` repeat what is in the JSON columns as words between spaces,
     because SQLite cannot search JSON lists.
     """
@@ -310,6 +295,8 @@ class AuditEvent(models.Model):
     policy_names = models.TextField(blank=True)
     violations = KeptJSONField(default=list)
     observed = KeptJSONField(default=list)
+    more_violations = models.IntegerField(default=0)
+    more_observed = models.IntegerField(default=0)
     trace = KeptJSONField(default=list)
     patch = KeptJSONField(default=list)
     warnings = KeptJSONField(default=list)
@@ -379,6 +366,11 @@ class AuditEvent(models.Model):
     def outcome(self) -> Outcome:
         """How the answer is told."""
         return outcome_of(self.verdict, self.reasons)
+
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether too little of it was kept to judge it again: it was too large."""
+        return row_bounds.is_cut(self.request)
 
     @property
     def allowed(self) -> bool:

@@ -37,6 +37,7 @@ class Reason(StrEnum):
     BAD_SCOPE_SELECTOR = "BadScopeSelector"
     INVALID_OBJECT = "InvalidObject"
     UNREADABLE_OBJECT = "UnreadableObject"
+    REVIEW_TOO_LONG = "ReviewTooLong"
     CANARY = "Canary"
 
 
@@ -102,7 +103,9 @@ class Decision:
 
     ``code`` and ``reason`` are those of the Status (403 ``Forbidden``, 422 ``Invalid``, …); for an
     allowed request 200 and empty. ``violations`` are those that refused; those of policies in
-    ``warn`` and ``audit`` mode are in ``observed``. ``object`` is the object after mutation.
+    ``warn`` and ``audit`` mode are in ``observed``: the first ones, and by reason how many more
+    there are. ``causes`` are field and text of all that is wrong with an invalid object, up to
+    the length of a message. ``object`` is the object after mutation.
     ``used`` maps quota name to what it would have used after this request. ``details`` are those
     of the Status (``name``, ``group``, ``kind``), for denied requests. ``patch`` is for the
     object as an API server sends it, after its defaulting. ``authority`` says who enforces ranges
@@ -115,6 +118,9 @@ class Decision:
     message: str = ""
     violations: tuple[Violation, ...] = ()
     observed: tuple[Violation, ...] = ()
+    more_violations: Mapping[Reason, int] = dataclasses.field(default_factory=dict)
+    more_observed: Mapping[Reason, int] = dataclasses.field(default_factory=dict)
+    causes: tuple[tuple[str, str], ...] = ()
     trace: tuple[Step, ...] = ()
     patch: tuple[PatchOperation, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from policies.engine.wire import json_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 class Operation(StrEnum):
@@ -71,7 +71,8 @@ class AdmissionRequest:
     ``object`` and ``old_object`` are decoded JSON whose numbers kept their text, or are an ``int``
     where that has the same text; ``float`` never appears. ``is_plain``: the whole of it was short,
     and no text or name in it needs another spelling on any record. ``likeness`` is that of
-    ``object``, where it is known.
+    ``object``, where it is known. ``pause`` is called now and then while much is judged; what it
+    raises (``TooLongError``) ends that.
     """
 
     uid: str = ""
@@ -89,6 +90,7 @@ class AdmissionRequest:
     user_info: Mapping[str, Any] = field(default_factory=dict)
     is_plain: bool = False
     likeness: Likeness | None = field(default=None, repr=False, compare=False)
+    pause: Callable[[], None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def display_name(self) -> str:

@@ -54,6 +54,8 @@ def _line(text: str) -> Line:
 
 def patched(event: AuditEvent) -> list[Line]:
     """What the patch made of the object; empty without one, or where it cannot be applied."""
+    if event.is_cut:
+        return []
     before = shown(event.request.get("object"))
     puts = [each for each in event.patch if each.get("op") != "remove"]
     if not puts or len(puts) < len(event.patch) or not isinstance(before, dict):
@@ -69,6 +71,8 @@ def patched(event: AuditEvent) -> list[Line]:
 
 def updated(event: AuditEvent) -> list[Line]:
     """What the caller changed about a stored object."""
+    if event.is_cut:
+        return []
     before, after = (shown(event.request.get(name)) for name in ("oldObject", "object"))
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return []

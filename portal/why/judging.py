@@ -46,7 +46,12 @@ class Rules:
 
 
 def request_of(event: AuditEvent) -> AdmissionRequest | None:
-    """The request as judged; None where it could not be read then, or is not judged at all."""
+    """The request as judged; None where it could not be read then, or is not judged at all.
+
+    None, too, where it is not on record as a whole: whatever is judged of a part may be wrong.
+    """
+    if event.is_cut:
+        return None
     try:
         request = build_request(restore(event.request))
     except DecodeError:

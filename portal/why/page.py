@@ -39,6 +39,7 @@ class WhyView(Page):
         return super().get_context_data(
             **kwargs,
             event=event,
+            is_cut=event.is_cut,
             sentence=sentence(event),
             patch=[_operation(each) for each in event.patch],
             patched=comparing.patched(event),

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from admission import audit, decision_id, partitions
 from admission.admin import RecordPaginator
 from admission.explorer import searching
-from admission.models import AuditEvent, AuditHold, CappedCount, Verdict, audit_event, stretches
+from admission.models import AuditEvent, AuditHold, CappedCount, audit_event, stretches
 from bench.growth_rows import row
 from tests.audit.conftest import days_ago
 
@@ -114,21 +114,6 @@ def test_counts_stop_at_the_limit(spread: list[str]) -> None:
     assert str(AuditEvent.objects.capped_count(10)) == "10+"
     assert str(CappedCount(10_000, is_capped=True)) == "10,000+"
     assert AuditEvent.objects.for_cluster("nobody").capped_count().number == 0
-
-
-def test_figures_tell_how_many_they_are_of(
-    decided: Callable[..., AuditEvent], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    since = datetime.now(UTC) - timedelta(days=1)
-    decided(dry_run=True)
-    decided(verdict=Verdict.DENIED)
-    decided(verdict=Verdict.MUTATED)
-    all_of_them = AuditEvent.objects.figures(since=since)
-    assert (all_of_them.denied, all_of_them.mutated, all_of_them.dry_run) == (1, 1, 1)
-    assert (str(all_of_them.total), all_of_them.scope) == ("3", "")
-    monkeypatch.setattr(audit_event, "COUNT_LIMIT", 2)
-    some = AuditEvent.objects.figures(since=since)
-    assert (str(some.total), some.scope) == ("2+", " of the newest 2")
 
 
 @pytest.mark.parametrize(

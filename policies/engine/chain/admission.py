@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from policies.engine.bounds import AND_MORE, MOST_VIOLATIONS, TooLongError, cut_list
 from policies.engine.chain.alike import once_for_alike
 from policies.engine.chain.canary import answer_canary, is_canary
-from policies.engine.chain.denial import details_of, message_of, status_of, unreadable
+from policies.engine.chain.denial import refused, took_too_long, unreadable
 from policies.engine.chain.findings import (
     AUTHORITY_STEP,
     Findings,
     skipped,
     together,
+    weigh,
 )
 from policies.engine.chain.mutation import Mutation, default_object, mutate
 from policies.engine.chain.objects import admit_object, is_policy_object
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from policies.engine.resource_quota import UsedAmounts
 
 _OWN: Final[UsedAmounts] = {}
+_OPERATION: Final = 256  # bytes of one operation of a patch, besides its value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,8 @@ def prepare(
         return _prepare(request, policy_set, phase, now)
     except DecodeError as error:
         return _settled(unreadable(request, error))
+    except TooLongError:
+        return _settled(took_too_long(request))
 
 
 def _settled(decision: Decision) -> Prepared:
@@ -175,7 +180,13 @@ class _Judged(NamedTuple):
     before: Mapping[str, ResourceList]
 
 
-@once_for_alike
+def _weigh_judged(judged: _Judged) -> int:
+    inspection, template = judged.inspection, judged.template.inspection
+    asked = [each for each in (inspection, template) if each is not None]
+    return sum([weigh(each.findings) + each.quotas.weight for each in asked])
+
+
+@once_for_alike(_weigh_judged)
 def _judge(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> _Judged:
     inspection = inspect(request, policy_set, now)
     template = check_template(request, policy_set, now)
@@ -195,7 +206,12 @@ def _mutated(request: AdmissionRequest, policy_set: PolicySet, mutation: Mutatio
     return _decide(request, mutation, findings, Validation(), policy_set.authority)
 
 
-@once_for_alike
+def _weigh_changes(changes: tuple[Findings, tuple[PatchOperation, ...]]) -> int:
+    findings, operations = changes
+    return weigh(findings) + sum([_OPERATION + len(str(each.value)) for each in operations])
+
+
+@once_for_alike(_weigh_changes)
 def _changes(
     request: AdmissionRequest, policy_set: PolicySet, _now: str | int | None
 ) -> tuple[Findings, tuple[PatchOperation, ...]]:
@@ -249,28 +265,29 @@ def _decide(
 ) -> Decision:
     violations = _distinct(findings.violations) if findings.violations else ()
     is_native = authority is Authority.NATIVE
+    observed, more_observed = cut_list(findings.observed, findings.more_observed)
     allowed = Decision(
         allowed=not violations,
-        observed=findings.observed,
+        observed=observed,
+        more_observed=more_observed,
         trace=(AUTHORITY_STEP, *findings.steps) if is_native else findings.steps,
         patch=() if violations else mutation.operations,
-        warnings=tuple(dict.fromkeys(findings.warnings)),
+        warnings=_warnings(findings.warnings) if findings.warnings else (),
         charges=validation.charges,
         object=mutation.object,
         used=validation.used,
         authority=authority,
     )
-    if not violations:
-        return allowed
-    code, reason = status_of(violations)
-    return dataclasses.replace(
-        allowed,
-        code=code,
-        reason=reason,
-        message=message_of(request, violations),
-        violations=violations,
-        details=details_of(request, violations),
-    )
+    return refused(allowed, request, violations, findings.more) if violations else allowed
+
+
+def _warnings(found: tuple[str, ...]) -> tuple[str, ...]:
+    """Give each warning once, and no more of them than of violations."""
+    distinct = tuple(dict.fromkeys(found))
+    if len(distinct) <= MOST_VIOLATIONS:
+        return distinct
+    left = len(distinct) - MOST_VIOLATIONS
+    return (*distinct[:MOST_VIOLATIONS], f"{AND_MORE}: {left} warnings are not shown")
 
 
 def _uncharged(findings: Findings) -> Findings:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import marshal
-from functools import lru_cache, wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from policies.engine.errors import DecodeError
+from policies.engine.kept import Kept
 from policies.engine.request import Operation
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     Judge: TypeAlias = Callable[[AdmissionRequest, PolicySet, str | int | None], Found]
 
 _KEPT: Final = 1024
+_ROOM: Final = 16 * 1024 * 1024  # bytes
+_TIMES: Final = 16  # an excerpt takes so many times the bytes of its key
+_LEAST: Final = 1024  # bytes of a key alone
+_MOST_CONTAINERS: Final = 400  # none has less than ten bytes
 _LONGEST: Final = 4096  # bytes of an excerpt
 _PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
 _METADATA: Final = ("labels", "annotations")
@@ -61,6 +66,11 @@ class _Asked:
             return request
         return dataclasses.replace(request, object=self._excerpt)
 
+    @property
+    def weight(self) -> int:
+        """The bytes of what is kept of the object, about."""
+        return _LEAST + (_TIMES * len(self._key) if isinstance(self._key, bytes) else 0)
+
     def __hash__(self) -> int:
         return hash(self._key)
 
@@ -72,20 +82,30 @@ class _Asked:
         )
 
 
-def once_for_alike(judge: Judge[Found]) -> Judge[Found]:
+def once_for_alike(
+    weigh: Callable[[Found], int],
+) -> Callable[[Judge[Found]], Judge[Found]]:
     """Make a judgement of new pods answer for all that are alike, under the very same policies.
 
-    It sees the excerpt alone, and no time: only pods that are being deleted are asked for it.
-    Pods that are known to be alike as they come need not even be cut down.
+    ``weigh`` estimates the bytes of what was found. The judgement sees the excerpt alone, and no
+    time: only pods that are being deleted are asked for it. Pods that are known to be alike as
+    they come need not even be cut down.
     """
+    return partial(_once_for_alike, weigh)
 
-    @lru_cache(_KEPT)
-    def recalled(asked: _Asked) -> Found:
+
+def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge[Found]:
+    def judge_alone(asked: _Asked) -> Found:
         return judge(asked.take_request(), asked.policy_set, None)
 
-    @lru_cache(_KEPT)
-    def recognised(asked: _Asked) -> Found:
+    def recall(asked: _Asked) -> Found:
         return recalled(_cut_down(asked.take_request(), asked.policy_set))
+
+    def weigh_with_key(asked: _Asked, found: Found) -> int:
+        return asked.weight + weigh(found)
+
+    recalled = Kept(judge_alone, weigh_with_key, most=2 * _KEPT, room=_ROOM)
+    recognised = Kept(recall, weigh_with_key, most=2 * _KEPT, room=_ROOM)
 
     @wraps(judge)
     def judged(
@@ -139,6 +159,8 @@ def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) 
     for group in _CONTAINERS:
         containers = spec.get(group)
         if type(containers) is list:
+            if len(containers) > _MOST_CONTAINERS:
+                raise _OddError
             kept[group] = [{name: c.get(name) for name in _CONTAINER} for c in containers]
         elif containers is not None:
             raise TypeError(group)

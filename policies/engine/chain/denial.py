@@ -5,15 +5,23 @@ Source: ``apiserver/pkg/admission/errors.go`` and ``apimachinery/pkg/api/errors/
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Final
 
+from policies.engine.bounds import (
+    LONGEST_MESSAGE,
+    LONGEST_REVIEW,
+    Collected,
+    bounded,
+    cut_list,
+    size_of,
+)
 from policies.engine.decision import Decision, Outcome, Reason, Step, Violation
-from policies.engine.errors import bracketed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from policies.engine.errors import DecodeError
+    from policies.engine.errors import DecodeError, FieldError
     from policies.engine.request import AdmissionRequest
 
 _INVALID: Final = frozenset({Reason.INVALID_OBJECT, Reason.ANNOTATIONS_TOO_LONG})
@@ -25,6 +33,7 @@ _STATUS: Final = {
     Reason.BAD_SCOPE_SELECTOR: (500, ""),
 }
 _FORBIDDEN: Final = (403, "Forbidden")
+NONE: Final[Mapping[Reason, int]] = {}
 _WITHOUT_PREFIX: Final = frozenset({Reason.UNCOVERED_SCOPE, Reason.BAD_SCOPE_SELECTOR})
 
 
@@ -34,8 +43,74 @@ def status_of(violations: Sequence[Violation]) -> tuple[int, str]:
 
 
 def message_of(request: AdmissionRequest, violations: Sequence[Violation]) -> str:
-    """One text for all violations, in brackets when there are several."""
-    return f"{_prefix(request, violations[0])}{bracketed(text_of(v) for v in violations)}"
+    """One text for all violations, in brackets when there are several; cut where it is long."""
+    return f"{_prefix(request, violations[0])}{bounded(text_of(v) for v in violations)}"
+
+
+def invalid(errors: Iterable[FieldError]) -> Collected:
+    """Collect what validation finds wrong with an object."""
+    into = Collected()
+    for error in errors:
+        if into.is_full:
+            into.count(Reason.INVALID_OBJECT)
+            continue
+        violation = Violation(
+            reason=Reason.INVALID_OBJECT, field=error.field, message=error.message
+        )
+        if into.wants(text := text_of(violation)):
+            into.keep(violation, text)
+        else:
+            into.count(Reason.INVALID_OBJECT)
+    return into
+
+
+def refused(
+    decision: Decision,
+    request: AdmissionRequest,
+    violations: Sequence[Violation],
+    more: Mapping[Reason, int] = NONE,
+) -> Decision:
+    """Make a denial of a decision: worded with all violations, listing the first ones.
+
+    ``more`` counts by reason those that were not even kept.
+    """
+    code, reason = status_of(violations)
+    listed, more = cut_list(violations, more)
+    return dataclasses.replace(
+        decision,
+        allowed=False,
+        code=code,
+        reason=reason,
+        message=message_of(request, violations),
+        violations=listed,
+        more_violations=more,
+        causes=_causes(violations) if violations[0].reason in _INVALID else (),
+        details=details_of(request, violations),
+    )
+
+
+def _causes(violations: Sequence[Violation]) -> tuple[tuple[str, str], ...]:
+    """List field and text of each, up to the length of a message."""
+    room, causes = LONGEST_MESSAGE, []
+    for found in violations:
+        room -= size_of(found.field) + size_of(found.message)
+        if room < 0:
+            break
+        causes.append((found.field, found.message))
+    return tuple(causes)
+
+
+def took_too_long(request: AdmissionRequest) -> Decision:
+    """Refuse an object that cannot be judged in the time that one review may take."""
+    message = (
+        f"the object and the policies of its namespace are too large: judging it takes longer than "
+        f"{LONGEST_REVIEW} s, which is the most that one review may take"
+    )
+    violation = Violation(reason=Reason.REVIEW_TOO_LONG, field="", message=message)
+    step = Step(name="Chain", outcome=Outcome.ERROR, detail=message)
+    return refused(
+        Decision(allowed=False, trace=(step,), object=request.object), request, (violation,)
+    )
 
 
 def text_of(violation: Violation) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from policies.engine.bounds import added
 from policies.engine.decision import Outcome, Reason, Step, Violation
 from policies.engine.policy import Enforcement
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from policies.engine.policy import PolicyRef
 
+NOTHING_MORE: Final[Mapping[Reason, int]] = {}
+_ONE: Final = 512  # bytes of a violation or a step, besides its text
 _SHORT: Final = 128  # characters of a reason that is worth keeping
 _PORTALS_OWN: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
 """What the API server's plugins know nothing of without a configuration that few can give it."""
@@ -24,12 +27,17 @@ AUTHORITY_STEP: Final = Step(
 
 
 class Findings(NamedTuple):
-    """Violations that refuse, those only observed, warnings and the trace; in chain order."""
+    """Violations that refuse, those only observed, warnings and the trace; in chain order.
+
+    ``more`` and ``more_observed`` count by reason what was found and is not kept.
+    """
 
     violations: tuple[Violation, ...] = ()
     observed: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+    more: Mapping[Reason, int] = NOTHING_MORE
+    more_observed: Mapping[Reason, int] = NOTHING_MORE
 
 
 NOTHING_FOUND: Final = Findings()
@@ -37,13 +45,28 @@ NOTHING_FOUND: Final = Findings()
 
 def together(*parts: Findings) -> Findings:
     """Put findings one behind the other."""
-    violations, observed, warnings, steps = NOTHING_FOUND
+    violations, observed, warnings, steps, more, more_observed = NOTHING_FOUND
     for part in parts:
         violations += part.violations
         observed += part.observed
         warnings += part.warnings
         steps += part.steps
-    return Findings(violations, observed, warnings, steps)
+        if part.more:
+            more = added(more, part.more)
+        if part.more_observed:
+            more_observed = added(more_observed, part.more_observed)
+    return Findings(violations, observed, warnings, steps, more, more_observed)
+
+
+def weigh(findings: Findings) -> int:
+    """Estimate the bytes that findings take in memory."""
+    weight = _ONE * len(findings.steps)
+    found = (*findings.violations, *findings.observed)
+    if found or findings.warnings:
+        weight += _ONE * (len(found) + len(findings.warnings)) + sum(map(len, findings.warnings))
+        weight += sum([len(each.message) for each in found])
+        weight += sum([len(step.detail) for step in findings.steps])
+    return weight
 
 
 def skipped(name: str, why: str) -> Findings:
@@ -85,7 +108,9 @@ def only_observed(findings: Findings, mode: Enforcement) -> Findings:
     """Turn all that was found under a policy into what its enforcement makes of it."""
     return findings._replace(
         violations=(),
+        more={},
         observed=(*findings.violations, *findings.observed),
+        more_observed=added(findings.more, findings.more_observed),
         warnings=tuple(describe(found) for found in findings.violations)
         if mode is Enforcement.WARN
         else (),
@@ -100,7 +125,12 @@ def leave_to_plugins(findings: Findings) -> Findings:
     left = tuple([found for found in findings.violations if found.reason not in _PORTALS_OWN])
     return findings._replace(
         violations=kept,
+        more={reason: n for reason, n in findings.more.items() if reason in _PORTALS_OWN},
         observed=(*left, *findings.observed),
+        more_observed=added(
+            {reason: n for reason, n in findings.more.items() if reason not in _PORTALS_OWN},
+            findings.more_observed,
+        ),
         warnings=(*[_left(found) for found in left], *findings.warnings),
     )
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.chain.denial import details_of, message_of, status_of, unreadable
-from policies.engine.decision import Decision, Outcome, Reason, Step, Violation
+from policies.engine.chain.denial import invalid, refused, unreadable
+from policies.engine.decision import Decision, Outcome, Step
 from policies.engine.errors import DecodeError
 from policies.engine.limit_range import (
     decode_limit_range,
@@ -100,25 +100,15 @@ def admit_object(request: AdmissionRequest) -> Decision:
         judgement = _JUDGES[str(request.resource)](request, request.object or {})
     except DecodeError as error:
         return unreadable(request, error)
-    violations = tuple(
-        Violation(reason=Reason.INVALID_OBJECT, field=error.field, message=error.message)
-        for error in judgement.errors
-    )
+    found = invalid(judgement.errors)
+    violations = tuple(found.kept)
     outcome = Outcome.VIOLATED if violations else Outcome.PASSED
     step = Step(name=f"{request.kind.kind}Validation", outcome=outcome)
     if not violations:
         return Decision(
             allowed=True, trace=(step,), warnings=judgement.warnings, object=judgement.object
         )
-    code, reason = status_of(violations)
-    return Decision(
-        allowed=False,
-        code=code,
-        reason=reason,
-        message=message_of(request, violations),
-        violations=violations,
-        details=details_of(request, violations),
-        trace=(step,),
-        warnings=judgement.warnings,
-        object=judgement.object,
+    judged = Decision(
+        allowed=False, trace=(step,), warnings=judgement.warnings, object=judgement.object
     )
+    return refused(judged, request, violations, found.more)

@@ -9,6 +9,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.engine.bounds import shortened
 from policies.engine.chain.denial import text_of
 from policies.engine.chain.findings import NOTHING_FOUND, Findings
 from policies.engine.chain.mutation import default_object, mutate
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from policies.engine.resource_quota import UsedAmounts
 
 _NAME: Final = "PodTemplate"
+_LONGEST_DETAIL: Final = 2048  # bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,9 @@ class TemplateCheck:
             found = (*before.violations, *after.violations)
             texts = tuple([text_of(violation) for violation in found])
         outcome = Outcome.VIOLATED if texts else Outcome.PASSED
-        step = Step(name=_NAME, outcome=outcome, detail="; ".join(texts))
+        step = Step(
+            name=_NAME, outcome=outcome, detail=shortened("; ".join(texts), _LONGEST_DETAIL)
+        )
         warnings = tuple([f"pods of this {self.kind} would be refused: {text}" for text in texts])
         return Findings(warnings=warnings, steps=(step,))
 

@@ -11,6 +11,8 @@ import dataclasses
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from policies.engine import metadata_policy
+from policies.engine.bounds import Collected
+from policies.engine.chain.denial import invalid
 from policies.engine.chain.findings import (
     NOTHING_FOUND,
     Findings,
@@ -22,14 +24,15 @@ from policies.engine.chain.findings import (
 )
 from policies.engine.chain.mutation import default_object, defaults_pods
 from policies.engine.chain.subjects import restate
-from policies.engine.decision import Charge, Outcome, Reason, Step, Violation
+from policies.engine.decision import Charge, Outcome, Step
 from policies.engine.facts import once
-from policies.engine.limit_range import check, default_pod_resources
-from policies.engine.pod import read_pod, validate_resources
+from policies.engine.limit_range import check, compile_ranges, default_pod_resources
+from policies.engine.pod import read_pod, resource_errors
 from policies.engine.policy import Authority, Enforcement
 from policies.engine.resource_quota import assess, conclude
 
 if TYPE_CHECKING:
+    from policies.engine.limit_range import CompiledRanges
     from policies.engine.pod import PodSpec
     from policies.engine.policy import LimitRange, PolicySet
     from policies.engine.request import AdmissionRequest
@@ -89,13 +92,10 @@ _NOT_CHECKED: Final = skipped("PodValidation", "only resources of new and resize
 
 @once
 def _check_resources(spec: PodSpec) -> Findings:
-    violations = tuple(
-        Violation(reason=Reason.INVALID_OBJECT, field=error.field, message=error.message)
-        for error in validate_resources(spec)
-    )
-    outcome = Outcome.VIOLATED if violations else Outcome.PASSED
+    found = invalid(resource_errors(spec))
+    outcome = Outcome.VIOLATED if found.kept else Outcome.PASSED
     step = Step(name="PodValidation", outcome=outcome, detail="resources of containers and pod")
-    return Findings(violations=violations, steps=(step,))
+    return Findings(violations=tuple(found.kept), more=found.more, steps=(step,))
 
 
 def foretell_limit_ranges(request: AdmissionRequest, policy_set: PolicySet) -> list[Findings]:
@@ -112,16 +112,22 @@ def _check_limit_ranges(
     request: AdmissionRequest, policy_set: PolicySet, spec: PodSpec | None
 ) -> list[Findings]:
     """Check each range; one that is not enforced sees the object as if its defaults were set."""
-    ranges = policy_set.limit_ranges
-    enforced = [each for each in ranges if each.enforcement is Enforcement.ENFORCE]
-    results, steps = check(request, enforced, spec)
-    violations = tuple([found for _, violations in results for found in violations])
-    observed = [each for each in ranges if each.enforcement is not Enforcement.ENFORCE]
-    found = Findings(violations=violations, steps=tuple(steps))
+    enforced, observed = _by_enforcement(policy_set)
+    into = Collected()
+    _, steps = check(request, enforced, spec, into=into)
+    found = Findings(violations=tuple(into.kept), more=into.more, steps=tuple(steps))
     return [
         leave_to_plugins(found) if policy_set.authority is Authority.NATIVE else found,
         *[_preview(request, policy) for policy in observed],
     ]
+
+
+@once
+def _by_enforcement(policy_set: PolicySet) -> tuple[CompiledRanges, list[LimitRange]]:
+    ranges = policy_set.limit_ranges
+    enforced = [each for each in ranges if each.enforcement is Enforcement.ENFORCE]
+    observed = [each for each in ranges if each.enforcement is not Enforcement.ENFORCE]
+    return compile_ranges(enforced), observed
 
 
 def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
@@ -131,9 +137,10 @@ def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
         obj, _, _ = default_pod_resources(obj, (as_enforced,))
         obj = default_object(request, obj)
         request = restate(request, obj)
-    results, steps = check(request, (policy,))
-    violations = tuple(found for _, texts in results for found in texts)
-    return only_observed(Findings(violations=violations, steps=tuple(steps)), policy.enforcement)
+    into = Collected()
+    _, steps = check(request, (policy,), into=into)
+    found = Findings(violations=tuple(into.kept), more=into.more, steps=tuple(steps))
+    return only_observed(found, policy.enforcement)
 
 
 def _check_metadata(request: AdmissionRequest, policy_set: PolicySet) -> Findings:

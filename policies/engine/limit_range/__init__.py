@@ -5,7 +5,7 @@ Reading a pod belongs to ``policies.engine.pod``; which of several verdicts coun
 
 from __future__ import annotations
 
-from policies.engine.limit_range.checking import acts_on, check
+from policies.engine.limit_range.checking import CompiledRanges, acts_on, check, compile_ranges
 from policies.engine.limit_range.defaulting import ANNOTATION, default_pod_resources
 from policies.engine.limit_range.manifest import (
     decode_limit_range,
@@ -16,8 +16,10 @@ from policies.engine.limit_range.validation import validate_limit_range
 
 __all__ = [
     "ANNOTATION",
+    "CompiledRanges",
     "acts_on",
     "check",
+    "compile_ranges",
     "decode_limit_range",
     "default_item",
     "default_pod_resources",

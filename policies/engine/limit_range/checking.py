@@ -1,78 +1,44 @@
 """Checking pods and claims against LimitRanges, exactly; nothing is changed here.
 
-Source: ``plugin/pkg/admission/limitranger/admission.go``, with the comparisons of its newest form.
+An object is held against the tightest bounds of all ranges first; only of what breaks one of them
+each range is asked. Source: ``plugin/pkg/admission/limitranger/admission.go``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from policies.engine.decision import Outcome, Reason, Step, Violation
-from policies.engine.errors import bracketed
+from policies.engine.bounds import Collected, bounded
+from policies.engine.decision import Outcome, Step, Violation
 from policies.engine.facts import once
+from policies.engine.limit_range.constraints import (
+    Constraint,
+    constraints_of,
+    tightest,
+)
 from policies.engine.limit_range.manifest import CLAIM, CONTAINER, POD
-from policies.engine.limit_range.ratio import exceeded_ratio
-from policies.engine.pod import limit_range_totals, read_pod
-from policies.engine.pod.reading import read_list, read_map
+from policies.engine.limit_range.offer import Offer, Subject, offer_of
 from policies.engine.request import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from policies.engine.pod import PodSpec
-    from policies.engine.policy import LimitRange, LimitRangeItem
+    from policies.engine.policy import LimitRange
     from policies.engine.quantity import Quantity
     from policies.engine.request import AdmissionRequest
-    from policies.engine.resource_list import ResourceList
+
+    Violated = list[tuple[LimitRange, tuple[Violation, ...]]]
+    _Asked = tuple[Quantity | None, Quantity | None, int]
 
 STEP = "LimitRangeCheck"
-_REQUESTS = "requests"
-_LIMITS = "limits"
-_LABELS = {
-    Reason.MIN_CONSTRAINT: "minimum {name} usage per {type} is {enforced}",
-    Reason.MAX_CONSTRAINT: "maximum {name} usage per {type} is {enforced}",
-    Reason.RATIO_CONSTRAINT: "{name} max limit to request ratio per {type} is {enforced}",
-}
+_KEPT: Final = 256  # sets of ranges; they grow with what is stored, not with what is asked
+_AT_ONCE: Final = 256  # subjects between two pauses
+_LONGEST_DETAIL: Final = 2048  # bytes of what the trace tells of one item
 _ACTED_ON = frozenset({"pods", "persistentvolumeclaims"})
-_CLAIM_SPEC = "PersistentVolumeClaim.spec of type v1.PersistentVolumeClaimSpec"
-_CLAIM_RESOURCES = "PersistentVolumeClaimSpec.spec.resources of type v1.VolumeResourceRequirements"
-_CLAIM_REQUESTS = "VolumeResourceRequirements.spec.resources.requests"
-
-
-class _Subject(NamedTuple):
-    """What one item is held against: a container, a pod as a whole, or a claim.
-
-    ``fields`` tells where a name of ``requests`` or ``limits`` stands in the object.
-    """
-
-    requests: ResourceList
-    limits: ResourceList
-    path: str
-    own: frozenset[tuple[str, str]] = frozenset()
-
-    def field(self, side: str, name: str) -> str:
-        """Where the amount stands, or would stand."""
-        path = "spec.resources" if (side, name) in self.own else self.path
-        return f"{path}.{side}[{name}]"
-
-
-class Finding(NamedTuple):
-    """One broken constraint: the side of the amount at fault, and the text after the bound."""
-
-    side: str
-    text: str
-    numbers: Mapping[str, str] = {}
-
-
-class _Constraint(NamedTuple):
-    """One bound of one item; ``test`` gets the bound, the request and the limit."""
-
-    reason: Reason
-    name: str
-    enforced: Quantity
-    test: Callable[[Quantity, Quantity | None, Quantity | None], Finding | None]
 
 
 def acts_on(request: AdmissionRequest) -> bool:
@@ -91,72 +57,32 @@ def acts_on(request: AdmissionRequest) -> bool:
 
 
 def check(
-    request: AdmissionRequest, ranges: Iterable[LimitRange], spec: PodSpec | None = None
-) -> tuple[list[tuple[LimitRange, tuple[Violation, ...]]], list[Step]]:
+    request: AdmissionRequest,
+    ranges: Iterable[LimitRange] | CompiledRanges,
+    spec: PodSpec | None = None,
+    *,
+    into: Collected | None = None,
+) -> tuple[Violated, list[Step]]:
     """Hold the request's object, as it stands, against every range, whatever its enforcement.
 
     ``spec`` is that of a pod, where it was read already. Returns the ranges that are violated,
     each with its violations in Kubernetes' order (items in order, containers in order, resources
-    by name), and the trace. Raises DecodeError.
+    by name), and the trace. Of many violations those are given that ``into`` keeps; it counts the
+    others. Raises DecodeError, and what the request's ``pause`` does.
     """
-    ranges = tuple(ranges)
-    if not ranges or not acts_on(request):
-        return [], [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
-    offer = _offer(request, spec)
-    find = _find if offer.is_claim else _find_again
-    violated = []
-    steps: list[Step] = []
-    for limit_range in ranges:
-        found: list[Violation] = []
-        for rule in _rules(limit_range):
-            violations = find(rule, offer)
-            steps.append(_rule_step(rule, violations))
-            found += violations or ()
-        if not limit_range.items:
-            steps.append(_step(limit_range, None, Outcome.NOT_MATCHED, "limits nothing"))
-        if found:
-            violated.append((limit_range, tuple(found)))
-    return violated, steps
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Offer:
-    """What an object offers to items of each type."""
-
-    subjects: Mapping[str, tuple[_Subject, ...]]
-    is_claim: bool = False
-
-
-def _offer(request: AdmissionRequest, spec: PodSpec | None) -> _Offer:
-    judged = request.object or {}
-    if request.resource.resource != "pods":
-        return _Offer({CLAIM: (_claim_subject(judged),)}, is_claim=True)
-    return _pod_offer(spec or read_pod(judged))
-
-
-@once
-def _pod_offer(spec: PodSpec) -> _Offer:
-    containers = [
-        _Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers
-    ]
-    return _Offer({CONTAINER: tuple(containers), POD: (_pod_subject(spec),)})
-
-
-def _claim_subject(claim: Mapping[str, Any]) -> _Subject:
-    spec = read_map(claim, "spec", "spec", _CLAIM_SPEC)
-    resources = read_map(spec, "resources", "spec.resources", _CLAIM_RESOURCES)
-    requests = read_list(resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS)
-    return _Subject(requests, {}, "spec.resources")
-
-
-def _pod_subject(spec: PodSpec) -> _Subject:
-    """Sum the pod up; fields point at all containers unless the pod itself says an amount."""
-    totals = limit_range_totals(spec)
-    sides = ((_REQUESTS, spec.requests), (_LIMITS, spec.limits))
-    own = frozenset(
-        (side, name) for side, amounts in sides for name in amounts if name in {"cpu", "memory"}
-    )
-    return _Subject(totals.requests, totals.limits, "spec.containers[*].resources", own)
+    compiled = ranges if isinstance(ranges, CompiledRanges) else compile_ranges(ranges)
+    if not compiled.ranges:
+        return [], []
+    if not acts_on(request):
+        return [], list(compiled.skipped)
+    offer = offer_of(request, spec)
+    if compiled in offer.passed:
+        return [], list(compiled.unbroken[offer.is_claim])
+    broken = _find_broken(compiled, offer, request.pause)
+    if not broken:
+        offer.note(compiled)
+        return [], list(compiled.unbroken[offer.is_claim])
+    return _ask_each(compiled, offer, broken, _Search(into or Collected(), request.pause))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +92,7 @@ class _Rule:
     limit_range: LimitRange
     index: int
     type: str
-    constraints: tuple[_Constraint, ...]
+    constraints: tuple[Constraint, ...]
     other_type: Step
     passed: Step
 
@@ -178,7 +104,7 @@ def _rules(limit_range: LimitRange) -> tuple[_Rule, ...]:
             limit_range,
             index,
             item.type,
-            tuple(_constraints(item)),
+            tuple(constraints_of(item)),
             other_type=_step(limit_range, index, Outcome.NOT_MATCHED, "is about another type"),
             passed=_step(limit_range, index, Outcome.PASSED),
         )
@@ -186,122 +112,234 @@ def _rules(limit_range: LimitRange) -> tuple[_Rule, ...]:
     )
 
 
-def _find(rule: _Rule, offer: _Offer) -> tuple[Violation, ...] | None:
-    """Hold all subjects against one item; None if it is of another type."""
-    subjects = offer.subjects.get(rule.type)
-    if subjects is None:
-        return None
-    found = []
-    for subject in subjects:
-        requests, limits = subject.requests, subject.limits
-        for constraint in rule.constraints:
-            name = constraint.name
-            finding = constraint.test(constraint.enforced, requests.get(name), limits.get(name))
-            if finding is not None:
-                found.append(_violation(rule, subject, constraint, finding))
-    return tuple(found)
+class _Ranges:
+    """The ranges of a namespace; equal to the very same ones alone."""
+
+    __slots__ = ("_key", "ranges")
+
+    def __init__(self, ranges: tuple[LimitRange, ...]) -> None:
+        self.ranges = ranges
+        self._key = tuple(map(id, ranges))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Ranges) and self._key == other._key
 
 
-# The same few sets of containers meet the same rules over and over.
-_find_again = lru_cache(maxsize=4096)(_find)
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledRanges:
+    """Ranges, the tightest bounds of them all, and the trace of a pod or claim that breaks none."""
+
+    ranges: tuple[LimitRange, ...]
+    tightest: Mapping[str, tuple[Constraint, ...]]
+    unbroken: tuple[tuple[Step, ...], tuple[Step, ...]]
+    skipped: tuple[Step, ...]
 
 
-def _constraints(item: LimitRangeItem) -> list[_Constraint]:
-    """List what an item checks: all minima, then all maxima, then all ratios, by name.
+def compile_ranges(ranges: Iterable[LimitRange]) -> CompiledRanges:
+    """Find the tightest bounds of these ranges, once for the very same ones."""
+    return _compiled(_Ranges(tuple(ranges)))
 
-    Claims have no limits, so neither a limit's maximum nor a ratio.
-    """
-    is_claim = item.type == CLAIM
-    ratios = {} if is_claim else item.max_limit_request_ratio
-    groups = (
-        (Reason.MIN_CONSTRAINT, item.min, min_constraint),
-        (Reason.MAX_CONSTRAINT, item.max, max_request_constraint if is_claim else max_constraint),
-        (Reason.RATIO_CONSTRAINT, ratios, ratio_constraint),
+
+@lru_cache(_KEPT)
+def _compiled(asked: _Ranges) -> CompiledRanges:
+    ranges = asked.ranges
+    items = [item for each in ranges for item in each.items]
+    types = ((CONTAINER, POD), (CLAIM,))
+    unbroken = tuple([tuple(_unbroken(ranges, known)) for known in types])
+    skipped = [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
+    return CompiledRanges(ranges, tightest(items), (unbroken[0], unbroken[1]), tuple(skipped))
+
+
+def _unbroken(ranges: Iterable[LimitRange], types: tuple[str, ...]) -> Iterator[Step]:
+    for limit_range in ranges:
+        for rule in _rules(limit_range):
+            yield rule.passed if rule.type in types else rule.other_type
+        if not limit_range.items:
+            yield _nothing_limited(limit_range)
+
+
+class _Broken:
+    """The subjects of one type that break a tightest bound, and what they ask for."""
+
+    __slots__ = ("_amounts", "_distinct", "_names", "subjects")
+
+    def __init__(self, subjects: list[Subject], constraints: Iterable[Constraint]) -> None:
+        self.subjects = subjects
+        self._names = sorted({constraint.name for constraint in constraints})
+        self._amounts: dict[str, list[_Asked]] = {}
+        self._distinct: list[Subject] | None = None
+
+    def distinct(self) -> list[Subject]:
+        """The first of all subjects that ask for the very same amounts."""
+        if self._distinct is None:
+            found: dict[tuple[int, ...], Subject] = {}
+            for each in self.subjects:
+                asked = (each.requests, each.limits)
+                key = tuple([id(side.get(name)) for side in asked for name in self._names])
+                found.setdefault(key, each)
+            self._distinct = list(found.values())
+        return self._distinct
+
+    def number(self, constraint: Constraint) -> int:
+        """How many subjects break a bound."""
+        fault, enforced = constraint.fault, constraint.enforced
+        return sum(
+            [
+                number
+                for request, limit, number in self._asked(constraint.name)
+                if fault(enforced, request, limit) is not None
+            ]
+        )
+
+    def _asked(self, name: str) -> list[_Asked]:
+        """What is asked of one resource, and how often; the same text is the same value."""
+        if name not in self._amounts:
+            found: dict[tuple[int, int], _Asked] = {}
+            for each in self.subjects:
+                request, limit = each.requests.get(name), each.limits.get(name)
+                key = (id(request), id(limit))
+                known = found.get(key)
+                found[key] = (request, limit, known[2] + 1 if known else 1)
+            self._amounts[name] = list(found.values())
+        return self._amounts[name]
+
+
+def _find_broken(
+    compiled: CompiledRanges, offer: Offer, pause: Callable[[], None] | None
+) -> dict[str, _Broken]:
+    """Hold what is offered against the tightest bounds of each type."""
+    found = {}
+    for item_type, constraints in compiled.tightest.items():
+        broken = [
+            subject
+            for subject in _paused(offer.subjects.get(item_type, ()), pause)
+            if _breaks(subject, constraints)
+        ]
+        if broken:
+            found[item_type] = _Broken(broken, constraints)
+    return found
+
+
+def _breaks(subject: Subject, constraints: Iterable[Constraint]) -> bool:
+    requests, limits = subject.requests, subject.limits
+    for each in constraints:
+        name = each.name
+        if each.fault(each.enforced, requests.get(name), limits.get(name)) is not None:
+            return True
+    return False
+
+
+def _paused(subjects: Iterable[Subject], pause: Callable[[], None] | None) -> Iterable[Subject]:
+    return subjects if pause is None else _with_pauses(subjects, pause)
+
+
+def _with_pauses(subjects: Iterable[Subject], pause: Callable[[], None]) -> Iterator[Subject]:
+    for position, subject in enumerate(subjects):
+        if not position % _AT_ONCE:
+            pause()
+        yield subject
+
+
+class _Search(NamedTuple):
+    """Where violations go, and what is called now and then."""
+
+    into: Collected
+    pause: Callable[[], None] | None
+
+
+def _ask_each(
+    compiled: CompiledRanges, offer: Offer, broken: Mapping[str, _Broken], search: _Search
+) -> tuple[Violated, list[Step]]:
+    """Ask each item of each range about what breaks the tightest bounds."""
+    violated: Violated = []
+    steps: list[Step] = []
+    for limit_range in compiled.ranges:
+        found: list[Violation] = []
+        for rule in _rules(limit_range):
+            if rule.type in broken:
+                violations, number = _find(rule, broken[rule.type], search)
+                found += violations
+                steps.append(_rule_step(rule, violations, number))
+            else:
+                steps.append(rule.passed if rule.type in offer.subjects else rule.other_type)
+        if not limit_range.items:
+            steps.append(_nothing_limited(limit_range))
+        if found:
+            violated.append((limit_range, tuple(found)))
+    return violated, steps
+
+
+def _find(rule: _Rule, broken: _Broken, search: _Search) -> tuple[list[Violation], int]:
+    """Hold subjects against one item: the violations to be kept, and how many there are."""
+    into, found = search.into, []
+    for subject in _paused(broken.subjects, search.pause):
+        if not into.lists_all:
+            break
+        found += _violations(rule, subject, into)
+    if into.lists_all:
+        return found, len(found)
+    # From here on only a text that was not seen yet is worth finding: equal amounts have equal
+    # texts, so that one of each will do. All others are counted.
+    for subject in _paused(broken.distinct(), search.pause):
+        if into.is_full:
+            break
+        found += _violations(rule, subject, into)
+    return found, _count(rule, broken, found, search)
+
+
+def _violations(rule: _Rule, subject: Subject, into: Collected) -> Iterator[Violation]:
+    """Keep what is wanted of what one subject breaks of an item."""
+    requests, limits = subject.requests, subject.limits
+    for constraint in rule.constraints:
+        request, limit = requests.get(constraint.name), limits.get(constraint.name)
+        fault = constraint.fault(constraint.enforced, request, limit)
+        if fault is None:
+            continue
+        message, numbers = constraint.told(fault, request, limit)
+        if into.wants(message):
+            violation = Violation(
+                reason=constraint.reason,
+                field=subject.field(fault.side, constraint.name),
+                message=message,
+                policy=rule.limit_range.ref,
+                rule=rule.index,
+                numbers=numbers,
+            )
+            into.keep(violation, message)
+            yield violation
+
+
+def _count(rule: _Rule, broken: _Broken, found: list[Violation], search: _Search) -> int:
+    """Count what an item found beside what is kept of it."""
+    kept = Counter([violation.reason for violation in found])
+    total = 0
+    numbers: Counter[Any] = Counter()
+    for constraint in rule.constraints:
+        if search.pause is not None:
+            search.pause()
+        numbers[constraint.reason] += broken.number(constraint)
+    for reason, number in numbers.items():
+        search.into.count(reason, number - kept[reason])
+        total += number
+    return total
+
+
+def _rule_step(rule: _Rule, violations: list[Violation], number: int) -> Step:
+    if not number:
+        return rule.passed
+    messages = [violation.message for violation in violations]
+    is_cut = number > len(violations)
+    detail = (
+        bounded(messages, _LONGEST_DETAIL, is_cut=is_cut) if messages else f"{number} violations"
     )
-    return [
-        _Constraint(reason, name, bounds[name], test)
-        for reason, bounds, test in groups
-        for name in sorted(bounds)
-    ]
+    return _step(rule.limit_range, rule.index, Outcome.VIOLATED, detail)
 
 
-def _violation(
-    rule: _Rule, subject: _Subject, constraint: _Constraint, finding: Finding
-) -> Violation:
-    name, item_type = constraint.name, rule.type
-    label = _LABELS[constraint.reason]
-    amounts = {
-        "enforced": constraint.enforced,
-        "request": subject.requests.get(name),
-        "limit": subject.limits.get(name),
-    }
-    texts = {role: str(amount) for role, amount in amounts.items() if amount is not None}
-    return Violation(
-        reason=constraint.reason,
-        field=subject.field(finding.side, name),
-        message=label.format(name=name, type=item_type, **texts) + finding.text,
-        policy=rule.limit_range.ref,
-        rule=rule.index,
-        numbers={"resource": name, **texts, **finding.numbers},
-    )
-
-
-def min_constraint(
-    enforced: Quantity, request: Quantity | None, limit: Quantity | None
-) -> Finding | None:
-    """A request must be there; it, and a limit if there is one, must reach the minimum."""
-    if request is None:
-        return Finding(_REQUESTS, ".  No request is specified")
-    if request.nano < enforced.nano:
-        return Finding(_REQUESTS, f", but request is {request}")
-    if limit is not None and limit.nano < enforced.nano:
-        return Finding(_LIMITS, f", but limit is {limit}")
-    return None
-
-
-def max_constraint(
-    enforced: Quantity, request: Quantity | None, limit: Quantity | None
-) -> Finding | None:
-    """A limit must be there; it, and a request if there is one, must not pass the maximum."""
-    if limit is None:
-        return Finding(_LIMITS, ".  No limit is specified")
-    if limit.nano > enforced.nano:
-        return Finding(_LIMITS, f", but limit is {limit}")
-    if request is not None and request.nano > enforced.nano:
-        return Finding(_REQUESTS, f", but request is {request}")
-    return None
-
-
-def max_request_constraint(
-    enforced: Quantity, request: Quantity | None, _limit: Quantity | None
-) -> Finding | None:
-    """A claim's request must be there and must not pass the maximum."""
-    if request is None:
-        return Finding(_REQUESTS, ".  No request is specified")
-    if request.nano > enforced.nano:
-        return Finding(_REQUESTS, f", but request is {request}")
-    return None
-
-
-def ratio_constraint(
-    enforced: Quantity, request: Quantity | None, limit: Quantity | None
-) -> Finding | None:
-    """Both must be there and not zero, and limit/request must not pass the ratio."""
-    if request is None or not request.nano:
-        return Finding(_REQUESTS, ", but no request is specified or request is 0")
-    if limit is None or not limit.nano:
-        return Finding(_LIMITS, ", but no limit is specified or limit is 0")
-    ratio = exceeded_ratio(request, limit, enforced)
-    if ratio is None:
-        return None
-    return Finding(_LIMITS, f", but provided ratio is {ratio}", {"ratio": ratio})
-
-
-def _rule_step(rule: _Rule, violations: tuple[Violation, ...] | None) -> Step:
-    if violations:
-        detail = bracketed(violation.message for violation in violations)
-        return _step(rule.limit_range, rule.index, Outcome.VIOLATED, detail)
-    return rule.other_type if violations is None else rule.passed
+def _nothing_limited(limit_range: LimitRange) -> Step:
+    return _step(limit_range, None, Outcome.NOT_MATCHED, "limits nothing")
 
 
 def _step(limit_range: LimitRange, rule: int | None, outcome: Outcome, detail: str = "") -> Step:

@@ -15,17 +15,22 @@ _BITS = 53
 """Of the mantissa of a float64."""
 
 
-def exceeded_ratio(request: Quantity, limit: Quantity, enforced: Quantity) -> str | None:
-    """The text of limit/request if that is above the enforced ratio, else None.
+def is_exceeded(request: Quantity, limit: Quantity, enforced: Quantity) -> bool:
+    """Whether limit/request is above the enforced ratio.
 
     The request is not zero. Endless amounts have no ratio, so none that could be allowed.
     """
     if limit.is_infinite:
-        return "NaN" if request.is_infinite else "+Inf"
+        return True
     most, found = request.nano * enforced.nano, limit.nano * _NANO
-    if found > most if request.nano > 0 else found < most:
-        return ratio_text(limit.nano, request.nano)
-    return None
+    return found > most if request.nano > 0 else found < most
+
+
+def text_of(request: Quantity, limit: Quantity) -> str:
+    """Write limit/request as an API server does; the request is not zero."""
+    if limit.is_infinite:
+        return "NaN" if request.is_infinite else "+Inf"
+    return ratio_text(limit.nano, request.nano)
 
 
 def ratio_text(numerator: int, denominator: int) -> str:

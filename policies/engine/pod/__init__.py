@@ -20,6 +20,7 @@ from policies.engine.pod.totals import (
 )
 from policies.engine.pod.validation import (
     container_name_errors,
+    resource_errors,
     resource_name_texts,
     validate_requirements,
     validate_resources,
@@ -46,6 +47,7 @@ __all__ = [
     "quota_totals",
     "read_pod",
     "read_settled",
+    "resource_errors",
     "resource_name_texts",
     "validate_requirements",
     "validate_resources",

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import marshal
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.engine.facts import Remembering
+from policies.engine.kept import Kept
 from policies.engine.quantity import Quantity, QuantityError
 from policies.engine.wire import (
     decode_resource_list,
@@ -42,7 +42,10 @@ __all__ = [
 
 _REQUIREMENTS = "ResourceRequirements"
 _KEPT: Final = 1024
+_ROOM: Final = 16 * 1024 * 1024  # bytes
+_TIMES: Final = 16  # a value takes so many times the bytes of its excerpt
 _KEPT_LENGTH: Final = 4096  # bytes; some forty containers
+_MOST_CONTAINERS: Final = 400  # none has less than ten bytes
 _PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
 _NOTHING: Mapping[str, Quantity] = {}
 _GROUPS: Final = ("containers", "initContainers")
@@ -99,6 +102,8 @@ def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
         parts = [spec.get("resources"), spec.get("overhead")]
         for group in _GROUPS:
             containers = spec.get(group)
+            if containers and len(containers) > _MOST_CONTAINERS:
+                return None
             parts.append(
                 containers
                 and [
@@ -111,8 +116,7 @@ def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
     return excerpt if len(excerpt) <= _KEPT_LENGTH else None
 
 
-@lru_cache(maxsize=_KEPT)
-def _read_again(excerpt: bytes) -> PodSpec:
+def _read_excerpt(excerpt: bytes) -> PodSpec:
     """Read what an excerpt holds; raises DecodeError."""
     resources, overhead, *groups = marshal.loads(excerpt)  # noqa: S302 - our own bytes
     spec: dict[str, Any] = {"resources": resources, "overhead": overhead}
@@ -122,6 +126,14 @@ def _read_again(excerpt: bytes) -> PodSpec:
             for name, policy, stated in containers
         ]
     return replace(_read(spec), is_settled=_is_settled(spec))
+
+
+def _weigh(excerpt: bytes, _spec: PodSpec) -> int:
+    """Estimate the bytes of a spec with all that is worked out of it."""
+    return _TIMES * len(excerpt)
+
+
+_read_again: Final = Kept(_read_excerpt, _weigh, most=2 * _KEPT, room=_ROOM)
 
 
 def _read(spec: Mapping[str, Any]) -> PodSpec:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from policies.engine.errors import ErrorType, FieldError, FieldPath
-from policies.engine.facts import once
 from policies.engine.names import (
     is_extended_resource,
     is_hugepage,
@@ -25,7 +24,7 @@ from policies.engine.pod.totals import aggregate_limits, aggregate_requests, is_
 from policies.engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from policies.engine.resource_list import ResourceList
 
@@ -36,18 +35,16 @@ _OVERCOMMITTED = "Limit must be set for non overcommitable resources"
 
 def validate_resources(pod: Mapping[str, Any] | PodSpec) -> list[FieldError]:
     """Check the resources of containers, init containers and the pod; raises DecodeError."""
-    return list(_errors_of(pod if isinstance(pod, PodSpec) else read_pod(pod)))
+    return list(resource_errors(pod if isinstance(pod, PodSpec) else read_pod(pod)))
 
 
-@once
-def _errors_of(spec: PodSpec) -> list[FieldError]:
-    errors: list[FieldError] = []
+def resource_errors(spec: PodSpec) -> Iterator[FieldError]:
+    """Find what is wrong one by one: of a large pod there may be more than fits into memory."""
     for container in spec.all_containers:
         path = FieldPath(container.path).child("resources")
-        errors += validate_requirements(container.requests, container.limits, path)
+        yield from validate_requirements(container.requests, container.limits, path)
     if spec.has_resources:
-        errors += _pod_level_errors(spec, FieldPath("spec.resources"))
-    return errors
+        yield from _pod_level_errors(spec, FieldPath("spec.resources"))
 
 
 def validate_requirements(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 QUOTA_STEP: Final = "ResourceQuota"
 LIMITED_STEP: Final = "LimitedResources"
+_ONE: Final = 512  # bytes of a match, an amount, or a violation, besides its text
 _SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -76,6 +77,13 @@ class Assessment(NamedTuple):
     limited: Step | None = None
     steps: tuple[Step, ...] = ()
     is_advisory: bool = False
+
+    @property
+    def weight(self) -> int:
+        """The bytes that it takes in memory, about."""
+        names = sum([len(each.counted) + len(each.sums) for each in self.demands])
+        found = sum([len(each.message) for each in self.violations])
+        return _ONE * (len(self.matches) + names + len(self.violations)) + found
 
     @property
     def asked(self) -> tuple[Demand, ...]:

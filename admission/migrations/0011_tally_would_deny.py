@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('admission', '0009_background_work'),
+        ('admission', "0010_more_violations"),
     ]
 
     operations = [

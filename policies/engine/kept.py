@@ -1,0 +1,84 @@
+"""Answers that are kept: at most so many, and of so many bytes together. No rule lives here.
+
+Whoever sends objects decides how large their answers are, so that to count them bounds nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+_Key = TypeVar("_Key", bound="Hashable")
+_Answer = TypeVar("_Answer")
+_SHARE = 16
+"""An answer that takes more than this part of the room is not kept at all."""
+
+
+class Kept(Generic[_Key, _Answer]):
+    """A function of one key that answers from the second time on what it answered the first.
+
+    ``most`` answers of ``room`` bytes are kept, as ``weigh`` estimates them, half of them for sure
+    while they are asked for: when one half is full, what was not asked for since the other was
+    begun is forgotten. Answers are never None. What is raised is raised again each time. Any
+    thread may call it: two that come at once may count one answer for both, which is made good
+    when the half is full.
+    """
+
+    __slots__ = (
+        "_largest",
+        "_most",
+        "_older",
+        "_room",
+        "_taken",
+        "_weigh",
+        "_work",
+        "_young",
+    )
+
+    def __init__(
+        self,
+        work: Callable[[_Key], _Answer],
+        weigh: Callable[[_Key, _Answer], int],
+        *,
+        most: int,
+        room: int,
+    ) -> None:
+        self._work, self._weigh = work, weigh
+        self._most, self._room, self._largest = most // 2, room // 2, room // _SHARE
+        self.cache_clear()
+
+    def cache_clear(self) -> None:
+        """Forget all of them."""
+        self._young: dict[_Key, _Answer] = {}
+        self._older: dict[_Key, _Answer] = {}
+        self._taken = 0
+
+    @property
+    def taken(self) -> int:
+        """The bytes of the newer half, as they were estimated."""
+        return self._taken
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._older)
+
+    def __call__(self, key: _Key) -> _Answer:
+        """Answer, out of what is kept where that is possible."""
+        found = self._young.get(key)
+        return self._look_further(key) if found is None else found
+
+    def _look_further(self, key: _Key) -> _Answer:
+        found = self._older.get(key)
+        if found is None:
+            found = self._work(key)
+        weight = self._weigh(key, found)
+        if weight <= self._largest:
+            self._keep(key, found, weight)
+        return found
+
+    def _keep(self, key: _Key, found: _Answer, weight: int) -> None:
+        if len(self._young) >= self._most or self._taken + weight > self._room:
+            self._older, self._young, self._taken = self._young, {}, 0
+        self._young[key] = found
+        self._taken += weight
