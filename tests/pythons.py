@@ -16,9 +16,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 UV: Final = str(Path(sys.executable).parent / "uv")
-NEEDS_MORE: Final = (
-    "not servers and not postgres and not cluster and not bench and not faults and not ui"
-)
+OTHERS: Final = ("servers", "postgres", "cluster", "bench", "faults", "ui")
+"""Marks of tests that need more than a Python."""
 
 
 def main(words: list[str]) -> int:
