@@ -85,7 +85,7 @@ def test_whole_cluster_is_adopted_with_what_the_lints_say() -> None:
     kept = [model.objects.count() for model in (ResourceQuota, LimitRange, MetadataPolicy)]
     assert kept == [2 * NAMESPACES, NAMESPACES, NAMESPACES]
     assert SyncedObject.objects.filter(state="unowned").count() == 4 * NAMESPACES
-    assert "RefusesEverything" in run.results.filter(kind="MetadataPolicy")[0].message
+    assert "RuleAlwaysFires" in run.results.filter(kind="MetadataPolicy")[0].message
 
 
 def statements(namespaces: int, cluster: str) -> int:
