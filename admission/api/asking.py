@@ -87,19 +87,19 @@ class Asked:
 
 def ask(read: Callable[[], bytes], *, call: Call) -> Asked:
     """Read and prepare a review. Raises ``NotAReviewError``, and what reading or preparing does."""
-    body = read()
-    if len(body) < LARGE:
-        return _asked(body, call)
-    with in_turn(call):
-        return _asked(body, call)
-
-
-def _asked(body: bytes, call: Call) -> Asked:
     try:
-        request = parse_request(body)
+        body = read()
+        if len(body) < LARGE:
+            return _asked(body, call)
+        with in_turn(call):
+            return _asked(body, call)
     except ReviewError as error:
         item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
         return Asked(call=call, uid=error.uid, item=item)
+
+
+def _asked(body: bytes, call: Call) -> Asked:
+    request = parse_request(body)
     item = decide.prepare(request, call=call)
     return Asked(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
 

@@ -152,3 +152,29 @@ def test_a_pause_that_ends_the_judgement_makes_a_denial_that_names_the_bound() -
     assert not decision.allowed
     assert [v.reason for v in decision.violations] == [Reason.REVIEW_TOO_LONG]
     assert "longer than 4 s" in decision.message
+
+
+class Impatient:
+    """A pause that gives up at the third call."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.calls > 2:
+            raise TooLongError
+
+
+@pytest.mark.parametrize("phase", [Phase.MUTATE, Phase.VALIDATE, Phase.BOTH])
+@pytest.mark.parametrize("mode", list(Enforcement))
+def test_long_work_of_every_phase_and_mode_can_be_ended(phase: Phase, mode: Enforcement) -> None:
+    item = {"type": "Container", "max": {"cpu": "1"}, "default": {"memory": "1Gi"}}
+    made = [decode_limit_range(limit_range(item, name=f"r{n}")) for n in range(3)]
+    ranges = tuple(dataclasses.replace(each, enforcement=mode) for each in made)
+    pause = Impatient()
+    asked = request(pod_of(600), pause=pause)
+    decision = admit(asked, PolicySet(limit_ranges=ranges), phase=phase)
+    is_ended = Reason.REVIEW_TOO_LONG in [each.reason for each in decision.violations]
+    assert is_ended == (pause.calls > 2)
+    assert is_ended or (phase is Phase.MUTATE and mode is not Enforcement.ENFORCE)

@@ -43,6 +43,8 @@ def default_object(
 
     ``record`` is told each change of meaning, for a patch.
     """
+    if request.pause is not None:
+        request.pause()
     if is_pod(request):
         return default_pod(obj, record)
     return default_claim(obj, record) if is_claim(request) else obj
@@ -97,7 +99,7 @@ def _default_resources(
         return obj, (), skipped("LimitRangeDefaults", why).steps
     # A resize keeps none of the changes to metadata, so it is not told what was set.
     annotate = not is_resize(request)
-    return default_pod_resources(obj, ranges, annotate=annotate, spec=spec)
+    return default_pod_resources(obj, ranges, annotate=annotate, spec=spec, pause=request.pause)
 
 
 def _reason_not_defaulted(request: AdmissionRequest, policy_set: PolicySet) -> str:

@@ -120,6 +120,7 @@ def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> Admi
         user=request.user,
         object=pod,
         dry_run=True,
+        pause=request.pause,
     )
 
 

@@ -132,9 +132,11 @@ def _by_enforcement(policy_set: PolicySet) -> tuple[CompiledRanges, list[LimitRa
 
 def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
     obj = request.object
+    if request.pause is not None:
+        request.pause()
     if obj is not None and defaults_pods(request):
         as_enforced = dataclasses.replace(policy, enforcement=Enforcement.ENFORCE)
-        obj, _, _ = default_pod_resources(obj, (as_enforced,))
+        obj, _, _ = default_pod_resources(obj, (as_enforced,), pause=request.pause)
         obj = default_object(request, obj)
         request = restate(request, obj)
     into = Collected()

@@ -18,13 +18,14 @@ from policies.engine.policy import Enforcement
 from policies.engine.resource_list import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from policies.engine.pod import Container, PodSpec
     from policies.engine.policy import LimitRange
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 STEP = "LimitRangeDefaults"
+_AT_ONCE = 64  # containers between two pauses
 _PREFIX = "LimitRanger plugin set: "
 _META = "Pod.metadata of type v1.ObjectMeta"
 _ANNOTATIONS = "ObjectMeta.metadata.annotations of type map[string]string"
@@ -46,14 +47,15 @@ def default_pod_resources(
     *,
     annotate: bool = True,
     spec: PodSpec | None = None,
+    pause: Callable[[], None] | None = None,
 ) -> tuple[Mapping[str, Any], list[PatchOperation], list[Step]]:
     """Set what containers and init containers leave open, range by range in the given order.
 
     The first range to set a name wins; the last that set anything is the one that the annotation
     tells of. Ranges that only warn or audit set nothing. ``annotate`` is off for ``pods/resize``,
-    which drops metadata. ``spec`` is the pod's, where it was read already. Returns the pod (the
-    given one stays as it is, and comes back where nothing is set), the operations that made it
-    and the trace. Raises DecodeError.
+    which drops metadata. ``spec`` is the pod's, where it was read already. ``pause`` is that of a
+    request. Returns the pod (the given one stays as it is, and comes back where nothing is set),
+    the operations that made it and the trace. Raises DecodeError.
     """
     meta = read_map(pod, "metadata", "metadata", _META)
     read_map(meta, "annotations", "metadata.annotations", _ANNOTATIONS)
@@ -64,7 +66,7 @@ def default_pod_resources(
         return pod, [], [step for step in idle if step]
     slots, builder = _slots(spec), PatchBuilder(pod)
     steps = [
-        step or _apply(limit_range, slots, builder, annotate=annotate)
+        step or _apply(limit_range, slots, builder, annotate=annotate, pause=pause)
         for limit_range, step in zip(ranges, idle, strict=True)
     ]
     return builder.object, builder.operations, steps
@@ -113,12 +115,19 @@ def _slot(container: Container, label: str, path: tuple[str | int, ...]) -> _Slo
 
 
 def _apply(
-    limit_range: LimitRange, slots: list[_Slot], builder: PatchBuilder, *, annotate: bool
+    limit_range: LimitRange,
+    slots: list[_Slot],
+    builder: PatchBuilder,
+    *,
+    annotate: bool,
+    pause: Callable[[], None] | None,
 ) -> Step:
     """Set one range's defaults everywhere, and say so."""
     limits, requests = _defaults(limit_range)
     parts = []
-    for slot in slots:
+    for position, slot in enumerate(slots):
+        if pause is not None and not position % _AT_ONCE:
+            pause()
         set_limits = _set_missing(builder, (*slot.path, "limits"), limits, slot.limits)
         set_requests = _set_missing(builder, (*slot.path, "requests"), requests, slot.requests)
         for names, side in ((set_requests, "request"), (set_limits, "limit")):
