@@ -94,14 +94,18 @@ def ask(read: Callable[[], bytes], *, call: Call) -> Asked:
         with in_turn(call):
             return _asked(body, call)
     except ReviewError as error:
-        item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
-        return Asked(call=call, uid=error.uid, item=item)
+        return _refused(error, call)
 
 
 def _asked(body: bytes, call: Call) -> Asked:
     request = parse_request(body)
     item = decide.prepare(request, call=call)
     return Asked(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
+
+
+def _refused(error: ReviewError, call: Call) -> Asked:
+    item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
+    return Asked(call=call, uid=error.uid, item=item)
 
 
 @lru_cache(64)

@@ -138,7 +138,9 @@ def test_ready_made_rule_can_be_filled_in(name: str) -> None:
 
 
 def test_rule_takes_its_own_lines_with_it() -> None:
-    sheet = metadata_rules.with_ready(metadata_rules.with_ready(Sheet(), "require"), "default")
+    begun = metadata_rules.with_ready(Sheet(), "require")
+    begun.of("if")[0]["key"] = "team"
+    sheet = metadata_rules.with_ready(begun, "default")
     left = without_line(sheet, "rule", 0)
     assert [line["rule"] for line in left.of("if") + left.of("then")] == ["0", "0"]
     assert len(with_line(left, "if", {"rule": "0"}).of("if")) == 2
