@@ -274,7 +274,8 @@ def _ask_each(
 
 def _find(rule: _Rule, broken: _Broken, search: _Search) -> tuple[list[Violation], int]:
     """Hold subjects against one item: the violations to be kept, and how many there are."""
-    into, found = search.into, []
+    into = search.into
+    found: list[Violation] = []
     for subject in _paused(broken.subjects, search.pause):
         if not into.lists_all:
             break
