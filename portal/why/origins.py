@@ -56,6 +56,8 @@ def _introducing(event: AuditEvent, newest: PolicyRevision) -> PolicyRevision:
     if not violated or values is None or newest.number == 1:
         return newest
     wanted = values(newest.after or {}, violated, newest.after or {})
+    if not wanted:
+        return newest  # it says nothing of what was violated
     rows = PolicyRevision.objects.of(
         cluster=newest.cluster, kind=newest.kind, name=newest.name, namespace=newest.namespace
     ).filter(number__lt=newest.number)
