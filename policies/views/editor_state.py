@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policies.editing.drafts import Place
-    from policies.editing.sheets import Line, Sheet
+    from policies.editing.sheets import Built, Line, Sheet
 
 BOTH: Final = "Both the form and the YAML were changed. Say which of them counts."
 BLANK: Final[Mapping[str, Line]] = {
@@ -53,7 +53,7 @@ def read_state(place: Place, data: Mapping[str, str], current: Mapping[str, Any]
     take = data.get("do", "")
     if take == "take-form" and sheet is not None:
         yaml_edited = False
-    is_torn = form_edited and yaml_edited and take != "take-yaml"
+    is_torn = _is_typed(built, base) and yaml_edited and take != "take-yaml"
     if yaml_edited or sheet is None:
         return _of_text(draft_of_text(place, text), sheet, shown, is_torn=is_torn)
     if form_edited:
@@ -61,6 +61,14 @@ def read_state(place: Place, data: Mapping[str, str], current: Mapping[str, Any]
         return State(draft=draft, shown=draft.text)
     draft = replace(draft_of_text(place, shown), sheet=sheet)
     return State(draft=draft, shown=shown)
+
+
+def _is_typed(built: Built | None, base: Mapping[str, Any]) -> bool:
+    """Whether the form says what nobody's YAML said: a tick that is missing is nothing typed."""
+    if built is None:
+        return False
+    others = [told for _, told in built.problems if told != metadata_rules.NO_CONDITION]
+    return built.manifest != base or bool(others)
 
 
 def _of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bool) -> State:

@@ -76,6 +76,14 @@ def test_a_rule_without_conditions_needs_its_tick(
         assert rule["does"].errors
 
 
+def test_yaml_counts_where_the_form_has_only_its_empty_rule(editor: Client) -> None:
+    begun = {"form": "on", "name": "", "enforcement": "enforce", "rule-0-does": "refuse"}
+    begun |= {"if-0-rule": "0", "if-0-on": "label", "if-0-key": "", "if-0-is": "DoesNotExist"}
+    answer = send(editor, do="save", yaml=RULES, confirm="team", **begun)
+    assert answer.status_code == 302
+    assert MetadataPolicy.objects.get().name == "all"
+
+
 @pytest.mark.parametrize(
     ("word", "code"), [("", 422), ("prod", 422), ("Team", 422), ("team", 302), (" team ", 302)]
 )
