@@ -120,6 +120,7 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
         kind = self.place.kind
         given = {
             "cluster": self.cluster,
+            "sees_cluster": roles.sees(self.request.user, self.cluster.name, ""),
             "kind": kind,
             "namespace": self.place.namespace,
             "name": self.place.name,

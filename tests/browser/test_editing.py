@@ -61,11 +61,19 @@ def manifest(plural: str, name: str) -> str:
 
 
 def save(visitor: Visitor, hand: Hand, reason: str) -> None:
-    """Give a reason and save; the page of what is stored then comes."""
+    """Give a reason and save; the page of what is stored then comes.
+
+    Where that refuses what runs here, the namespace's name is asked for, and given.
+    """
     hand.fill(visitor.page.locator("#reason"), reason)
     visitor.page.wait_for_timeout(800)  # what was typed has been looked at
     with visitor.page.expect_navigation():
         hand.press(visitor.main("button", "Save"))
+    confirm = visitor.page.locator("#confirm")
+    if confirm.count():
+        hand.fill(confirm, "payments")
+        with visitor.page.expect_navigation():
+            hand.press(visitor.main("button", "Save"))
     assert visitor.page.get_by_role("alert").count() == 0
     visitor.check()
 

@@ -63,3 +63,19 @@ def test_somebody_with_a_namespace_is_led_there_and_not_told_to_connect(scoped: 
         assert "their-own" not in page
         assert "/clusters/-/connect/" not in page
         assert "connect_cluster" not in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/clusters/prod/namespaces/team/limitranges/lr/",
+        "/clusters/prod/namespaces/team/limitranges/lr/revisions/",
+        "/clusters/prod/policies/",
+        "/clusters/prod/namespaces/team/",
+        "/clusters/prod/import/",
+    ],
+)
+def test_who_sees_the_cluster_is_led_back_to_it(client: Client, path: str) -> None:
+    factories.limit_range(POD)
+    client.force_login(people.person(role="admin"))
+    assert "/clusters/prod/" in links(client.get(path).content.decode())

@@ -48,9 +48,10 @@ function edit(form) {
   mark(view, form);
   watchLeaving(form, field);
   // Enter in the reason saves, as it reads; in a cell it checks.
-  form.querySelector("#reason")?.addEventListener("keydown", (event) => {
+  form.addEventListener("keydown", (event) => {
     const save = form.querySelector("[data-save]");
     if (event.key !== "Enter" || event.isComposing || !save) return;
+    if (!event.target.matches("#reason, #confirm")) return;
     event.preventDefault();
     form.requestSubmit(save);
   });
