@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 HERE = "/decisions/"
-QUESTIONS = 11
+QUESTIONS = 10
+"""Those that count a result go back by stretches of days, in bounded time, and are left out."""
 TALLIED = 4
 FITTING = [
     "", "cluster=prod", "namespace=team", "kind=Pod", "name=web", "user=ada", "verdict=denied",
@@ -485,6 +486,10 @@ def test_every_filter_has_its_place_in_the_test_below() -> None:
     assert {name for query in FITTING for name in QueryDict(query)} == set(known)
 
 
+def asked_in(queries: CaptureQueriesContext) -> int:
+    return sum("COUNT(*) FROM (SELECT" not in query["sql"] for query in queries)
+
+
 @pytest.mark.usefixtures("small")
 def test_no_filter_and_no_number_of_decisions_asks_more(reader: Client) -> None:
     asked: dict[str, set[int]] = {}
@@ -494,7 +499,7 @@ def test_no_filter_and_no_number_of_decisions_asks_more(reader: Client) -> None:
         for query in FITTING:
             with CaptureQueriesContext(connection) as queries:
                 context = shown(reader, f"?{query}").context
-            number = len(queries) - (TALLIED if context["is_tallied"] else 0)
+            number = asked_in(queries) - (TALLIED if context["is_tallied"] else 0)
             asked.setdefault(query, set()).add(number)
     assert {query: found for query, found in asked.items() if found != {QUESTIONS}} == {}
 
@@ -509,7 +514,7 @@ def test_pages_at_any_depth_ask_the_same(reader: Client, query: str) -> None:
         with CaptureQueriesContext(connection) as queries:
             context = shown(reader, f"?{older}").context
         seen += [row.newest.id for row in context["rows"]]
-        asked.add(len(queries) - (TALLIED if context["is_tallied"] else 0))
+        asked.add(asked_in(queries) - (TALLIED if context["is_tallied"] else 0))
         older = context["older_query"]
     assert len(set(seen)) == len(seen) == 21
     assert asked <= {QUESTIONS, QUESTIONS - 1}
