@@ -132,7 +132,7 @@ def _weigh_mould(text: bytes, _mould: moulds.Mould) -> int:
     return _TIMES * len(text)
 
 
-_read_mould: Final = Kept(_read_text, _weigh_mould, most=2 * _KEPT_MOULDS, room=_ROOM)
+_read_mould: Final = Kept(_read_text, _weigh_mould, most=_KEPT_MOULDS, room=_ROOM)
 
 
 def _read_review(review: Any, is_plain: bool) -> AdmissionRequest:  # noqa: FBT001 - as decoded

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from policies import services
 from policies.sync import alerts
-from policies.sync.taking_in import our_own_write, user_of
+from policies.sync.own_writes import our_own_write, user_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

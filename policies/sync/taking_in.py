@@ -7,7 +7,6 @@ is stored at once, in a few statements a batch; what is not, or is refused, one 
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,10 +15,11 @@ from django.db import DataError, IntegrityError
 from django.db.models import ProtectedError
 
 from policies import services
-from policies.models import Cluster, Namespace, PolicyObject, PriorityClass, SyncState
+from policies.models import Cluster, Namespace, PolicyObject, PriorityClass
 from policies.sync import keeping, native
 from policies.sync.journal import Outcome
 from policies.sync.judging import judge_one
+from policies.sync.own_writes import our_own_write, user_of
 from policies.sync.reading import Stored, manifest_of
 from policies.sync.values import READ_KINDS, ObjectKey
 from policies.validators import errors_by_path
@@ -41,11 +41,6 @@ REASON: Final = "as the cluster has it"
 
 class _LeftError(Exception):
     """The object stays as it is here, for the reason given."""
-
-
-def user_of(cluster: Cluster) -> str:
-    """Who is on record for what came from a cluster."""
-    return f"cluster:{cluster.name}"
 
 
 def take_in(cluster: Cluster, items: Sequence[Item], journal: Journal, *, now: dt.datetime) -> None:
@@ -74,24 +69,6 @@ def note_native(cluster: Cluster, journal: Journal, namespaces: Collection[str] 
     """Tell the policies which of them the cluster has itself; None: all of them."""
     with journal.lease.guard(), our_own_write(cluster):
         native.note(cluster, namespaces)
-
-
-@contextmanager
-def our_own_write(cluster: Cluster) -> Iterator[None]:
-    """Make of what is written inside no reason to compare again; what came before it stays one.
-
-    To be entered in a transaction, which keeps what others write meanwhile apart.
-    """
-    with services.policy_write(cluster):
-        before = _revision(cluster)
-        yield
-    compared = SyncState.objects.filter(cluster=cluster, policy_revision=before)
-    compared.update(policy_revision=_revision(cluster))
-
-
-def _revision(cluster: Cluster) -> int:
-    found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
-    return found
 
 
 def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:

@@ -104,8 +104,8 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
     def weigh_with_key(asked: _Asked, found: Found) -> int:
         return asked.weight + weigh(found)
 
-    recalled = Kept(judge_alone, weigh_with_key, most=2 * _KEPT, room=_ROOM)
-    recognised = Kept(recall, weigh_with_key, most=2 * _KEPT, room=_ROOM)
+    recalled = Kept(judge_alone, weigh_with_key, most=_KEPT, room=_ROOM)
+    recognised = Kept(recall, weigh_with_key, most=_KEPT, room=_ROOM)
 
     @wraps(judge)
     def judged(

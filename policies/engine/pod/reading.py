@@ -133,7 +133,7 @@ def _weigh(excerpt: bytes, _spec: PodSpec) -> int:
     return _TIMES * len(excerpt)
 
 
-_read_again: Final = Kept(_read_excerpt, _weigh, most=2 * _KEPT, room=_ROOM)
+_read_again: Final = Kept(_read_excerpt, _weigh, most=_KEPT, room=_ROOM)
 
 
 def _read(spec: Mapping[str, Any]) -> PodSpec:
