@@ -9,9 +9,9 @@ import pytest
 
 from admission.review import render_response
 from policies.engine.bounds import LONGEST_MESSAGE, MOST_VIOLATIONS, TooLongError
-from policies.engine.chain import admit
+from policies.engine.chain import admit, denial
 from policies.engine.decision import Decision, Reason
-from policies.engine.errors import bracketed
+from policies.engine.errors import ErrorType, FieldError, bracketed
 from policies.engine.limit_range import decode_limit_range
 from policies.engine.policy import Authority, Enforcement, LimitRange, PolicySet
 from policies.engine.request import Phase
@@ -141,6 +141,24 @@ def test_causes_above_the_bound_say_how_many_are_left() -> None:
     assert len(decision.violations) == MOST_VIOLATIONS
     assert sum(decision.more_violations.values()) == 2000 - MOST_VIOLATIONS
     assert answer["auditAnnotations"]["violations-not-listed"] == "1950"
+
+
+def wrong(number: int, detail: str = "no") -> FieldError:
+    return FieldError(ErrorType.INVALID, f"spec.field{number}", "x", detail)
+
+
+def test_an_error_that_comes_again_is_counted_and_not_listed_twice() -> None:
+    found = denial.invalid([*map(wrong, range(MOST_VIOLATIONS)), wrong(0), wrong(0), wrong(99)])
+    assert len(found.kept) == MOST_VIOLATIONS + 1
+    assert found.more == {Reason.INVALID_OBJECT: 2}
+
+
+def test_long_causes_end_before_the_bound() -> None:
+    found = denial.invalid(wrong(number, "long " * 200) for number in range(30))
+    decision = denial.refused(judged(pod()), request(pod()), found.kept, found.more)
+    assert 10 < len(decision.causes) < 30
+    assert sum(len(field) + len(text) for field, text in decision.causes) <= LONGEST_MESSAGE
+    assert len(decision.violations) == 30
 
 
 def test_a_pause_that_ends_the_judgement_makes_a_denial_that_names_the_bound() -> None:

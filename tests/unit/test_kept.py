@@ -50,6 +50,7 @@ def test_answers_are_bounded_in_bytes() -> None:
     for each in range(100):
         answers(each)
     assert len(answers) * 400 <= 8000
+    assert 0 < answers.taken <= 4000
 
 
 def test_a_large_answer_is_not_kept_and_pushes_nobody_out() -> None:
