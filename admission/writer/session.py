@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT: Final = 500  # milliseconds
 STATEMENT_TIMEOUT: Final = 1500  # milliseconds
 CONNECT_TIMEOUT: Final = 2  # seconds
-SQLITE_TIMEOUT: Final = 2  # seconds
+SQLITE_TIMEOUT: Final = 4  # seconds
 _ALIAS: Final = "default"
 _LOCK_CLASS: Final = 0x6761  # "ga": tells our advisory locks from others
 _SESSION: Final = {

@@ -23,7 +23,8 @@ from admission.failpoints import hit
 from admission.writer import session
 from admission.writer.batch import Trouble, commit, mend
 from admission.writer.items import UnavailableError
-from admission.writer.turns import Turns
+from admission.writer.turns import ON_SQLITE, Turns
+from policies.asking import is_postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ class Writer:
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Item | Trouble | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._turns = Turns()
+        self._turns = Turns(patience=1.0 if is_postgresql() else ON_SQLITE)
         self._failures = 0
         self._is_stopping = False
         self._is_busy = False  # whether the last batch was of many

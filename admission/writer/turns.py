@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
 STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away
+ON_SQLITE: Final = 3.0
+"""How many times as long it may take there: nobody is away, an import writes to the same file."""
 STOOD_STILL: Final = 2 * LOOK_EVERY  # seconds in which nobody looked, though somebody waits
 
 
 class Turns:
     """One writer's batches, one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, patience: float = 1.0) -> None:
+        self._patience = patience  # times ``STUCK_AFTER``
         self._passed: list[Item] = []  # by the last batch: they go with the next one
         self._patient_for = 0  # batches that wait for what others hold
         self._began: float | None = None
@@ -46,7 +49,7 @@ class Turns:
         if (missed := now - self._looked) > STOOD_STILL:
             self._missed += missed
         self._looked = now
-        return now - began - self._missed > STUCK_AFTER
+        return now - began - self._missed > STUCK_AFTER * self._patience
 
     @property
     def has_passed(self) -> bool:

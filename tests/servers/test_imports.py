@@ -5,9 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -24,6 +26,8 @@ pytestmark = pytest.mark.servers
 ROOT: Final = Path(__file__).resolve().parents[2]
 PASSWORD: Final = "correct horse battery staple"
 OBJECTS: Final = 2000
+HELD: Final = 3.0
+"""Seconds that another writer has the file: more than any import, less than we wait."""
 RANGE: Final = """\
 apiVersion: v1
 kind: LimitRange
@@ -134,5 +138,19 @@ def test_reviews_are_answered_while_two_thousand_policies_are_imported(
         before = len(reviews.statuses)
         fields |= {"do": "save", "seen": seen[1], "reason": "all of them"}
         assert person.send("/clusters/demo/import/", **fields)[0] == 302
+        wait_for(lambda: len(reviews.statuses) > before + 3)
+    assert set(reviews.statuses) == {200}
+
+
+def test_a_long_write_of_somebody_else_is_waited_for(port: int, prepared: Any) -> None:
+    with Reviews(port, prepared.credential) as reviews:
+        wait_for(lambda: len(reviews.statuses) > 3)
+        other = sqlite3.connect(prepared.path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        before = len(reviews.statuses)
+        time.sleep(HELD)
+        assert len(reviews.statuses) <= before + 1
+        other.execute("ROLLBACK")
+        other.close()
         wait_for(lambda: len(reviews.statuses) > before + 3)
     assert set(reviews.statuses) == {200}
