@@ -27,7 +27,7 @@ run: setup ## start the portal with demo policies on 127.0.0.1:8000
 
 test: setup-dev ## run everything that needs no extra server; COVERAGE=1 measures what it reaches, in twice the time
 	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench and not faults and not ui" $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=95)
-	@$(if $(COVERAGE),$(PY) -m coverage report --include='policies/engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; })
+	@$(if $(COVERAGE),$(PY) -m coverage report --include='engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; })
 
 test-pythons: setup-dev ## run the same, or PYTHON_TESTS=tests/portal, with the other Pythons, 3.12 to 3.14, as far as they are here
 	@$(PY) -m tests.pythons 3.12 3.13 3.14 -- $(PYTHON_TESTS)

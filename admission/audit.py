@@ -20,16 +20,16 @@ from admission.decision_id import encode, moment
 from admission.models import AuditEvent, Verdict
 from admission.redaction import ESCAPE, clip, escape, redacted_parts, redacted_request, storable
 from admission.row_bounds import bounded_groups, bounded_request, bounded_row
+from engine.facts import Remembering, once
 from policies.asking import is_postgresql, tell
-from policies.engine.facts import Remembering, once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from admission.moulds import Mould
-    from policies.engine.decision import Charge, Decision, Step, Violation
-    from policies.engine.policy import PolicyRef, PolicySet
-    from policies.engine.request import AdmissionRequest, Phase
+    from engine.decision import Charge, Decision, Step, Violation
+    from engine.policy import PolicyRef, PolicySet
+    from engine.request import AdmissionRequest, Phase
 
 _COLUMNS: Final = tuple(str(field.column) for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django's own way to ask
 _JSON_PLACES: Final = tuple(

@@ -15,12 +15,12 @@ import orjson
 
 from admission.moulds import BLANK_VOLUME, Mould
 from admission.redaction import redacted_request
-from policies.engine.facts import once
+from engine.facts import once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.engine.request import AdmissionRequest
+    from engine.request import AdmissionRequest
 
 _UID, _NAME, *_OWN_MARKS = (secrets.token_hex(16) for _ in range(5))  # occur nowhere else
 _OWN: Final = dict(zip(("name", "uid", "creationTimestamp"), _OWN_MARKS, strict=True))

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, Final
 from admission import audit, writer
 from admission.redaction import is_unstorable
 from admission.writer import OverBudgetError, UnavailableError
+from engine import chain
+from engine.bounds import LONGEST_REVIEW, TooLongError
+from engine.decision import Decision, Reason, Violation
+from engine.policy import Authority, PolicySet
+from engine.request import Phase
 from policies import snapshot, usage
-from policies.engine import chain
-from policies.engine.bounds import LONGEST_REVIEW, TooLongError
-from policies.engine.decision import Decision, Reason, Violation
-from policies.engine.policy import Authority, PolicySet
-from policies.engine.request import Phase
 from policies.policy_set import Authentication
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from admission.writer.items import Stamp
-    from policies.engine.chain import Prepared
-    from policies.engine.request import AdmissionRequest
-    from policies.engine.resource_list import ResourceList
+    from engine.chain import Prepared
+    from engine.request import AdmissionRequest
+    from engine.resource_list import ResourceList
     from policies.snapshot import ClusterPolicies, QuotaKey, Snapshot
     from policies.usage import Book
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from policies.engine.wire import RawNumber, loads
+from engine.wire import RawNumber, loads
 
 PLAIN_LENGTH: Final = 16_384  # bytes; no text or list in it can be too long for a record
 _LONGEST_QUICK: Final = 512 * 1024  # bytes

@@ -16,8 +16,8 @@ import orjson
 from msgspec import UNSET, Raw, UnsetType
 
 from admission.document import PLAIN_LENGTH, UnusualError
-from policies.engine.facts import Remembering
-from policies.engine.request import AdmissionRequest, Likeness
+from engine.facts import Remembering
+from engine.request import AdmissionRequest, Likeness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

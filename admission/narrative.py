@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.bounds import shortened
-from policies.engine.policy import Authority
+from engine.bounds import shortened
+from engine.policy import Authority
 
 if TYPE_CHECKING:
     from admission.models import AuditEvent

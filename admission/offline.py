@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from admission.review import build_request
-from policies.engine.chain import admit
-from policies.engine.errors import DecodeError
-from policies.engine.request import Operation, Phase
-from policies.engine.wire import loads
-from policies.unsaved import (
+from engine.chain import admit
+from engine.errors import DecodeError
+from engine.policy_manifests import (
     build_policy_set,
     check_policies,
     is_cluster_scoped,
@@ -20,13 +18,15 @@ from policies.unsaved import (
     kind_of,
     resource_of,
 )
+from engine.request import Operation, Phase
+from engine.wire import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.engine.decision import Decision, Step, Violation
-    from policies.engine.policy import PolicyRef, PolicySet
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision, Step, Violation
+    from engine.policy import PolicyRef, PolicySet
+    from engine.request import AdmissionRequest
 
 __all__ = [
     "answer_case",

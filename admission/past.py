@@ -16,16 +16,16 @@ from admission import audit, partitions
 from admission.decision_id import encode
 from admission.models import Tally
 from admission.models.tally import column_of, stretch_of
-from policies.engine import chain
+from engine import chain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from policies.engine.decision import Decision
-    from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest, Phase
-    from policies.engine.resource_quota import UsedAmounts
+    from engine.decision import Decision
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest, Phase
+    from engine.resource_quota import UsedAmounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,12 @@ import orjson
 
 from admission import excerpts
 from admission.shapes import ANNOTATIONS, LAST_APPLIED, MAX_ANNOTATION, OTHER_SHAPE, SHAPES, WHOLE
-from policies.engine.wire import RawNumber
+from engine.wire import RawNumber
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.engine.request import AdmissionRequest
+    from engine.request import AdmissionRequest
 
 ESCAPE: Final = "␛"
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff␛]")

@@ -18,12 +18,12 @@ import orjson
 from admission import moulds
 from admission.document import UnusualError, is_plain, read_document, read_usual
 from admission.request_uid import find_uid, uid_despite_faults
-from policies.engine.bounds import AND_MORE
-from policies.engine.decision import Decision, Reason, Violation
-from policies.engine.errors import DecodeError
-from policies.engine.kept import Kept
-from policies.engine.policy import Authority
-from policies.engine.request import (
+from engine.bounds import AND_MORE
+from engine.decision import Decision, Reason, Violation
+from engine.errors import DecodeError
+from engine.kept import Kept
+from engine.policy import Authority
+from engine.request import (
     AdmissionRequest,
     GroupVersionKind,
     GroupVersionResource,
@@ -34,7 +34,7 @@ from policies.engine.request import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from policies.engine.patch import PatchOperation
+    from engine.patch import PatchOperation
 
 _Named = TypeVar("_Named", GroupVersionKind, GroupVersionResource)
 

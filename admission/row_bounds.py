@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from policies.engine.bounds import AND_MORE, shortened, size_of
+from engine.bounds import AND_MORE, shortened, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

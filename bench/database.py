@@ -18,7 +18,7 @@ from psycopg import sql
 
 from bench.places import free_port, postgres_programs, program
 from bench.processes import members, stat_of
-from policies.engine.quantity import ZERO, Quantity
+from engine.quantity import ZERO, Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

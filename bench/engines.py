@@ -17,12 +17,12 @@ import orjson
 from admission.review import dump_response, parse_request, render_response
 from bench import review
 from bench.places import ROOT
-from policies.engine import chain
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.policy import PolicySet
-from policies.engine.request import Phase
-from policies.engine.resource_quota import decode_resource_quota
+from engine import chain
+from engine.limit_range import decode_limit_range
+from engine.metadata_policy import decode_metadata_policy
+from engine.policy import PolicySet
+from engine.request import Phase
+from engine.resource_quota import decode_resource_quota
 
 if TYPE_CHECKING:
     from collections.abc import Callable

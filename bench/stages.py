@@ -29,9 +29,9 @@ from admission import audit  # noqa: E402
 from admission.decide import Call, decide  # noqa: E402
 from admission.review import dump_response, parse_request, render_response  # noqa: E402
 from bench import review  # noqa: E402
+from engine import chain  # noqa: E402
+from engine.request import Phase  # noqa: E402
 from policies import snapshot  # noqa: E402
-from policies.engine import chain  # noqa: E402
-from policies.engine.request import Phase  # noqa: E402
 
 COUNT: Final = 60  # reviews in each of the chunks; the quickest chunk counts
 CHUNKS: Final = 6

@@ -146,8 +146,8 @@ FROM admission_auditevent GROUP BY 1, 2"""
 def decide_some() -> dict[str, str]:
     """Real decisions of the engine, for the pages of one decision; gives their ids by verdict."""
     from admission import past  # noqa: PLC0415  after setup
+    from engine.request import Phase  # noqa: PLC0415  after setup
     from policies import policy_set  # noqa: PLC0415  after setup
-    from policies.engine.request import Phase  # noqa: PLC0415  after setup
     from portal.demo.workloads import Workload, asking  # noqa: PLC0415  after setup
 
     made, rows, found = Random(1), [], {}  # noqa: S311  no secrets

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
-    from policies.engine.request import AdmissionRequest
+    from engine.request import AdmissionRequest
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 django.setup()
@@ -37,8 +37,8 @@ from admission.review import parse_request  # noqa: E402
 from bench import names, review  # noqa: E402
 from bench.floors import Floor, Pattern  # noqa: E402
 from bench.names import HOT, SPREAD, key  # noqa: E402
+from engine.request import Phase  # noqa: E402
 from policies import snapshot  # noqa: E402
-from policies.engine.request import Phase  # noqa: E402
 from policies.models import QuotaUsage  # noqa: E402
 from portal.serving.application import settle  # noqa: E402 - the same
 

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 
-from policies.engine.quantity import Quantity, QuantityError
+from engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import django_filters
 
-from policies.engine.policy import Enforcement
+from engine.policy import Enforcement
 from policies.models import (
     Charge,
     Cluster,

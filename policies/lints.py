@@ -10,12 +10,12 @@ from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from policies.engine.selector import LabelSelector, SelectorError, matches_value
+from engine.selector import LabelSelector, SelectorError, matches_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from policies.engine.policy import (
+    from engine.policy import (
         LimitRange,
         LimitRangeItem,
         MetadataPolicy,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         PolicySet,
         ResourceQuota,
     )
-    from policies.engine.selector import ScopeSelectorRequirement
+    from engine.selector import ScopeSelectorRequirement
 
 PRIORITY_CLASS = "PriorityClass"
 BUILT_IN_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})

@@ -10,20 +10,20 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from policies.asking import ask, is_postgresql
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.policy import (
+from engine.limit_range import decode_limit_range
+from engine.metadata_policy import decode_metadata_policy
+from engine.policy import (
     Authority,
     Enforcement,
     LimitedResource,
     PolicySet,
     ResourceQuota,
 )
-from policies.engine.policy import LimitRange as EngineLimitRange
-from policies.engine.policy import MetadataPolicy as EngineMetadataPolicy
-from policies.engine.resource_quota import decode_resource_quota
-from policies.engine.selector import ScopeSelectorRequirement
+from engine.policy import LimitRange as EngineLimitRange
+from engine.policy import MetadataPolicy as EngineMetadataPolicy
+from engine.resource_quota import decode_resource_quota
+from engine.selector import ScopeSelectorRequirement
+from policies.asking import ask, is_postgresql
 from policies.models import Cluster, PolicyObject, WebhookCredential
 from policies.models import LimitedResource as StoredLimitedResource
 from policies.models import LimitRange as StoredLimitRange

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
-from policies.engine.errors import DecodeError, ErrorType, FieldError, FieldPath
-from policies.engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
-from policies.engine.resource_quota import decode_limited_resources, validate_limited_resources
+from engine.errors import DecodeError, ErrorType, FieldError, FieldPath
+from engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
+from engine.resource_quota import decode_limited_resources, validate_limited_resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from policies.engine.policy import LimitedResource
+    from engine.policy import LimitedResource
 
 DNS_LABEL: Final = r"\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000

@@ -21,7 +21,7 @@ from portal.namespace_use import held_of
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from policies.engine.policy import PolicySet
+    from engine.policy import PolicySet
 
 NEWEST: Final = 10
 OUTCOME: Final = "outcome"

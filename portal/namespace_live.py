@@ -6,9 +6,9 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.limit_range import encode_limit_range
-from policies.engine.metadata_policy import encode_metadata_policy
-from policies.engine.resource_quota import encode_resource_quota
+from engine.limit_range import encode_limit_range
+from engine.metadata_policy import encode_metadata_policy
+from engine.resource_quota import encode_resource_quota
 from policies.models import SyncedObject
 from policies.views.addresses import object_address
 from policies.views.sides import lines_of_manifest, normal_form
@@ -16,7 +16,7 @@ from policies.views.sides import lines_of_manifest, normal_form
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.engine.policy import PolicySet
+    from engine.policy import PolicySet
     from policies.models import Cluster
 
 SHOWN: Final = 12

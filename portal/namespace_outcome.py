@@ -13,8 +13,8 @@ from policies.views.sides import lines_of_manifest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from policies.engine.decision import Violation
-    from policies.engine.policy import PolicyRef
+    from engine.decision import Violation
+    from engine.policy import PolicyRef
     from policies.simulation import Cause, Change, CostLine, Simulation
     from portal.namespace_try import Attempt
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import Resolver404, resolve
 
-from policies.engine.resource_list import to_json
+from engine.resource_list import to_json
 from portal.namespace_outcome import anchor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from policies.engine.policy import (
+    from engine.policy import (
         LimitRange,
         MetadataPolicyRule,
         PolicySet,
         ResourceQuota,
     )
-    from policies.engine.selector import LabelSelector
+    from engine.selector import LabelSelector
 
 PLURALS: Final = {
     "LimitRange": "limitranges",

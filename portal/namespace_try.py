@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from policies.engine.errors import DecodeError
+from engine.errors import DecodeError
 from policies.manifests.documents import parse_documents
 from policies.manifests.problems import ManifestError, Problem
 from policies.simulation import request_for, run
@@ -14,7 +14,7 @@ from policies.simulation import request_for, run
 if TYPE_CHECKING:
     from django.http import QueryDict
 
-    from policies.engine.policy import PolicySet
+    from engine.policy import PolicySet
     from policies.manifests.documents import Document
     from policies.simulation import Simulation
 

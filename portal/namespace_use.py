@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from admission import owners
-from policies.engine.quantity import ZERO, Quantity
-from policies.engine.resource_list import add, parse, to_json
+from engine.quantity import ZERO, Quantity
+from engine.resource_list import add, parse, to_json
 from policies.models import Charge
 from policies.models import ResourceQuota as StoredQuota
 from policies.usage import OPENING_RESOURCE
@@ -16,8 +16,8 @@ from policies.usage import OPENING_RESOURCE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from policies.engine.policy import ResourceQuota
-    from policies.engine.resource_list import ResourceList
+    from engine.policy import ResourceQuota
+    from engine.resource_list import ResourceList
     from policies.models import Cluster
 
 SAMPLE: Final = 2_000

@@ -28,7 +28,7 @@ from portal.quota_levels import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from policies.engine.policy import ResourceQuota
+    from engine.policy import ResourceQuota
     from policies.snapshot import ClusterPolicies
 
 PAGE_SIZE: Final = 25

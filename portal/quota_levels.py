@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.quantity import ZERO, Quantity
-from policies.engine.request import GroupVersionResource
-from policies.engine.resource_quota import (
+from engine.quantity import ZERO, Quantity
+from engine.request import GroupVersionResource
+from engine.resource_quota import (
     ScopeError,
     matching_scopes,
     scope_requirements,
@@ -18,8 +18,8 @@ from policies.engine.resource_quota import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.engine.policy import ResourceQuota
-    from policies.engine.selector import ScopeSelectorRequirement
+    from engine.policy import ResourceQuota
+    from engine.selector import ScopeSelectorRequirement
 
 NEAR: Final = 80
 """From so many percent on a quota needs a look."""

@@ -23,7 +23,7 @@ from portal.quota_levels import Level, counts_class, levels_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from policies.engine.policy import ResourceQuota
+    from engine.policy import ResourceQuota
     from policies.models import Cluster
     from policies.usage import Point
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
+from engine.errors import DecodeError
 from policies.editing import danger
-from policies.engine.errors import DecodeError
 from policies.simulation import with_unsaved
 from portal.restarts import restarts_of
 from portal.running_pods import running_in
@@ -15,8 +15,8 @@ from portal.running_pods import running_in
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from engine.policy import PolicySet
     from policies.editing.drafts import Place
-    from policies.engine.policy import PolicySet
 
 
 def refused_running(place: Place, manifest: Mapping[str, Any], before: PolicySet) -> Sequence[str]:

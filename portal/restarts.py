@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from admission import owners
-from policies.engine.errors import DecodeError
+from engine.errors import DecodeError
 from policies.simulation import refused_restarts, with_unsaved
 from policies.views.editor import EditorView, NewPolicyView
 from portal.running_pods import MOST, Found, running_in
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from policies.engine.decision import Violation
-    from policies.engine.policy import PolicySet
+    from engine.decision import Violation
+    from engine.policy import PolicySet
     from policies.simulation import Refused
     from policies.views.editor_state import State
     from portal.running_pods import Running

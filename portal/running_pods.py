@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from admission.models import AuditEvent
 from admission.redaction import restore
-from policies.engine.resource_list import parse
+from engine.resource_list import parse
 from policies.models import Charge, LedgerPass, ResourceQuota
 from policies.simulation import RunningPod
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from admission.models import AuditEventQuerySet
-    from policies.engine.resource_list import ResourceList
+    from engine.resource_list import ResourceList
     from policies.models import Cluster
 
 MOST: Final = 500

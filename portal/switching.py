@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from admission.models import AuditEvent
+from engine.policy import Authority
 from policies import services
-from policies.engine.policy import Authority
 from policies.models import SyncedObject
 from policies.services.switching import Change, Judged, what_changes
 

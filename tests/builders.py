@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.engine.request import (
+from engine.request import (
     AdmissionRequest,
     GroupVersionKind,
     GroupVersionResource,

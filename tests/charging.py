@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from engine import chain
+from engine.request import Phase
 from policies import policy_set, usage
-from policies.engine import chain
-from policies.engine.request import Phase
 from policies.models import Cluster, QuotaUsage
 
 if TYPE_CHECKING:
-    from policies.engine.chain import Prepared
-    from policies.engine.request import AdmissionRequest
+    from engine.chain import Prepared
+    from engine.request import AdmissionRequest
 
 NOW = "2026-01-01T00:00:00Z"
 

@@ -94,7 +94,7 @@ def _no_writer_left() -> Iterator[None]:
         sys.modules["admission.writer"].stop()
 
 
-JUDGING = ("policies.engine", "admission.review")
+JUDGING = ("engine", "admission.review")
 RECORDS = (
     "admission.migrations.0003_daily_partitions",
     "admission.migrations.0004_retention",
@@ -130,7 +130,7 @@ def _untraced_answers_forgotten(request: pytest.FixtureRequest) -> Iterator[None
     """Have a test that is not traced keep no answers, of which a traced one would learn no line."""
     yield
     if request.node.get_closest_marker("no_cover") is not None:
-        from policies.engine.kept import Kept  # noqa: PLC0415  nothing of ours before coverage
+        from engine.kept import Kept  # noqa: PLC0415  nothing of ours before coverage
 
         for module in [sys.modules[name] for name in sys.modules if name.startswith(JUDGING)]:
             for one in vars(module).values():

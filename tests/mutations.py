@@ -8,7 +8,7 @@ import random
 from functools import cache
 from typing import Any
 
-from policies.engine.request import Phase
+from engine.request import Phase
 from tests.builders import container
 from tests.reviews import SEED_LIMITS, new_pod, quota, review
 

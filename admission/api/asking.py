@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from admission.decide import Call, Recorded
     from admission.writer import Item
-    from policies.engine.request import Phase
+    from engine.request import Phase
 
 logger = logging.getLogger(__name__)
 HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-store"}

@@ -20,8 +20,8 @@ from rest_framework.viewsets import GenericViewSet
 from admission.decision_id import is_decision_id
 from admission.filters import AuditEventFilter
 from admission.models import AuditEvent, Outcome
+from engine.policy import Authority
 from policies import roles
-from policies.engine.policy import Authority
 from policies.parameters import KnownParameters
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from admission.api import asking
 from admission.api.authentication import authenticate
 from admission.api.body import read_body
 from admission.decide import Call, written
-from policies.engine.request import Phase
+from engine.request import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from admission.api.decisions import DecisionViewSet
 from admission.api.description import DocsView, SchemaView
 from admission.api.review import AdmissionReviewView
 from admission.api.token import TokenView
-from policies.engine.request import Phase
+from engine.request import Phase
 
 router = SimpleRouter()
 router.register("decisions", DecisionViewSet, basename="api-decision")

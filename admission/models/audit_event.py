@@ -18,8 +18,8 @@ from admission import decision_id, partitions, row_bounds
 from admission.models import stretches
 from admission.models.fields import KeptJSONField
 from admission.models.outcome import Outcome, Verdict, outcome_of
-from policies.engine.chain import AUTHORITY_STEP
-from policies.engine.policy import Authority
+from engine.chain import AUTHORITY_STEP
+from engine.policy import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

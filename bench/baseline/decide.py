@@ -13,15 +13,15 @@ from django.db import transaction
 from admission import audit
 from admission.models import AuditEvent
 from bench.baseline import ledger
+from engine import chain
+from engine.policy import PolicySet
+from engine.request import Phase
 from policies import policy_set
-from policies.engine import chain
-from policies.engine.policy import PolicySet
-from policies.engine.request import Phase
 from policies.models import Namespace
 
 if TYPE_CHECKING:
-    from policies.engine.decision import Decision
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision
+    from engine.request import AdmissionRequest
 
 _cache: dict[tuple[str, str, int], PolicySet] = {}
 _filled: set[tuple[str, int]] = set()

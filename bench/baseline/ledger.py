@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from policies.engine.resource_list import add, mask, max_of, parse, stored, subtract, to_json
+from engine.resource_list import add, mask, max_of, parse, stored, subtract, to_json
 from policies.models import Charge, QuotaUsage
 from policies.usage import object_key
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from uuid import UUID
 
-    from policies.engine.decision import Charge as DecidedCharge
-    from policies.engine.policy import ResourceQuota as QuotaValue
-    from policies.engine.request import AdmissionRequest
-    from policies.engine.resource_list import ResourceList
+    from engine.decision import Charge as DecidedCharge
+    from engine.policy import ResourceQuota as QuotaValue
+    from engine.request import AdmissionRequest
+    from engine.resource_list import ResourceList
 
 
 def open_book(cluster: str, request: AdmissionRequest) -> Book:

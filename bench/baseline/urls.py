@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from bench.baseline.view import ReviewView
-from policies.engine.request import Phase
+from engine.request import Phase
 
 urlpatterns = [
     path("admission/<str:cluster>/<str:key>/mutate", ReviewView.as_view(phase=Phase.MUTATE)),

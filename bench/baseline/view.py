@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 
 from admission.review import dump_response, parse_request, render_response
 from bench.baseline.decide import decide
+from engine.request import Phase
 from policies import policy_set
-from policies.engine.request import Phase
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

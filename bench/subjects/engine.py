@@ -26,8 +26,8 @@ from rest_framework.views import APIView  # noqa: E402 - settings must be there 
 
 from admission.review import dump_response, parse_request, render_response  # noqa: E402
 from bench.engines import policies  # noqa: E402
-from policies.engine import chain  # noqa: E402
-from policies.engine.request import Phase  # noqa: E402
+from engine import chain  # noqa: E402
+from engine.request import Phase  # noqa: E402
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -7,8 +7,8 @@ from typing import IO, TYPE_CHECKING, Any
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
-from policies.engine.errors import DecodeError
-from policies.engine.wire import loads
+from engine.errors import DecodeError
+from engine.wire import loads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
 from policies import roles
-from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
 from policies.models import (
     Charge,
     Cluster,

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.policy import Enforcement, decode_enforcement
+from engine.policy import Enforcement, decode_enforcement
 from policies.lints import LintCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from engine.policy import PolicySet
     from policies.editing.drafts import Place
-    from policies.engine.policy import PolicySet
     from policies.lints import Lint
 
     Teller = Callable[[Place, Mapping[str, Any], PolicySet], Sequence[str]]

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.policy import Enforcement
 from policies import policy_set, services
 from policies.editing import words
 from policies.editing.danger import REFUSING, mode_of, word_for
 from policies.editing.drafts import LONGEST, render
 from policies.editing.kinds import BY_NAME, CONFIGURATION
-from policies.engine.policy import Enforcement
 from policies.manifests.bundle import read_bundle
 from policies.manifests.problems import ManifestError, Problem
 from policies.manifests.sources import Source

@@ -9,12 +9,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from engine import chain
+from engine.decision import Reason
+from engine.errors import DecodeError
+from engine.request import Phase
 from policies import policy_set as stored
 from policies import simulation
-from policies.engine import chain
-from policies.engine.decision import Reason
-from policies.engine.errors import DecodeError
-from policies.engine.request import Phase
 from policies.lints import BUILT_IN_CLASSES, LintCode, lint_namespace
 from policies.manifests.documents import parse_documents
 from policies.manifests.emitter import render_documents
@@ -24,9 +24,9 @@ from policies.models import PriorityClass
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from engine.decision import Decision
+    from engine.policy import PolicySet
     from policies.editing.drafts import Place
-    from policies.engine.decision import Decision
-    from policies.engine.policy import PolicySet
     from policies.lints import Lint
 
 _SHOWN_BY: Final = {

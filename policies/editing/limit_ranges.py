@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.limit_range import default_item
+from engine.policy import LimitRangeItem
+from engine.quantity import Quantity, QuantityError
+from engine.resource_list import to_json
 from policies.editing.metadata import build_metadata, show_metadata
 from policies.editing.sheets import Built, Sheet, can_be_typed
-from policies.engine.limit_range import default_item
-from policies.engine.policy import LimitRangeItem
-from policies.engine.quantity import Quantity, QuantityError
-from policies.engine.resource_list import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

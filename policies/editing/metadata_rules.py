@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.metadata_policy import QOS_ANNOTATION
 from policies.editing.metadata import build_metadata, show_metadata
 from policies.editing.sheets import (
     Built,
@@ -14,7 +15,6 @@ from policies.editing.sheets import (
     split,
     without_line,
 )
-from policies.engine.metadata_policy import QOS_ANNOTATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

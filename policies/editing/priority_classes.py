@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.wire import RawNumber
 from policies.editing.sheets import Built, Sheet, typed
-from policies.engine.wire import RawNumber
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.errors import DecodeError
+from engine.resource_quota import scope_requirements
+from engine.resource_quota.scopes import PRIORITY_CLASS
+from engine.selector import SelectorError, matches_value
 from policies.editing import quotas
-from policies.engine.errors import DecodeError
-from policies.engine.resource_quota import scope_requirements
-from policies.engine.resource_quota.scopes import PRIORITY_CLASS
-from policies.engine.selector import SelectorError, matches_value
 from policies.simulation import with_unsaved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from engine.policy import PolicySet, ResourceQuota
     from policies.editing.sheets import Sheet
-    from policies.engine.policy import PolicySet, ResourceQuota
 
 MOST: Final = 12
 """So many resources have a column, all of the draft among them, and so many classes a row."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.names import is_standard_quota_resource
+from engine.resource_quota.scopes import ALLOWED_NAMES, CONFLICTS
 from policies.editing.metadata import build_metadata, show_metadata
 from policies.editing.scopes import build_scope, show_scope
 from policies.editing.sheets import Built, Sheet, can_be_typed
-from policies.engine.names import is_standard_quota_resource
-from policies.engine.resource_quota.scopes import ALLOWED_NAMES, CONFLICTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

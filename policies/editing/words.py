@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.policy import ENFORCEMENT_ANNOTATION
+from engine.quantity import Quantity, QuantityError
 from policies.editing.metadata_rules import sentence_of
-from policies.engine.policy import ENFORCEMENT_ANNOTATION
-from policies.engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

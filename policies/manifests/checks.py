@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.errors import DecodeError, ErrorType, FieldError
-from policies.engine.limit_range import decode_limit_range, validate_limit_range
-from policies.engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
-from policies.engine.names import dns1123_label_errors
-from policies.engine.policy import decode_enforcement
-from policies.engine.resource_quota import (
+from engine.errors import DecodeError, ErrorType, FieldError
+from engine.limit_range import decode_limit_range, validate_limit_range
+from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
+from engine.names import dns1123_label_errors
+from engine.policy import decode_enforcement
+from engine.resource_quota import (
     decode_quota_configuration,
     decode_resource_quota,
     encode_limited_resource,

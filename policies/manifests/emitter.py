@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.wire import RawNumber
+from engine.wire import RawNumber
 from policies.manifests.scalars import is_plainly_safe
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.metadata_policy import API_VERSION as POLICY_VERSION
-from policies.engine.wire import json_type
+from engine.metadata_policy import API_VERSION as POLICY_VERSION
+from engine.wire import json_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

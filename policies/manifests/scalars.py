@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-from policies.engine.wire import RawNumber
+from engine.wire import RawNumber
 
 TRUE = frozenset("y Y yes Yes YES on On ON true True TRUE".split())
 FALSE = frozenset("n N no No NO off Off OFF false False FALSE".split())

@@ -6,9 +6,9 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.errors import ErrorType, FieldError
-from policies.engine.quantity import Quantity, QuantityError
-from policies.engine.wire import RawNumber
+from engine.errors import ErrorType, FieldError
+from engine.quantity import Quantity, QuantityError
+from engine.wire import RawNumber
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

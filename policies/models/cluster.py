@@ -17,7 +17,7 @@ from policies.validators import DNS_LABEL
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.engine.errors import FieldError
+    from engine.errors import FieldError
 
 
 PORTAL_NAMESPACE = "gatehouse"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 from django.db.models import Q
 
-from policies.engine.errors import ErrorType, FieldError
-from policies.engine.limit_range import decode_limit_range, validate_limit_range
+from engine.errors import ErrorType, FieldError
+from engine.limit_range import decode_limit_range, validate_limit_range
 from policies.fields import QuantityField, QuantityValue
 from policies.models.recorded import PolicyObject
 

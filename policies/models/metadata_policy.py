@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.db import models
 
-from policies.engine.metadata_policy import (
+from engine.metadata_policy import (
     API_VERSION,
     decode_metadata_policy,
     validate_metadata_policy,
@@ -17,7 +17,7 @@ from policies.models.recorded import PolicyObject
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.engine.errors import FieldError
+    from engine.errors import FieldError
     from policies.models.recorded import Place
 
 SELECTORS = {"labelSelector": "label_selector", "annotationSelector": "annotation_selector"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 from django.db.models import Q
 
-from policies.engine.errors import ErrorType, FieldError
-from policies.engine.names import dns1123_label_errors
+from engine.errors import ErrorType, FieldError
+from engine.names import dns1123_label_errors
 from policies.models.cluster import Cluster
 from policies.models.recorded import Recorded
 from policies.validators import as_validation_error, metadata_errors

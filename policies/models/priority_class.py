@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 from django.db.models import Q
 
-from policies.engine.errors import ErrorType, FieldError
-from policies.engine.wire import RawNumber
+from engine.errors import ErrorType, FieldError
+from engine.wire import RawNumber
 from policies.models.cluster import Cluster
 from policies.models.recorded import Recorded
 from policies.validators import as_validation_error, metadata_errors, priority_class_errors

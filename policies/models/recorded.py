@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from policies.engine.errors import DecodeError, ErrorType, FieldError
-from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
+from engine.errors import DecodeError, ErrorType, FieldError
+from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
 from policies.validators import (
     PlacedError,
     as_validation_error,

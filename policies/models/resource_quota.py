@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 from django.db.models import Q
 
-from policies.engine.resource_quota import (
+from engine.resource_quota import (
     decode_resource_quota,
     scope_value_errors,
     update_errors,
@@ -20,7 +20,7 @@ from policies.models.recorded import PolicyObject
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.engine.errors import FieldError
+    from engine.errors import FieldError
     from policies.models.recorded import Place
 
 _HARD = re.compile(r"spec\.hard\[(.*)\]", re.DOTALL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.policy import Enforcement
+from engine.policy import Enforcement
 from policies.models import Cluster, LimitRange, Namespace, PolicyRevision, ResourceQuota
 from policies.services.clusters import save_cluster
 from policies.services.writing import policy_write, record

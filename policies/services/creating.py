@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
 
+from engine.resource_quota import decode_resource_quota
 from policies import usage
-from policies.engine.resource_quota import decode_resource_quota
 from policies.models import LimitRange, Namespace, PolicyObject, PriorityClass, ResourceQuota
 from policies.services.manifests import DEFAULT_NAMESPACE, KINDS, take_over
 from policies.services.uncounted import names_to_count
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from django.db import models
 
-    from policies.engine.resource_list import ResourceList
+    from engine.resource_list import ResourceList
     from policies.models import Cluster, PolicyRevision, Recorded
     from policies.services.writing import Key
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
 
+from engine.errors import DecodeError
+from engine.resource_quota import decode_resource_quota
 from policies import usage
-from policies.engine.errors import DecodeError
-from policies.engine.resource_quota import decode_resource_quota
 from policies.models import (
     Cluster,
     LimitRange,

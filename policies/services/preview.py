@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 
+from engine.limit_range import decode_limit_range
+from engine.metadata_policy import decode_metadata_policy
+from engine.resource_quota import decode_resource_quota
 from policies import policy_set
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.resource_quota import decode_resource_quota
 from policies.lints import Lint, lint_namespace
 from policies.models import Namespace, PolicyObject, PriorityClass
 from policies.services.creating import key_of, owners_of
@@ -20,7 +20,7 @@ from policies.services.manifests import KINDS, require_namespace, take_over
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from policies.engine.policy import PolicySet
+    from engine.policy import PolicySet
     from policies.models import Cluster, Recorded
     from policies.services.writing import Key
 

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from policies.engine.decision import Reason
-from policies.engine.policy import Authority
+from engine.decision import Reason
+from engine.policy import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from django.conf import settings
 from django.db.models import Q
 
+from engine.resource_quota import is_tracked, resources_of
 from policies import usage
-from policies.engine.resource_quota import is_tracked, resources_of
 from policies.models import (
     Cluster,
     ClusterConnection,

@@ -5,26 +5,26 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from policies import policy_set
-from policies.engine.chain import admit
-from policies.engine.errors import DecodeError
-from policies.engine.request import (
+from engine.chain import admit
+from engine.errors import DecodeError
+from engine.policy_manifests import is_cluster_scoped, kind_of, resource_of
+from engine.request import (
     AdmissionRequest,
     GroupVersionKind,
     GroupVersionResource,
     Operation,
     Phase,
 )
+from policies import policy_set
 from policies.simulation.causes import changes_of
 from policies.simulation.costs import costs_of
 from policies.simulation.replacing import with_unsaved
 from policies.simulation.values import Simulation
-from policies.unsaved import is_cluster_scoped, kind_of, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.engine.policy import PolicySet
+    from engine.policy import PolicySet
 
 
 def simulate(

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.chain import admit
-from policies.engine.decision import Outcome
-from policies.engine.metadata_policy import QOS_ANNOTATION
-from policies.engine.request import Operation, Phase
+from engine.chain import admit
+from engine.decision import Outcome
+from engine.metadata_policy import QOS_ANNOTATION
+from engine.request import Operation, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from policies.engine.decision import Decision
-    from policies.engine.policy import MetadataPolicy, PolicyRef, PolicySet
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision
+    from engine.policy import MetadataPolicy, PolicyRef, PolicySet
+    from engine.request import AdmissionRequest
 
 Path = tuple[str | int, ...]
 _ABSENT: Final = object()

@@ -6,20 +6,20 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.engine.errors import DecodeError
-from policies.engine.policy import Enforcement
-from policies.engine.quantity import ZERO
-from policies.engine.resource_quota import assess
+from engine.errors import DecodeError
+from engine.policy import Enforcement
+from engine.quantity import ZERO
+from engine.resource_quota import assess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.engine.decision import Decision
-    from policies.engine.policy import PolicySet, ResourceQuota
-    from policies.engine.quantity import Quantity
-    from policies.engine.request import AdmissionRequest
-    from policies.engine.resource_list import ResourceList
-    from policies.engine.resource_quota import Match
+    from engine.decision import Decision
+    from engine.policy import PolicySet, ResourceQuota
+    from engine.quantity import Quantity
+    from engine.request import AdmissionRequest
+    from engine.resource_list import ResourceList
+    from engine.resource_quota import Match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.policy import Enforcement, ResourceQuota
-from policies.engine.quantity import ZERO
-from policies.engine.resource_quota import is_tracked
-from policies.unsaved import decode_policy
+from engine.policy import Enforcement, ResourceQuota
+from engine.policy_manifests import decode_policy
+from engine.quantity import ZERO
+from engine.resource_quota import is_tracked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.engine.policy import LimitRange, MetadataPolicy, PolicySet
+    from engine.policy import LimitRange, MetadataPolicy, PolicySet
 
     Policy = LimitRange | MetadataPolicy | ResourceQuota
 

@@ -12,21 +12,21 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.chain import admit
-from policies.engine.errors import DecodeError
-from policies.engine.quantity import ZERO
-from policies.engine.request import GroupVersionResource, Phase
-from policies.engine.resource_list import add, mask, subtract_with_non_negative_result
-from policies.engine.resource_quota import counted_of
+from engine.chain import admit
+from engine.errors import DecodeError
+from engine.quantity import ZERO
+from engine.request import GroupVersionResource, Phase
+from engine.resource_list import add, mask, subtract_with_non_negative_result
+from engine.resource_quota import counted_of
 from policies.simulation.asking import request_for
 from policies.simulation.values import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.engine.decision import Violation
-    from policies.engine.policy import PolicySet, ResourceQuota
-    from policies.engine.resource_list import ResourceList
+    from engine.decision import Violation
+    from engine.policy import PolicySet, ResourceQuota
+    from engine.resource_list import ResourceList
 
 _PODS: Final = GroupVersionResource(resource="pods")
 _OF_ITS_LIFE: Final = frozenset(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.engine.policy import Authority, Enforcement
+from engine.policy import Authority, Enforcement
 
 if TYPE_CHECKING:
-    from policies.engine.decision import Decision, Violation
-    from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision, Violation
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest
     from policies.simulation.causes import Change
     from policies.simulation.costs import Cost, CostLine
 

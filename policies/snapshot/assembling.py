@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from policies.engine.policy import Authority, Enforcement, PolicySet
+from engine.policy import Authority, Enforcement, PolicySet
 from policies.snapshot.decoding import Decoder, Names, known_only
 from policies.snapshot.reading import as_uuid
 from policies.snapshot.values import NamespacePolicies, QuotaKey
@@ -14,7 +14,7 @@ from policies.snapshot.values import NamespacePolicies, QuotaKey
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from policies.engine.policy import LimitedResource, LimitRange, MetadataPolicy, ResourceQuota
+    from engine.policy import LimitedResource, LimitRange, MetadataPolicy, ResourceQuota
     from policies.snapshot.decoding import Row
     from policies.snapshot.reading import Policies
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from policies.engine.limit_range import default_item
-from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.policy import (
+from engine.limit_range import default_item
+from engine.metadata_policy import decode_metadata_policy
+from engine.policy import (
     Enforcement,
     LimitRange,
     LimitRangeItem,
@@ -21,16 +21,16 @@ from policies.engine.policy import (
     MetadataPolicyRule,
     ResourceQuota,
 )
-from policies.engine.resource_list import parse, round_up, stored
-from policies.engine.resource_quota import decode_resource_quota
+from engine.resource_list import parse, round_up, stored
+from engine.resource_quota import decode_resource_quota
 from policies.models.limit_range import MAPS
 from policies.models.metadata_policy import SELECTORS, UPDATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from policies.engine.quantity import Quantity
-    from policies.engine.resource_list import ResourceList
+    from engine.quantity import Quantity
+    from engine.resource_list import ResourceList
 
 Row = tuple[Any, ...]
 V = TypeVar("V")

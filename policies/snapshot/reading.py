@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from policies.engine.policy import Authority
+from engine.policy import Authority
 from policies.models import (
     Cluster,
     LimitRange,

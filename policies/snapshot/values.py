@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from policies.engine.policy import Authority, LimitedResource, PolicySet
+from engine.policy import Authority, LimitedResource, PolicySet
 from policies.models import WebhookCredential
 from policies.policy_set import Authentication
 

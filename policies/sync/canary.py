@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.chain import CANARY_ANNOTATION, canary_message
+from engine.chain import CANARY_ANNOTATION, canary_message
 from policies.sync.errors import APIError, BusyError, ForbiddenError
 from policies.sync.permissions import CANARY_NAMESPACE
 

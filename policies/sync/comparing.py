@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.quantity import ZERO
-from policies.engine.resource_list import parse, to_json
+from engine.quantity import ZERO
+from engine.resource_list import parse, to_json
 from policies.models import Charge, QuotaUsage, UsageComparison
 from policies.usage import OPENING_RESOURCE
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from uuid import UUID
 
-    from policies.engine.quantity import Quantity
-    from policies.engine.resource_list import ResourceList
+    from engine.quantity import Quantity
+    from engine.resource_list import ResourceList
     from policies.models import Cluster
     from policies.usage.reality import CompleteList, Live
 

@@ -6,14 +6,14 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from policies.engine.resource_quota import resources_of
+from engine.resource_quota import resources_of
 from policies.models import ResourceQuotaRow, SyncedObject
 from policies.sync.permissions import GRANTS, Grant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.engine.request import GroupVersionResource
+    from engine.request import GroupVersionResource
     from policies.models import Cluster
 
 SECRETS: Final = "secrets"

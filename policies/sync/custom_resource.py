@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from policies.engine.metadata_policy import API_VERSION
-from policies.engine.policy import ENFORCEMENT_ANNOTATION
+from engine.metadata_policy import API_VERSION
+from engine.policy import ENFORCEMENT_ANNOTATION
 from policies.sync.permissions import POLICY_CRD
 
 _GROUP, _VERSION = API_VERSION.split("/")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from policies.engine.metadata_policy import API_VERSION
+from engine.metadata_policy import API_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

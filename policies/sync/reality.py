@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
+from engine.resource_quota import resources_of
 from policies import services, usage
-from policies.engine.resource_quota import resources_of
 from policies.models import LedgerPass
 from policies.sync import alerts, comparing, first_count, plan
 from policies.sync.errors import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
 
-    from policies.engine.request import GroupVersionResource
+    from engine.request import GroupVersionResource
     from policies.models import Cluster, SyncRun
     from policies.sync.client import Client
     from policies.sync.leases import Lease

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.errors import DecodeError
+from engine.policy import Authority
+from engine.quantity import QuantityError
+from engine.resource_list import mask, parse
+from engine.resource_quota import counted_of, is_final, names_of
 from policies import snapshot, usage
-from policies.engine.errors import DecodeError
-from policies.engine.policy import Authority
-from policies.engine.quantity import QuantityError
-from policies.engine.resource_list import mask, parse
-from policies.engine.resource_quota import counted_of, is_final, names_of
 from policies.sync import comparing
 from policies.sync.counting import SECRETS, where_counted
 from policies.usage.reality import CompleteList, Live
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from uuid import UUID
 
-    from policies.engine.policy import PolicySet, ResourceQuota
-    from policies.engine.request import GroupVersionResource
-    from policies.engine.resource_list import ResourceList
+    from engine.policy import PolicySet, ResourceQuota
+    from engine.request import GroupVersionResource
+    from engine.resource_list import ResourceList
     from policies.models import Cluster
     from policies.sync.client import Client
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.engine.quantity import BINARY_SI, DECIMAL_SI, ZERO, Quantity
-from policies.engine.resource_list import add, mask, max_of, subtract
+from engine.quantity import BINARY_SI, DECIMAL_SI, ZERO, Quantity
+from engine.resource_list import add, mask, max_of, subtract
 
 if TYPE_CHECKING:
-    from policies.engine.decision import Charge as DecidedCharge
-    from policies.engine.resource_list import ResourceList
+    from engine.decision import Charge as DecidedCharge
+    from engine.resource_list import ResourceList
 
 _HUGE: Final = 2**62 * 10**9
 """Nanos from which on amounts may not come back as they were written."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, cast
 import orjson
 from django.db import transaction
 
+from engine.quantity import ZERO
+from engine.resource_list import mask, parse, subtract
 from policies.asking import is_in_transaction, is_postgresql
-from policies.engine.quantity import ZERO
-from policies.engine.resource_list import mask, parse, subtract
 from policies.usage import postgresql, sqlite
 from policies.usage.arithmetic import as_stored, grown, moved, without_surplus
 from policies.usage.entries import entry_of
@@ -19,8 +19,8 @@ from policies.usage.rows import NewCharge, NewUsage, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from policies.engine.decision import Charge as DecidedCharge
-    from policies.engine.resource_list import ResourceList
+    from engine.decision import Charge as DecidedCharge
+    from engine.resource_list import ResourceList
     from policies.usage.rows import FoundCharge, Key, Statements, UsageRow
 
 RESERVED: Final = "reserved"

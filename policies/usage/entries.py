@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from policies.engine.facts import once
+from engine.facts import once
 from policies.usage.arithmetic import as_stored, used_before
 from policies.usage.rows import text_of
 
 if TYPE_CHECKING:
-    from policies.engine.decision import Charge as DecidedCharge
-    from policies.engine.resource_list import ResourceList
+    from engine.decision import Charge as DecidedCharge
+    from engine.resource_list import ResourceList
 
 
 class Entry(NamedTuple):

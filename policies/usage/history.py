@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from uuid import UUID
 
-    from policies.engine.policy import ResourceQuota as Quota
+    from engine.policy import ResourceQuota as Quota
 
 Point = tuple[dt.datetime, dict[str, str]]
 """A moment, and what was used then by name."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from policies.engine.resource_list import parse, stored, to_json
+from engine.resource_list import parse, stored, to_json
 from policies.models import Charge, Cluster, QuotaUsage
 from policies.usage.book import (
     OPENING_NAME,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from policies.engine.resource_list import ResourceList
+    from engine.resource_list import ResourceList
     from policies.models import ResourceQuota
 
     Guard = Callable[[], AbstractContextManager[object]]

@@ -15,8 +15,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
-from policies.engine.quantity import ZERO
-from policies.engine.resource_list import (
+from engine.quantity import ZERO
+from engine.resource_list import (
     add,
     equals,
     max_of,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from policies.engine.resource_list import ResourceList
+    from engine.resource_list import ResourceList
 
 RELEASED: Final = Charge.State.RELEASED
 

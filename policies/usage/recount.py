@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from policies.engine.resource_list import parse
+from engine.resource_list import parse
 from policies.models import Cluster, QuotaUsage
 from policies.usage.book import statements
 from policies.usage.sums import expected, settle

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
-from policies.engine.resource_list import to_json
+from engine.resource_list import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from policies.engine.request import AdmissionRequest
-    from policies.engine.resource_list import ResourceList
+    from engine.request import AdmissionRequest
+    from engine.resource_list import ResourceList
 
 Key = tuple[int, str, str]
 """An object: id of its cluster, resource as in ``pods`` or ``deployments.apps``, uid."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.engine.quantity import ZERO
-from policies.engine.resource_list import add, parse, stored, to_json
-from policies.engine.resource_quota import is_tracked
+from engine.quantity import ZERO
+from engine.resource_list import add, parse, stored, to_json
+from engine.resource_quota import is_tracked
 from policies.models import Charge, QuotaUsage, ResourceQuotaRow
 from policies.usage.book import OPENING_NAME, OPENING_RESOURCE, OPENING_UID
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from uuid import UUID
 
-    from policies.engine.resource_list import ResourceList
+    from engine.resource_list import ResourceList
     from policies.models import Cluster, ResourceQuota
 
 OPEN_STATES = (Charge.State.RESERVED, Charge.State.CONFIRMED)

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
-from policies.engine.resource_list import equals, parse, remove_zeros, stored
+from engine.resource_list import equals, parse, remove_zeros, stored
 from policies.models import Charge
 from policies.usage.book import (
     CONFIRMED,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from policies.engine.resource_list import ResourceList
+    from engine.resource_list import ResourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.resource_quota.scopes import ALLOWED_NAMES
 from policies.editing import limit_ranges, metadata_rules, quotas
 from policies.editing.quota_matrix import matrix_of
 from policies.editing.scopes import OPERATORS
-from policies.engine.resource_quota.scopes import ALLOWED_NAMES
 from policies.models import PriorityClass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from engine.policy import PolicySet
     from policies.editing.drafts import Draft, Place
     from policies.editing.sheets import Sheet
-    from policies.engine.policy import PolicySet
 
 CONTAINER_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 MODES: Final = {

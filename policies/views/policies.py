@@ -8,9 +8,9 @@ from django.core.paginator import Paginator
 from django.db.models import CharField, F, Value
 from django.urls import reverse
 
+from engine.policy import Enforcement
 from policies import roles
 from policies.editing.kinds import BY_NAME, PRIORITY_CLASS
-from policies.engine.policy import Enforcement
 from policies.models import (
     LimitRange,
     MetadataPolicy,

@@ -15,9 +15,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from admission import past
+from engine.request import Phase
+from engine.resource_list import add, subtract
 from policies import policy_set
-from policies.engine.request import Phase
-from policies.engine.resource_list import add, subtract
 from policies.models import Cluster
 from policies.usage.history import KEPT, STEP
 from portal.demo.plot import BEGAN, ODD, WORKLOADS
@@ -25,10 +25,10 @@ from portal.demo.plot import BEGAN, ODD, WORKLOADS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from policies.engine.decision import Charge, Decision
-    from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest
-    from policies.engine.resource_list import ResourceList
+    from engine.decision import Charge, Decision
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest
+    from engine.resource_list import ResourceList
     from portal.demo.workloads import Workload
 
 SEED: Final = 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.policy import ENFORCEMENT_ANNOTATION
+from engine.policy import ENFORCEMENT_ANNOTATION
 from portal.demo.workloads import Workload, asking
 
 if TYPE_CHECKING:

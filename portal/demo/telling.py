@@ -9,8 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from admission import past
+from engine.resource_list import to_json
 from policies import services, usage
-from policies.engine.resource_list import to_json
 from policies.management.importing import Author, import_bundle
 from policies.manifests.bundle import read_bundle
 from policies.manifests.sources import read_sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.request import (
+from engine.request import (
     AdmissionRequest,
     GroupVersionKind,
     GroupVersionResource,

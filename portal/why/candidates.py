@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from policies.engine.decision import Reason
-from policies.engine.quantity import Quantity, QuantityError
+from engine.decision import Reason
+from engine.quantity import Quantity, QuantityError
 from portal.why.changes import ABSENT, Change, value_at
 from portal.why.labelling import label_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from policies.engine.decision import Violation
-    from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Violation
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest
     from portal.why.changes import Token
 
 _GROUPS: Final = ("containers", "initContainers")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.wire import dumps
+from engine.wire import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from admission.redaction import restore
-from policies.engine.patch import PatchOperation, apply_patch
-from policies.engine.wire import RawNumber
+from engine.patch import PatchOperation, apply_patch
+from engine.wire import RawNumber
 from policies.manifests.emitter import render_documents
 from portal.why.changes import as_text, spell
 

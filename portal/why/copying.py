@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from admission.redaction import wire_form
-from policies.engine.request import Operation
-from policies.engine.wire import dumps
+from engine.request import Operation
+from engine.wire import dumps
 from policies.manifests.emitter import render_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from admission.models import AuditEvent
-    from policies.engine.request import AdmissionRequest
+    from engine.request import AdmissionRequest
     from portal.why.judging import Rules
 
 KEY: Final = "$KEY"

@@ -18,19 +18,19 @@ from django.db.models import Q
 from admission.offline import build_policy_set
 from admission.redaction import restore
 from admission.review import build_request
+from engine.chain import admit
+from engine.errors import DecodeError
+from engine.policy import Authority, PolicySet
+from engine.request import Operation, Phase
 from policies import policy_set
-from policies.engine.chain import admit
-from policies.engine.errors import DecodeError
-from policies.engine.policy import Authority, PolicySet
-from policies.engine.request import Operation, Phase
 from policies.models import PolicyRevision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from admission.models import AuditEvent
-    from policies.engine.decision import Decision
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision
+    from engine.request import AdmissionRequest
 
 LIMITED: Final = "limitedResources"
 _JUDGED: Final = frozenset({Operation.CREATE, Operation.UPDATE})

@@ -9,9 +9,9 @@ from portal.why.changes import ABSENT, Change, value_at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from policies.engine.decision import Violation
-    from policies.engine.policy import PolicyPredicate, PolicySet
-    from policies.engine.selector import LabelSelector
+    from engine.decision import Violation
+    from engine.policy import PolicyPredicate, PolicySet
+    from engine.selector import LabelSelector
 
 ANY: Final = "example"
 """Stands for a value that only the caller knows."""

@@ -18,8 +18,8 @@ from portal.why import comparing, copying, judging, origins
 from portal.why.suggesting import Suggestion, suggest
 
 if TYPE_CHECKING:
-    from policies.engine.decision import Decision
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision
+    from engine.request import AdmissionRequest
     from policies.models import PolicyRevision
 
 

@@ -17,9 +17,9 @@ from portal.why.judging import judge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.engine.decision import Decision
-    from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest
 
 SHOWN: Final = 3
 QUESTIONS: Final = 400

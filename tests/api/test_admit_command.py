@@ -17,7 +17,7 @@ from tests.builders import container, limit_range, pod, resource_quota
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.engine.policy import PolicySet
+    from engine.policy import PolicySet
 
 Shape = dict[str, Any]
 BIG = pod(container(requests={"cpu": "3"}, limits={"cpu": "3"}))

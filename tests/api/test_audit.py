@@ -13,12 +13,12 @@ from django.db import DatabaseError, connection, transaction
 from admission import audit, decision_id, redaction
 from admission.models import AppendOnlyError, AuditEvent, Verdict
 from admission.review import build_request
+from engine import chain
+from engine.decision import Decision, Outcome, Step
+from engine.policy import PolicyRef
+from engine.request import Phase
+from engine.wire import RawNumber, loads
 from policies import policy_set
-from policies.engine import chain
-from policies.engine.decision import Decision, Outcome, Step
-from policies.engine.policy import PolicyRef
-from policies.engine.request import Phase
-from policies.engine.wire import RawNumber, loads
 from tests.builders import container
 from tests.reviews import SEED_LIMITS, new_pod, quota, review
 

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from admission.models import AuditEvent
 from admission.narrative import sentence, summary
+from engine.chain import CANARY_ANNOTATION
 from policies import services
-from policies.engine.chain import CANARY_ANNOTATION
 from policies.models import Charge
 from tests import people
 from tests.builders import container

@@ -15,9 +15,9 @@ from admission.api.asking import budget
 from admission.decide import DEFAULT_BUDGET, Call, OverBudgetError, decide
 from admission.models import AuditEvent
 from admission.review import parse_request
+from engine import chain
+from engine.request import Phase
 from policies import policy_set, services, snapshot
-from policies.engine import chain
-from policies.engine.request import Phase
 from policies.models import WebhookCredential
 from tests.builders import container, pod
 from tests.reviews import new_pod, quota, review

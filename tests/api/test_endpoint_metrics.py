@@ -40,6 +40,6 @@ def test_strangers_and_failures_are_counted_by_status(
     client.post("/admission/a-name-they-made-up/validate")
     assert count("gatehouse_admission_refused_total", status="401") == refused + 1
     failed = count("gatehouse_admission_failures_total", status="500")
-    monkeypatch.setattr("policies.engine.chain.prepare", lambda *_args, **_kwargs: 1 / 0)
+    monkeypatch.setattr("engine.chain.prepare", lambda *_args, **_kwargs: 1 / 0)
     assert ask(review()).status_code == 500
     assert count("gatehouse_admission_failures_total", status="500") == failed + 1

@@ -20,10 +20,10 @@ from django.db import transaction
 from admission.redaction import is_unstorable
 from admission.request_uid import find_uid
 from admission.review import ReviewError, parse_request, safe_code
+from engine import chain
+from engine.errors import DecodeError
+from engine.wire import loads
 from policies import policy_set, snapshot, usage
-from policies.engine import chain
-from policies.engine.errors import DecodeError
-from policies.engine.wire import loads
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
 from tests.mutations import POLICIES, mutated, readable_uid
@@ -33,8 +33,8 @@ from tests.reviews import patch_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest, Phase
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest, Phase
 
 pytestmark = [pytest.mark.django_db, pytest.mark.no_cover]
 COUNT = int(os.environ.get("FUZZ_REVIEWS", "2000"))

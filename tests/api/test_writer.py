@@ -17,8 +17,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from admission import audit, writer
 from admission.models import AuditEvent
-from policies.engine.decision import Decision
-from policies.engine.request import Phase
+from engine.decision import Decision
+from engine.request import Phase
 from policies.pipeline import Pipeline
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from bench.database import Standing
 from bench.engines import policies
 from bench.load import Answers, Client, Load
 from bench.run import mistakes
-from policies.engine import chain
-from policies.engine.request import Phase
+from engine import chain
+from engine.request import Phase
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTHING = Standing(0, 0, {"a": 0}, {"a": 5})

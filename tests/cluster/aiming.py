@@ -14,10 +14,10 @@ import itertools
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from admission import offline
-from policies.engine.chain import admit
-from policies.engine.pod import limit_range_totals
-from policies.engine.policy import PolicySet
-from policies.engine.request import Phase
+from engine.chain import admit
+from engine.pod import limit_range_totals
+from engine.policy import PolicySet
+from engine.request import Phase
 from tests.cluster.amounts import PAGES, UNIT, spell, value
 from tests.cluster.cases import SHARES, draw_case
 from tests.cluster.questioning import as_seen
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from policies.engine.decision import Decision
+    from engine.decision import Decision
     from tests.cluster.cases import Case
     from tests.cluster.worlds import World
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.quantity import Quantity
+from engine.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

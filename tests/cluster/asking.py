@@ -6,7 +6,7 @@ import http.client
 import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from policies.engine.wire import dumps, loads
+from engine.wire import dumps, loads
 
 if TYPE_CHECKING:
     from tests.cluster.servers import Cluster

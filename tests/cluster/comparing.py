@@ -13,19 +13,19 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from admission import offline
-from policies.engine.chain import admit
-from policies.engine.chain.denial import text_of
-from policies.engine.decision import Reason
-from policies.engine.limit_range import ANNOTATION
-from policies.engine.quantity import Quantity, QuantityError
+from engine.chain import admit
+from engine.chain.denial import text_of
+from engine.decision import Reason
+from engine.limit_range import ANNOTATION
+from engine.quantity import Quantity, QuantityError
 from tests.cluster.amounts import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from policies.engine.decision import Decision
-    from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest
     from tests.cluster.cases import Case
     from tests.cluster.worlds import Observed
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.wire import dumps, loads
+from engine.wire import dumps, loads
 from tests.cluster.worlds import Observed
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import yaml
 
-from policies.engine.errors import DecodeError
-from policies.engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
+from engine.errors import DecodeError
+from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
 from policies.models import Cluster as Known
 from policies.sync import probing
 from policies.sync.client import Client

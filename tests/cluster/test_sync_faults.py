@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from engine.metadata_policy import API_VERSION
 from policies import services
-from policies.engine.metadata_policy import API_VERSION
 from policies.models import SyncedObject, SyncOwnership
 from policies.sync.client import APIError, Client
 from policies.sync.custom_resource import metadata_policy_definition

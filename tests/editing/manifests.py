@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from policies.engine.policy import ENFORCEMENT_ANNOTATION
+from engine.policy import ENFORCEMENT_ANNOTATION
 
 NAMES = st.sampled_from(["cpu", "memory", "ephemeral-storage", "example.com/gpu", "hugepages-2Mi"])
 AMOUNTS = st.one_of(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from engine.decision import Reason
 from policies.editing import judging
 from policies.editing.drafts import Place
 from policies.editing.kinds import BY_NAME
-from policies.engine.decision import Reason
 from policies.lints import LintCode
 from policies.manifests.documents import parse_documents
 from tests import factories

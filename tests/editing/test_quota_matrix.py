@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from engine.policy_manifests import build_policy_set
 from policies.editing import quotas
 from policies.editing.quota_matrix import ANY, ELSEWHERE, NONE, Matrix, matrix_of
-from policies.unsaved import build_policy_set
 from tests.builders import resource_quota
 
 

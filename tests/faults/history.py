@@ -14,8 +14,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.quantity import ZERO, Quantity
-from policies.engine.resource_list import add, parse
+from engine.quantity import ZERO, Quantity
+from engine.resource_list import add, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

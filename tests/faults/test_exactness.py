@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from policies.engine.quantity import Quantity
+from engine.quantity import Quantity
 from tests.faults.load import again, answers_to
 from tests.faults.seeding import FIVE, HARD, PRIORITIES
 

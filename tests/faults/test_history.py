@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from policies.engine.quantity import Quantity
+from engine.quantity import Quantity
 from tests.faults.history import Event, Record, faults_of
 from tests.faults.load import Answer, Question
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.resource_quota import decode_resource_quota
+from engine.limit_range import decode_limit_range
+from engine.resource_quota import decode_resource_quota
 from policies.manifests.bundle import Bundle, read_bundle
 from policies.manifests.canonical import render_manifests
 from policies.manifests.problems import ManifestError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.engine.wire import RawNumber
+from engine.wire import RawNumber
 from policies.manifests.documents import parse_documents
 from policies.manifests.problems import ManifestError
 

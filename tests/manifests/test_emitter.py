@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from policies.engine.wire import RawNumber
+from engine.wire import RawNumber
 from policies.manifests.documents import parse_documents
 from policies.manifests.emitter import render_documents
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from policies.engine.wire import RawNumber
+from engine.wire import RawNumber
 from policies.fields import QuantityValue
 from policies.models import LimitRange, LimitRangeRow, ResourceQuota
 from policies.validators import PlacedError, errors_by_path, findings_of

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from engine.quantity import Quantity
+from engine.request import AdmissionRequest, Operation
+from engine.wire import loads
 from policies import services, usage
-from policies.engine.quantity import Quantity
-from policies.engine.request import AdmissionRequest, Operation
-from policies.engine.wire import loads
 from policies.models import Charge, QuotaUsage
 from tests import builders, charging, factories
 

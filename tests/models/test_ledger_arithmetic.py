@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.engine.decision import Charge
-from policies.engine.policy import PolicyRef
-from policies.engine.quantity import Quantity
+from engine.decision import Charge
+from engine.policy import PolicyRef
+from engine.quantity import Quantity
 from policies.usage.arithmetic import as_stored, grown, moved, used_before, without_surplus
 
 QUOTA = PolicyRef(kind="ResourceQuota", namespace="team", name="rq", revision=1)

@@ -8,10 +8,10 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from engine.decision import Charge as DecidedCharge
+from engine.policy import PolicyRef
+from engine.quantity import Quantity
 from policies import usage
-from policies.engine.decision import Charge as DecidedCharge
-from policies.engine.policy import PolicyRef
-from policies.engine.quantity import Quantity
 from policies.models import Charge, QuotaUsage
 from tests import factories
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from django.db import connection, transaction
 
+from engine.decision import Charge as DecidedCharge
+from engine.policy import PolicyRef
+from engine.quantity import Quantity
+from engine.resource_list import parse
 from policies import usage
-from policies.engine.decision import Charge as DecidedCharge
-from policies.engine.policy import PolicyRef
-from policies.engine.quantity import Quantity
-from policies.engine.resource_list import parse
 from policies.models import Charge, Namespace, QuotaUsage, ResourceQuota, ResourceQuotaRow
 from tests import factories
 from tests.sequential_ledger import SequentialQuota, growth_of

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from engine.quantity import Quantity
 from policies import services, usage
-from policies.engine.quantity import Quantity
 from policies.models import Charge, QuotaUsage, ResourceQuota
 from tests import builders, charging, factories
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection, connections, transaction
 
+from engine.decision import Charge as DecidedCharge
+from engine.policy import PolicyRef
+from engine.quantity import Quantity
 from policies import services, usage
-from policies.engine.decision import Charge as DecidedCharge
-from policies.engine.policy import PolicyRef
-from policies.engine.quantity import Quantity
 from policies.models import Charge, Cluster, QuotaUsage, ResourceQuota
 from tests import factories
 

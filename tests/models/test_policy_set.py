@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from engine.policy import Enforcement
 from policies import policy_set
-from policies.engine.policy import Enforcement
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from admission import offline
-from policies.engine.wire import dumps
+from engine.wire import dumps
 
 ORACLE = Path(__file__).parents[3] / "shared" / "oracle"
 CLASSES = ("limitrange-object", "limitrange-pod", "quota-object", "quota-pod", "limited", "both")

@@ -7,8 +7,8 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from engine.policy import Authority
 from policies import policy_set, services, snapshot
-from policies.engine.policy import Authority
 from policies.models import Cluster, PolicyRevision
 from tests import factories
 

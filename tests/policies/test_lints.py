@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.engine.policy import (
+from engine.policy import (
     LimitedResource,
     LimitRange,
     LimitRangeItem,
@@ -17,8 +17,8 @@ from policies.engine.policy import (
     PolicySet,
     ResourceQuota,
 )
-from policies.engine.quantity import Quantity
-from policies.engine.selector import LabelSelector, ScopeSelectorRequirement
+from engine.quantity import Quantity
+from engine.selector import LabelSelector, ScopeSelectorRequirement
 from policies.lints import LintCode, lint_namespace
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from policies.engine.errors import DecodeError
-from policies.engine.policy import Authority
-from policies.engine.request import Operation
+from engine.errors import DecodeError
+from engine.policy import Authority
+from engine.policy_manifests import build_policy_set
+from engine.request import Operation
 from policies.models import Charge, QuotaUsage
 from policies.simulation import Simulation, Source, request_for, run, simulate, with_unsaved
-from policies.unsaved import build_policy_set
 from tests import builders, factories
 
 DEFAULTS = {

@@ -14,8 +14,8 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from engine.quantity import ZERO
 from policies import policy_set, services, snapshot, usage
-from policies.engine.quantity import ZERO
 from policies.models import (
     Cluster,
     LimitRange,
@@ -32,7 +32,7 @@ from tests import factories
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from policies.engine.policy import PolicySet
+    from engine.policy import PolicySet
 
 pytestmark = pytest.mark.django_db
 POD = {"type": "Pod", "max": {"cpu": "1"}}

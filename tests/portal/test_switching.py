@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.engine.policy import Authority
+from engine.policy import Authority
 from policies.services.switching import EXAMPLES, Judged, what_changes
 
 PORTAL, NATIVE = Authority.PORTAL, Authority.NATIVE

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.engine.chain import admit, prepare
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.pod import default_pod
-from policies.engine.policy import PolicySet
-from policies.engine.request import Operation, Phase
-from policies.engine.resource_list import parse
-from policies.engine.resource_quota import decode_limited_resources, decode_resource_quota
-from policies.engine.wire import RawNumber, dumps
+from engine.chain import admit, prepare
+from engine.limit_range import decode_limit_range
+from engine.metadata_policy import decode_metadata_policy
+from engine.pod import default_pod
+from engine.policy import PolicySet
+from engine.request import Operation, Phase
+from engine.resource_list import parse
+from engine.resource_quota import decode_limited_resources, decode_resource_quota
+from engine.wire import RawNumber, dumps
 from tests.builders import limit_range, metadata_policy, pod, request, resource_quota
 
 pytestmark = pytest.mark.no_cover  # thousands of cases: tracing each line of them takes minutes

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from policies.engine.errors import DecodeError
-from policies.engine.limit_range import (
+from engine.errors import DecodeError
+from engine.limit_range import (
     check,
     decode_limit_range,
     default_item,
@@ -20,14 +20,14 @@ from policies.engine.limit_range import (
     encode_limit_range,
     validate_limit_range,
 )
-from policies.engine.pod import (
+from engine.pod import (
     default_claim,
     default_pod,
     qos_class,
     quota_totals,
     validate_resources,
 )
-from policies.engine.wire import RawNumber
+from engine.wire import RawNumber
 from tests.builders import claim, container, limit_range, pod, request
 
 pytestmark = pytest.mark.no_cover  # thousands of cases: tracing each line of them takes minutes

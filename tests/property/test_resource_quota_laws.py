@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.engine.request import Operation
-from policies.engine.resource_list import less_than_or_equal, mask
-from policies.engine.resource_quota import (
+from engine.request import Operation
+from engine.resource_list import less_than_or_equal, mask
+from engine.resource_quota import (
     decode_resource_quota,
     encode_resource_quota,
     evaluate,

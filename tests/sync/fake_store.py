@@ -9,8 +9,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.engine.limit_range import decode_limit_range, encode_limit_range
-from policies.engine.resource_quota import decode_resource_quota, encode_resource_quota
+from engine.limit_range import decode_limit_range, encode_limit_range
+from engine.resource_quota import decode_resource_quota, encode_resource_quota
 
 Manifest = dict[str, Any]
 Path = tuple[str, ...]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from admission.decide import Call, decide
+from engine.request import Phase
 from policies import policy_set, services, snapshot
-from policies.engine.request import Phase
 from policies.models import ClusterConnection, PolicyRevision, QuotaUsage, ResourceQuota, SyncState
 from policies.sync import connecting, first_count, leases, passes, pausing, reality, runs, watching
 from policies.sync.errors import APIError, BusyError, ForbiddenError, UnreachableError
@@ -22,7 +22,7 @@ from tests.sync.pretended import live_pod
 from tests.sync.working import connected, own, quota, serve
 
 if TYPE_CHECKING:
-    from policies.engine.decision import Decision
+    from engine.decision import Decision
     from policies.models import SyncRun
     from policies.sync.values import Listing
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from django.utils import timezone
 
-from policies.engine.chain import CANARY_ANNOTATION, canary_message
+from engine.chain import CANARY_ANNOTATION, canary_message
 from policies.models import ClusterAlert, ClusterConnection, WebhookHealth
 from policies.sync import canary, certificates, health, installation
 from policies.sync.errors import (

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
-from policies.engine.request import GroupVersionResource
-from policies.engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
+from engine.request import GroupVersionResource
+from engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
 from policies.models import Cluster, PolicyRevision, WebhookCredential
 from policies.sync.installation import Asking, differences, key_in, manifests, webhooks
 from policies.sync.permissions import CANARY_NAMESPACE, GRANTS

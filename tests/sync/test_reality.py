@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db.models import F
 
+from engine.request import Operation
 from policies import services
-from policies.engine.request import Operation
 from policies.models import (
     Charge,
     ClusterAlert,

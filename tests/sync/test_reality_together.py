@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from engine.request import Operation
+from engine.resource_list import parse
 from policies import usage
-from policies.engine.request import Operation
-from policies.engine.resource_list import parse
 from policies.models import Charge
 from policies.sync import reality
 from policies.usage import life

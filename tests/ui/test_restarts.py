@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from admission import past
 from admission.past import Asked
+from engine.request import Operation, Phase
 from policies import policy_set, usage
-from policies.engine.request import Operation, Phase
 from policies.models import LedgerPass, LimitRange
 from tests import factories
 from tests.builders import container, pod, request
@@ -21,7 +21,7 @@ from tests.people import person
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries, SettingsWrapper
 
-    from policies.engine.request import AdmissionRequest
+    from engine.request import AdmissionRequest
 
 pytestmark = pytest.mark.django_db
 OWNER = {"kind": "ReplicaSet", "name": "web-5d9f8c7b6d", "uid": "rs", "controller": True}

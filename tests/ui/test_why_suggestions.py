@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from admission.offline import build_policy_set, request_for
-from policies.engine.chain import admit
-from policies.engine.request import Phase
+from engine.chain import admit
+from engine.request import Phase
 from portal.why.changes import ABSENT
 from portal.why.suggesting import suggest
 from tests.builders import claim, container, limit_range, metadata_policy, pod, resource_quota

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from policies.engine.chain import admit, prepare
-from policies.engine.decision import Decision, Outcome, Reason
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.policy import Authority, Enforcement, PolicySet
-from policies.engine.request import Operation, Phase
-from policies.engine.resource_list import parse
-from policies.engine.resource_quota import decode_limited_resources, decode_resource_quota
+from engine.chain import admit, prepare
+from engine.decision import Decision, Outcome, Reason
+from engine.limit_range import decode_limit_range
+from engine.metadata_policy import decode_metadata_policy
+from engine.policy import Authority, Enforcement, PolicySet
+from engine.request import Operation, Phase
+from engine.resource_list import parse
+from engine.resource_quota import decode_limited_resources, decode_resource_quota
 from tests.builders import container, limit_range, metadata_policy, pod, request, resource_quota
 
 Manifest = dict[str, Any]

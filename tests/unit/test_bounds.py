@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from admission.review import render_response
-from policies.engine.bounds import LONGEST_MESSAGE, MOST_VIOLATIONS, TooLongError
-from policies.engine.chain import admit, denial
-from policies.engine.decision import Decision, Reason
-from policies.engine.errors import ErrorType, FieldError, bracketed
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.policy import Authority, Enforcement, LimitRange, PolicySet
-from policies.engine.request import Phase
+from engine.bounds import LONGEST_MESSAGE, MOST_VIOLATIONS, TooLongError
+from engine.chain import admit, denial
+from engine.decision import Decision, Reason
+from engine.errors import ErrorType, FieldError, bracketed
+from engine.limit_range import decode_limit_range
+from engine.policy import Authority, Enforcement, LimitRange, PolicySet
+from engine.request import Phase
 from tests.builders import container, limit_range, pod, request
 
 Manifest = dict[str, Any]

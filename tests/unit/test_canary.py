@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from policies.engine.chain import CANARY_ANNOTATION, admit, canary_message
-from policies.engine.decision import Decision, Reason
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.policy import Authority, PolicySet
-from policies.engine.request import Operation, Phase
+from engine.chain import CANARY_ANNOTATION, admit, canary_message
+from engine.decision import Decision, Reason
+from engine.limit_range import decode_limit_range
+from engine.policy import Authority, PolicySet
+from engine.request import Operation, Phase
 from tests.builders import container, limit_range, pod, request
 
 

@@ -15,7 +15,7 @@ from admission.review import parse_request
 from bench.review import fresh
 
 if TYPE_CHECKING:
-    from policies.engine.request import AdmissionRequest
+    from engine.request import AdmissionRequest
 
 POD = {
     "kind": "Pod",

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from policies.engine.chain import admit, admit_object, is_policy_object
-from policies.engine.decision import Decision, Outcome, Reason
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.metadata_policy import QOS_ANNOTATION, decode_metadata_policy
-from policies.engine.policy import Enforcement, PolicySet
-from policies.engine.request import Operation, Phase
-from policies.engine.resource_quota import decode_limited_resources, decode_resource_quota
+from engine.chain import admit, admit_object, is_policy_object
+from engine.decision import Decision, Outcome, Reason
+from engine.limit_range import decode_limit_range
+from engine.metadata_policy import QOS_ANNOTATION, decode_metadata_policy
+from engine.policy import Enforcement, PolicySet
+from engine.request import Operation, Phase
+from engine.resource_quota import decode_limited_resources, decode_resource_quota
 from tests.builders import (
     container,
     limit_range,

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from policies.engine.chain import admit, prepare
-from policies.engine.metadata_policy import decode_metadata_policy
-from policies.engine.policy import PolicySet
-from policies.engine.request import AdmissionRequest, Phase
-from policies.engine.resource_quota import decode_resource_quota
+from engine.chain import admit, prepare
+from engine.metadata_policy import decode_metadata_policy
+from engine.policy import PolicySet
+from engine.request import AdmissionRequest, Phase
+from engine.resource_quota import decode_resource_quota
 from tests.builders import container, metadata_policy, pod, request, resource_quota
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from policies.engine.chain import Prepared, admit, prepare
-from policies.engine.decision import Outcome
-from policies.engine.policy import PolicySet
-from policies.engine.request import Operation, Phase
-from policies.engine.resource_list import parse
-from policies.engine.resource_quota import decode_resource_quota
+from engine.chain import Prepared, admit, prepare
+from engine.decision import Outcome
+from engine.policy import PolicySet
+from engine.request import Operation, Phase
+from engine.resource_list import parse
+from engine.resource_quota import decode_resource_quota
 from tests.builders import Manifest, container, limit_range, pod, request, resource_quota
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.engine.resource_quota import resources_of
+from engine.resource_quota import resources_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.engine.errors import (
+from engine.errors import (
     DecodeError,
     ErrorType,
     FieldError,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from policies.engine.facts import Remembering, once
+from engine.facts import Remembering, once
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from admission import review as wire
-from policies.engine.chain import admit
-from policies.engine.kept import Kept
-from policies.engine.limit_range import decode_limit_range
-from policies.engine.policy import PolicySet
-from policies.engine.request import Phase
+from engine.chain import admit
+from engine.kept import Kept
+from engine.limit_range import decode_limit_range
+from engine.policy import PolicySet
+from engine.request import Phase
 from tests.builders import Manifest, container, limit_range, pod, request
 from tests.reviews import new_pod, review
 

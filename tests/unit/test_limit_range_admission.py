@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.engine.chain import admit
-from policies.engine.decision import Outcome, Reason, Violation
-from policies.engine.errors import DecodeError, bracketed
-from policies.engine.limit_range import (
+from engine.chain import admit
+from engine.decision import Outcome, Reason, Violation
+from engine.errors import DecodeError, bracketed
+from engine.limit_range import (
     ANNOTATION,
     acts_on,
     check,
     decode_limit_range,
     default_pod_resources,
 )
-from policies.engine.limit_range.ratio import ratio_text, six_decimals
-from policies.engine.pod import default_pod
-from policies.engine.policy import Enforcement, LimitRange, PolicySet
-from policies.engine.quantity import Quantity
-from policies.engine.request import Operation, Phase
+from engine.limit_range.ratio import ratio_text, six_decimals
+from engine.pod import default_pod
+from engine.policy import Enforcement, LimitRange, PolicySet
+from engine.quantity import Quantity
+from engine.request import Operation, Phase
 from tests.builders import claim, container, limit_range, pod, request
 
 Manifest = dict[str, Any]

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from policies.engine.errors import DecodeError
-from policies.engine.limit_range import (
+from engine.errors import DecodeError
+from engine.limit_range import (
     decode_limit_range,
     encode_limit_range,
     validate_limit_range,
 )
-from policies.engine.policy import Enforcement
-from policies.engine.wire import RawNumber
+from engine.policy import Enforcement
+from engine.wire import RawNumber
 from tests.builders import limit_range
 
 Manifest = dict[str, Any]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from policies.engine.decision import Outcome, Reason
-from policies.engine.errors import DecodeError, ErrorType
-from policies.engine.metadata_policy import (
+from engine.decision import Outcome, Reason
+from engine.errors import DecodeError, ErrorType
+from engine.metadata_policy import (
     QOS_ANNOTATION,
     Snapshot,
     annotate_qos,
@@ -21,8 +21,8 @@ from policies.engine.metadata_policy import (
     recheck,
     validate_metadata_policy,
 )
-from policies.engine.policy import Enforcement, MetadataPolicy
-from policies.engine.request import Operation
+from engine.policy import Enforcement, MetadataPolicy
+from engine.request import Operation
 from tests.builders import metadata_policy, pod, request
 
 Manifest = dict[str, Any]

@@ -12,13 +12,13 @@ from admission import moulds
 from admission.document import PLAIN_LENGTH
 from admission.review import NotAReviewError, ReviewError, parse_request
 from bench.review import fresh, template
-from policies.engine.chain import prepare
-from policies.engine.policy import PolicySet
-from policies.engine.request import Phase
-from policies.engine.wire import dumps, loads
+from engine.chain import prepare
+from engine.policy import PolicySet
+from engine.request import Phase
+from engine.wire import dumps, loads
 
 if TYPE_CHECKING:
-    from policies.engine.request import AdmissionRequest
+    from engine.request import AdmissionRequest
 
 POD = {
     "kind": "Pod",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policies.engine import names
-from policies.engine.errors import FieldPath
+from engine import names
+from engine.errors import FieldPath
 
 QUALIFIED = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "

@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.engine.patch import PatchBuilder, PatchOperation, escape_pointer, pointer
+from engine.patch import PatchBuilder, PatchOperation, escape_pointer, pointer
 
 
 def written(builder: PatchBuilder) -> list[dict[str, Any]]:

@@ -8,9 +8,9 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.engine.errors import DecodeError, FieldPath
-from policies.engine.patch import PatchBuilder
-from policies.engine.pod import (
+from engine.errors import DecodeError, FieldPath
+from engine.patch import PatchBuilder
+from engine.pod import (
     container_resources,
     default_claim,
     default_pod,
@@ -24,8 +24,8 @@ from policies.engine.pod import (
     validate_requirements,
     validate_resources,
 )
-from policies.engine.resource_list import to_json
-from policies.engine.wire import RawNumber, loads
+from engine.resource_list import to_json
+from engine.wire import RawNumber, loads
 from tests.builders import claim, container, pod
 
 Manifest = dict[str, Any]

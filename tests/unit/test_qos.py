@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.engine.pod import QOSClass, qos_class, read_pod
+from engine.pod import QOSClass, qos_class, read_pod
 from tests.builders import container, pod
 
 BOTH = {"cpu": "1", "memory": "1Gi"}

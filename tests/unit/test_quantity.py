@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from policies.engine.quantity import FORMAT, NULL, NUMERIC, SUFFIX, ZERO, Quantity, QuantityError
+from engine.quantity import FORMAT, NULL, NUMERIC, SUFFIX, ZERO, Quantity, QuantityError
 
 
 def q(text: str) -> Quantity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.engine import resource_list as rl
+from engine import resource_list as rl
 
 
 def test_subtraction_without_negatives_ends_at_zero() -> None:

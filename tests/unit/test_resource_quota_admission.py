@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from policies.engine.decision import Outcome, Reason
-from policies.engine.errors import DecodeError
-from policies.engine.policy import LimitedResource, ResourceQuota
-from policies.engine.request import Operation
-from policies.engine.resource_list import to_json
-from policies.engine.resource_quota import decode_resource_quota, evaluate
-from policies.engine.selector import ScopeSelectorRequirement
+from engine.decision import Outcome, Reason
+from engine.errors import DecodeError
+from engine.policy import LimitedResource, ResourceQuota
+from engine.request import Operation
+from engine.resource_list import to_json
+from engine.resource_quota import decode_resource_quota, evaluate
+from engine.selector import ScopeSelectorRequirement
 from tests.builders import container, pod, request
 
 IN = ScopeSelectorRequirement("PriorityClass", "In", ("cluster-services",))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from policies.engine.request import GroupVersionResource
-from policies.engine.resource_list import to_json
-from policies.engine.resource_quota import decode_resource_quota
-from policies.engine.resource_quota.live import counted_of, is_final, names_of
+from engine.request import GroupVersionResource
+from engine.resource_list import to_json
+from engine.resource_quota import decode_resource_quota
+from engine.resource_quota.live import counted_of, is_final, names_of
 from tests.builders import container, pod, resource_quota
 
 PODS = GroupVersionResource(resource="pods")

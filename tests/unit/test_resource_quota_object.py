@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from policies.engine.errors import DecodeError
-from policies.engine.policy import Enforcement, LimitedResource
-from policies.engine.resource_list import to_json
-from policies.engine.resource_quota import (
+from engine.errors import DecodeError
+from engine.policy import Enforcement, LimitedResource
+from engine.resource_list import to_json
+from engine.resource_quota import (
     covering_quotas,
     decode_limited_resources,
     decode_quota_configuration,
@@ -22,8 +22,8 @@ from policies.engine.resource_quota import (
     validate_limited_resources,
     validate_resource_quota,
 )
-from policies.engine.selector import ScopeSelectorRequirement
-from policies.engine.wire import RawNumber
+from engine.selector import ScopeSelectorRequirement
+from engine.wire import RawNumber
 
 Shape = dict[str, Any]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from policies.engine.errors import DecodeError
-from policies.engine.request import GroupVersionResource
-from policies.engine.resource_list import to_json
-from policies.engine.resource_quota import (
+from engine.errors import DecodeError
+from engine.request import GroupVersionResource
+from engine.resource_list import to_json
+from engine.resource_quota import (
     Subject,
     decode_resource_quota,
     match_quota,
@@ -19,8 +19,8 @@ from policies.engine.resource_quota import (
     tracked_names,
     usage_of,
 )
-from policies.engine.selector import ScopeSelectorRequirement
-from policies.engine.wire import RawNumber
+from engine.selector import ScopeSelectorRequirement
+from engine.wire import RawNumber
 from tests.builders import claim, container, pod
 
 PODS = GroupVersionResource(resource="pods")

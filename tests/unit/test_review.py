@@ -20,9 +20,9 @@ from admission.review import (
     render_warnings,
     safe_code,
 )
-from policies.engine.decision import Decision, Reason, Violation
-from policies.engine.patch import PatchOperation
-from policies.engine.request import Operation, Phase
+from engine.decision import Decision, Reason, Violation
+from engine.patch import PatchOperation
+from engine.request import Operation, Phase
 from tests.builders import pod
 
 Shape = dict[str, Any]

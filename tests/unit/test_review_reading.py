@@ -14,7 +14,7 @@ from admission.document import PLAIN_LENGTH
 from admission.redaction import redacted_object, redacted_request
 from admission.review import ReviewError, parse_request
 from admission.shapes import LAST_APPLIED, SHAPES
-from policies.engine.wire import RawNumber, dumps, loads
+from engine.wire import RawNumber, dumps, loads
 
 
 def body(obj: str, **more: Any) -> bytes:

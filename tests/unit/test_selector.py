@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policies.engine.errors import DecodeError, ErrorType
-from policies.engine.selector import (
+from engine.errors import DecodeError, ErrorType
+from engine.selector import (
     LabelSelector,
     LabelSelectorRequirement,
     Requirement,

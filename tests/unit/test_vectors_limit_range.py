@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from policies.engine.errors import DecodeError, invalid_message
-from policies.engine.limit_range import (
+from engine.errors import DecodeError, invalid_message
+from engine.limit_range import (
     ANNOTATION,
     acts_on,
     check,
@@ -23,21 +23,21 @@ from policies.engine.limit_range import (
     encode_limit_range,
     validate_limit_range,
 )
-from policies.engine.pod import default_pod, validate_resources
-from policies.engine.policy import LimitRange, LimitRangeItem
-from policies.engine.request import (
+from engine.pod import default_pod, validate_resources
+from engine.policy import LimitRange, LimitRangeItem
+from engine.request import (
     AdmissionRequest,
     GroupVersionKind,
     GroupVersionResource,
     Operation,
 )
-from policies.engine.resource_list import parse
-from policies.engine.wire import loads
+from engine.resource_list import parse
+from engine.wire import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from policies.engine.decision import Violation
+    from engine.decision import Violation
 
 FOLDER = Path(__file__).parents[3] / "shared" / "vectors"
 LISTS = {

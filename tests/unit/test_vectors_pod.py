@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from policies.engine.errors import DecodeError, FieldPath
-from policies.engine.pod import (
+from engine.errors import DecodeError, FieldPath
+from engine.pod import (
     container_resources,
     default_pod,
     qos_class,
@@ -19,8 +19,8 @@ from policies.engine.pod import (
     validate_requirements,
     validate_resources,
 )
-from policies.engine.resource_list import to_json
-from policies.engine.wire import loads
+from engine.resource_list import to_json
+from engine.wire import loads
 
 FOLDER = Path(__file__).parents[3] / "shared" / "vectors"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from policies.engine.pod import default_pod, qos_class
-from policies.engine.wire import loads
+from engine.pod import default_pod, qos_class
+from engine.wire import loads
 
 VECTORS = Path(__file__).parents[3] / "shared" / "vectors" / "qos.json"
 CASES: list[dict[str, Any]] = loads(VECTORS.read_text()) if VECTORS.exists() else []

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from policies.engine import resource_list
-from policies.engine.quantity import Quantity, QuantityError
+from engine import resource_list
+from engine.quantity import Quantity, QuantityError
 
 VECTORS = Path(__file__).parents[3] / "shared" / "vectors"
 # Beyond 10^61 all values are one infinity here, so the exact value of 1e400 is not kept; its

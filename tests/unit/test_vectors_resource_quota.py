@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from policies.engine import resource_list, resource_quota
-from policies.engine.errors import DecodeError, bracketed
-from policies.engine.pod import default_claim, default_pod
-from policies.engine.request import GroupVersionResource, Operation
-from policies.engine.wire import loads
+from engine import resource_list, resource_quota
+from engine.errors import DecodeError, bracketed
+from engine.pod import default_claim, default_pod
+from engine.request import GroupVersionResource, Operation
+from engine.wire import loads
 from tests.builders import request
 
 if TYPE_CHECKING:
-    from policies.engine.resource_quota import QuotaResult
-    from policies.engine.selector import ScopeSelectorRequirement
+    from engine.resource_quota import QuotaResult
+    from engine.selector import ScopeSelectorRequirement
 
 FOLDER = Path(__file__).parents[3] / "shared" / "vectors"
 PODS = GroupVersionResource(resource="pods")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.engine.selector import (
+from engine.selector import (
     LabelSelector,
     SelectorError,
     SelectorOperator,

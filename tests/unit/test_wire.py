@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from policies.engine import wire
-from policies.engine.errors import DecodeError
-from policies.engine.resource_list import to_json
-from policies.engine.wire import RawNumber, dumps, loads
+from engine import wire
+from engine.errors import DecodeError
+from engine.resource_list import to_json
+from engine.wire import RawNumber, dumps, loads
 
 FIELD = "Spec.spec.x of type v1.X"
 

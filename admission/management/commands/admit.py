@@ -12,11 +12,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from admission import offline
+from engine.chain import admit
+from engine.errors import DecodeError
+from engine.request import Operation, Phase
+from engine.wire import dumps
 from policies import policy_set
-from policies.engine.chain import admit
-from policies.engine.errors import DecodeError
-from policies.engine.request import Operation, Phase
-from policies.engine.wire import dumps
 from policies.manifests.documents import parse_documents
 from policies.manifests.emitter import render_documents
 from policies.manifests.problems import ManifestError
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from django.core.management.base import CommandParser
 
-    from policies.engine.decision import Decision
-    from policies.engine.policy import PolicySet
-    from policies.engine.request import AdmissionRequest
+    from engine.decision import Decision
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest
 
 DENIED: Final = 1
 UNUSABLE: Final = 2

@@ -20,7 +20,7 @@ from lightkube.resources import (
     scheduling_v1,
 )
 
-from policies.engine.metadata_policy import API_VERSION as POLICY_VERSION
+from engine.metadata_policy import API_VERSION as POLICY_VERSION
 from policies.sync.errors import InvalidError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from lightkube.config.models import Cluster, Context, User
 from lightkube.core.generic_client import ALL_NS, BasicRequest, GenericSyncClient
 from lightkube.types import PatchType
 
-from policies.engine.wire import dumps
+from engine.wire import dumps
 from policies.sync.client import answers
 from policies.sync.client.kinds import METADATA
 from policies.sync.client.network import Meter

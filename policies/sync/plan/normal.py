@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.engine.errors import DecodeError
-from policies.engine.limit_range import decode_limit_range, encode_limit_range
-from policies.engine.metadata_policy import (
+from engine.errors import DecodeError
+from engine.limit_range import decode_limit_range, encode_limit_range
+from engine.metadata_policy import (
     API_VERSION,
     decode_metadata_policy,
     encode_metadata_policy,
 )
-from policies.engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
-from policies.engine.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
-from policies.engine.resource_quota import decode_resource_quota, encode_resource_quota
+from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from engine.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
+from engine.resource_quota import decode_resource_quota, encode_resource_quota
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
+from engine.policy import Authority
 from policies import services
-from policies.engine.policy import Authority
 from policies.management.console import USAGE, Console, find_cluster
 from policies.models import Cluster
 from portal.switching import DAYS, DECISIONS, LONGEST, preview

@@ -1,0 +1,166 @@
+"""Wording a denial: Kubernetes' own text first, all further violations behind it.
+
+Source: ``apiserver/pkg/admission/errors.go`` and ``apimachinery/pkg/api/errors/errors.go``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from engine.bounds import (
+    LONGEST_MESSAGE,
+    LONGEST_REVIEW,
+    Collected,
+    bounded,
+    cut_list,
+    size_of,
+)
+from engine.decision import Decision, Outcome, Reason, Step, Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from engine.errors import DecodeError, FieldError
+    from engine.request import AdmissionRequest
+
+_INVALID: Final = frozenset({Reason.INVALID_OBJECT, Reason.ANNOTATIONS_TOO_LONG})
+_STATUS: Final = {
+    Reason.INVALID_OBJECT: (422, "Invalid"),
+    Reason.ANNOTATIONS_TOO_LONG: (422, "Invalid"),
+    Reason.UNREADABLE_OBJECT: (400, "BadRequest"),
+    # Kubernetes answers this one with a bare error, of which a server makes a 500 without reason.
+    Reason.BAD_SCOPE_SELECTOR: (500, ""),
+}
+_FORBIDDEN: Final = (403, "Forbidden")
+NONE: Final[Mapping[Reason, int]] = {}
+_WITHOUT_PREFIX: Final = frozenset({Reason.UNCOVERED_SCOPE, Reason.BAD_SCOPE_SELECTOR})
+
+
+def status_of(violations: Sequence[Violation]) -> tuple[int, str]:
+    """Code and reason of the Status: those of the first violation."""
+    return _STATUS.get(violations[0].reason, _FORBIDDEN)
+
+
+def message_of(request: AdmissionRequest, violations: Sequence[Violation]) -> str:
+    """One text for all violations, in brackets when there are several; cut where it is long."""
+    return f"{_prefix(request, violations[0])}{bounded(text_of(v) for v in violations)}"
+
+
+def invalid(errors: Iterable[FieldError]) -> Collected:
+    """Collect what validation finds wrong with an object."""
+    into = Collected()
+    for error in errors:
+        if into.is_full:
+            into.count(Reason.INVALID_OBJECT)
+            continue
+        violation = Violation(
+            reason=Reason.INVALID_OBJECT, field=error.field, message=error.message
+        )
+        if into.wants(text := text_of(violation)):
+            into.keep(violation, text)
+        else:
+            into.count(Reason.INVALID_OBJECT)
+    return into
+
+
+def refused(
+    decision: Decision,
+    request: AdmissionRequest,
+    violations: Sequence[Violation],
+    more: Mapping[Reason, int] = NONE,
+) -> Decision:
+    """Make a denial of a decision: worded with all violations, listing the first ones.
+
+    ``more`` counts by reason those that were not even kept.
+    """
+    code, reason = status_of(violations)
+    listed, more = cut_list(violations, more)
+    return dataclasses.replace(
+        decision,
+        allowed=False,
+        code=code,
+        reason=reason,
+        message=message_of(request, violations),
+        violations=listed,
+        more_violations=more,
+        causes=_causes(violations) if violations[0].reason in _INVALID else (),
+        details=details_of(request, violations),
+    )
+
+
+def _causes(violations: Sequence[Violation]) -> tuple[tuple[str, str], ...]:
+    """List field and text of each, up to the length of a message."""
+    room, causes = LONGEST_MESSAGE, []
+    for found in violations:
+        room -= size_of(found.field) + size_of(found.message)
+        if room < 0:
+            break
+        causes.append((found.field, found.message))
+    return tuple(causes)
+
+
+def took_too_long(request: AdmissionRequest) -> Decision:
+    """Refuse an object that cannot be judged in the time that one review may take."""
+    message = (
+        f"the object and the policies of its namespace are too large: judging it takes longer than "
+        f"{LONGEST_REVIEW} s, which is the most that one review may take"
+    )
+    violation = Violation(reason=Reason.REVIEW_TOO_LONG, field="", message=message)
+    step = Step(name="Chain", outcome=Outcome.ERROR, detail=message)
+    return refused(
+        Decision(allowed=False, trace=(step,), object=request.object), request, (violation,)
+    )
+
+
+def text_of(violation: Violation) -> str:
+    """One violation as a message lists it: findings about the object name their field."""
+    if violation.reason in _INVALID:
+        return f"{violation.field}: {violation.message}"
+    return violation.message
+
+
+def _prefix(request: AdmissionRequest, first: Violation) -> str:
+    if first.reason in _WITHOUT_PREFIX:
+        return ""
+    if first.reason in _INVALID:
+        return f'{request.kind.kind} "{object_name(request)}" is invalid: '
+    return f'{request.resource} "{request.display_name}" is forbidden: '
+
+
+def object_name(request: AdmissionRequest) -> str:
+    """The name in validation errors: empty where the object has none."""
+    name = request.display_name
+    return "" if name == "Unknown" else name
+
+
+def details_of(request: AdmissionRequest, violations: Sequence[Violation]) -> dict[str, str]:
+    """Name, group and kind for the Status; validation names the kind, admission the resource."""
+    invalid = violations[0].reason in _INVALID
+    details = {
+        "name": request.display_name,
+        "group": request.resource.group,
+        "kind": request.kind.kind if invalid else request.resource.resource,
+    }
+    return {key: value for key, value in details.items() if value}
+
+
+def unreadable(request: AdmissionRequest, error: DecodeError) -> Decision:
+    """Refuse an object that no API server could read."""
+    kind = request.kind
+    version = f"{kind.group}/{kind.version}" if kind.group else kind.version
+    message = (
+        f'{kind.kind} in version "{version}" cannot be handled as a {kind.kind}: {error.detail}'
+    )
+    violation = Violation(reason=Reason.UNREADABLE_OBJECT, field=error.field, message=error.detail)
+    code, reason = status_of((violation,))
+    return Decision(
+        allowed=False,
+        code=code,
+        reason=reason,
+        message=message,
+        violations=(violation,),
+        details=details_of(request, (violation,)),
+        trace=(Step(name="Decode", outcome=Outcome.ERROR, detail=error.detail),),
+        object=request.object,
+    )

@@ -1,0 +1,141 @@
+"""What the parts of the chain bring together: findings, and how enforcement sorts them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine.bounds import added
+from engine.decision import Outcome, Reason, Step, Violation
+from engine.policy import Enforcement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from engine.policy import PolicyRef
+
+NOTHING_MORE: Final[Mapping[Reason, int]] = {}
+_ONE: Final = 512  # bytes of a violation or a step, besides its text
+_SHORT: Final = 128  # characters of a reason that is worth keeping
+_PORTALS_OWN: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
+"""What the API server's plugins know nothing of without a configuration that few can give it."""
+AUTHORITY_STEP: Final = Step(
+    name="Authority",
+    outcome=Outcome.PASSED,
+    detail="native: ranges and quotas are enforced by the API server, here they only warn",
+)
+
+
+class Findings(NamedTuple):
+    """Violations that refuse, those only observed, warnings and the trace; in chain order.
+
+    ``more`` and ``more_observed`` count by reason what was found and is not kept.
+    """
+
+    violations: tuple[Violation, ...] = ()
+    observed: tuple[Violation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    more: Mapping[Reason, int] = NOTHING_MORE
+    more_observed: Mapping[Reason, int] = NOTHING_MORE
+
+
+NOTHING_FOUND: Final = Findings()
+
+
+def together(*parts: Findings) -> Findings:
+    """Put findings one behind the other."""
+    violations, observed, warnings, steps, more, more_observed = NOTHING_FOUND
+    for part in parts:
+        violations += part.violations
+        observed += part.observed
+        warnings += part.warnings
+        steps += part.steps
+        if part.more:
+            more = added(more, part.more)
+        if part.more_observed:
+            more_observed = added(more_observed, part.more_observed)
+    return Findings(violations, observed, warnings, steps, more, more_observed)
+
+
+def weigh(findings: Findings) -> int:
+    """Estimate the bytes that findings take in memory."""
+    weight = _ONE * len(findings.steps)
+    found = (*findings.violations, *findings.observed)
+    if found or findings.warnings:
+        weight += _ONE * (len(found) + len(findings.warnings)) + sum(map(len, findings.warnings))
+        weight += sum([len(each.message) for each in found])
+        weight += sum([len(step.detail) for step in findings.steps])
+    return weight
+
+
+def skipped(name: str, why: str) -> Findings:
+    """Say that a part of the chain had nothing to do, and why."""
+    return (_skipped if len(why) <= _SHORT else _skipped_anew)(name, why)
+
+
+def _skipped_anew(name: str, why: str) -> Findings:
+    return Findings(steps=(Step(name=name, outcome=Outcome.SKIPPED, detail=why),))
+
+
+_skipped = lru_cache(maxsize=1024)(_skipped_anew)
+
+
+def sort_by_enforcement(
+    violations: Iterable[Violation], modes: Mapping[PolicyRef, Enforcement]
+) -> Findings:
+    """Let only enforced policies refuse; ``warn`` tells the caller, ``audit`` only the record."""
+    refusing, observed, warnings = [], [], []
+    for found in violations:
+        mode = modes.get(found.policy) if found.policy else None
+        if mode in (None, Enforcement.ENFORCE):
+            refusing.append(found)
+            continue
+        observed.append(found)
+        if mode is Enforcement.WARN:
+            warnings.append(describe(found))
+    return Findings(violations=tuple(refusing), observed=tuple(observed), warnings=tuple(warnings))
+
+
+def describe(violation: Violation) -> str:
+    """Word a violation of a policy that only warns."""
+    policy = violation.policy
+    name = f"{policy.kind} {policy.name}: " if policy else ""
+    return f"{name}{violation.message} (enforcement: warn)"
+
+
+def only_observed(findings: Findings, mode: Enforcement) -> Findings:
+    """Turn all that was found under a policy into what its enforcement makes of it."""
+    return findings._replace(
+        violations=(),
+        more={},
+        observed=(*findings.violations, *findings.observed),
+        more_observed=added(findings.more, findings.more_observed),
+        warnings=tuple(describe(found) for found in findings.violations)
+        if mode is Enforcement.WARN
+        else (),
+    )
+
+
+def leave_to_plugins(findings: Findings) -> Findings:
+    """Refuse nothing that the API server's own plugins decide; tell the caller and the record."""
+    if not findings.violations:
+        return findings
+    kept = tuple([found for found in findings.violations if found.reason in _PORTALS_OWN])
+    left = tuple([found for found in findings.violations if found.reason not in _PORTALS_OWN])
+    return findings._replace(
+        violations=kept,
+        more={reason: n for reason, n in findings.more.items() if reason in _PORTALS_OWN},
+        observed=(*left, *findings.observed),
+        more_observed=added(
+            {reason: n for reason, n in findings.more.items() if reason not in _PORTALS_OWN},
+            findings.more_observed,
+        ),
+        warnings=(*[_left(found) for found in left], *findings.warnings),
+    )
+
+
+def _left(violation: Violation) -> str:
+    policy = violation.policy
+    name = f"{policy.kind} {policy.name}: " if policy else ""
+    return f"{name}{violation.message} (the API server decides)"

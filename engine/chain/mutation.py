@@ -1,0 +1,139 @@
+"""The mutating pass: LimitRange defaults, then the QoS annotation, then metadata policies.
+
+Order and scope as in the semantics reference, section 5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine import metadata_policy
+from engine.chain.findings import NOTHING_FOUND, Findings, skipped
+from engine.chain.subjects import is_claim, is_pod, is_resize
+from engine.limit_range import default_pod_resources
+from engine.patch import PatchBuilder
+from engine.pod import default_claim, default_pod, read_settled
+from engine.policy import Authority
+from engine.request import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from engine.decision import Step
+    from engine.patch import PatchOperation
+    from engine.pod import PodSpec
+    from engine.policy import PolicySet
+    from engine.request import AdmissionRequest
+
+
+class Mutation(NamedTuple):
+    """The object after the pass, the patch that was written while changing it, the findings."""
+
+    object: Mapping[str, Any]
+    operations: tuple[PatchOperation, ...] = ()
+    findings: Findings = NOTHING_FOUND
+
+
+def default_object(
+    request: AdmissionRequest,
+    obj: Mapping[str, Any],
+    record: Callable[[tuple[str | int, ...], Any], None] | None = None,
+) -> Mapping[str, Any]:
+    """Default an object as decoding and storing it do; raises ``DecodeError``.
+
+    ``record`` is told each change of meaning, for a patch.
+    """
+    if request.pause is not None:
+        request.pause()
+    if is_pod(request):
+        return default_pod(obj, record)
+    return default_claim(obj, record) if is_claim(request) else obj
+
+
+def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Mutation:
+    """Run the pass on ``obj``; rejects of metadata policies are its only violations.
+
+    An API server sends defaulted objects. One that somebody else sends is defaulted first, and the
+    patch says so: else it would not fit the object, and limits would not become requests.
+    """
+    received = metadata_policy.Snapshot.of(obj)
+    spec = _read_settled(request, obj)
+    decoded: list[PatchOperation] = []
+    if spec is None:
+        decoding = PatchBuilder(obj)
+        obj = default_object(request, obj, decoding.record)
+        decoded = decoding.operations
+    defaulted, operations, resources = _default_resources(request, policy_set, obj, spec)
+    if defaulted is not obj:
+        spec = _read_settled(request, defaulted)
+    as_defaulted = spec or default_object(request, defaulted)
+    qos = metadata_policy.annotate_qos(request, defaulted, as_defaulted)
+    result = _apply_metadata(request, policy_set, received.with_qos(qos.qos), qos.object)
+    written = (*decoded, *operations, *qos.operations, *result.operations)
+    findings = Findings(
+        violations=result.violations,
+        observed=result.observed,
+        warnings=result.warnings,
+        steps=(*resources, qos.step, *result.steps),
+    )
+    return Mutation(
+        object=result.object,
+        operations=() if result.violations else written,
+        findings=findings,
+    )
+
+
+def _read_settled(request: AdmissionRequest, obj: Mapping[str, Any]) -> PodSpec | None:
+    """Read a pod that is defaulted already; None for all other objects."""
+    return read_settled(obj) if is_pod(request) else None
+
+
+def _default_resources(
+    request: AdmissionRequest,
+    policy_set: PolicySet,
+    obj: Mapping[str, Any],
+    spec: PodSpec | None,
+) -> tuple[Mapping[str, Any], Sequence[PatchOperation], Sequence[Step]]:
+    ranges = policy_set.limit_ranges
+    if why := _reason_not_defaulted(request, policy_set):
+        return obj, (), skipped("LimitRangeDefaults", why).steps
+    # A resize keeps none of the changes to metadata, so it is not told what was set.
+    annotate = not is_resize(request)
+    return default_pod_resources(obj, ranges, annotate=annotate, spec=spec, pause=request.pause)
+
+
+def _reason_not_defaulted(request: AdmissionRequest, policy_set: PolicySet) -> str:
+    if not defaults_pods(request):
+        return "only pods that are created or resized get default resources"
+    if request.is_being_deleted:
+        return "the object is being deleted"
+    if not policy_set.limit_ranges:
+        return "the namespace has no LimitRange"
+    if policy_set.authority is Authority.NATIVE:
+        # LimitRanger has filled in what its own ranges say before any webhook was asked. What ours
+        # would add to that, of another revision, LimitRanger would go on to judge.
+        return "the API server's LimitRanger has set them"
+    return ""
+
+
+def defaults_pods(request: AdmissionRequest) -> bool:
+    """Whether LimitRanges fill in resources: a pod's create or resize."""
+    if is_resize(request):
+        return request.operation is Operation.UPDATE
+    return is_pod(request) and not request.sub_resource and request.operation is Operation.CREATE
+
+
+def _apply_metadata(
+    request: AdmissionRequest,
+    policy_set: PolicySet,
+    snapshot: metadata_policy.Snapshot,
+    obj: Mapping[str, Any],
+) -> metadata_policy.MetadataResult:
+    why = metadata_policy.reason_not_applicable(request)
+    if not why and not policy_set.metadata_policies:
+        why = "the namespace has no MetadataPolicy"
+    if why:
+        return metadata_policy.MetadataResult(
+            object=obj, steps=skipped("MetadataPolicy", why).steps
+        )
+    return metadata_policy.apply(request, policy_set.metadata_policies, snapshot, obj)

@@ -1,0 +1,131 @@
+"""Pod templates: what would happen to the pods of a workload, said as a warning.
+
+Kubernetes checks only the pods that a controller makes later, and says so in events nobody reads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.bounds import shortened
+from engine.chain.denial import text_of
+from engine.chain.findings import NOTHING_FOUND, Findings
+from engine.chain.mutation import default_object, mutate
+from engine.chain.subjects import TEMPLATE_PATHS, restate
+from engine.chain.validation import Inspection, inspect
+from engine.decision import Outcome, Step
+from engine.errors import DecodeError
+from engine.policy import Authority
+from engine.request import (
+    AdmissionRequest,
+    GroupVersionKind,
+    GroupVersionResource,
+    Operation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.policy import PolicySet
+    from engine.resource_quota import UsedAmounts
+
+_NAME: Final = "PodTemplate"
+_LONGEST_DETAIL: Final = 2048  # bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateCheck:
+    """What is known of a workload's pods before it is known how much of each quota is used.
+
+    ``kind`` is the workload's, None where the object is none. ``trouble`` says why the pods
+    cannot be read; else ``inspection`` is what was found about one of them.
+    """
+
+    kind: str | None = None
+    trouble: tuple[str, ...] = ()
+    inspection: Inspection | None = None
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the quotas whose used amounts say what would happen to the pods."""
+        demands = self.inspection.quotas.asked if self.inspection else ()
+        return tuple([demand.match.quota.name for demand in demands])
+
+    def conclude(self, used: UsedAmounts) -> Findings:
+        """Word what would happen to the pods; nothing is ever refused for it."""
+        if self.kind is None:
+            return NOTHING_FOUND
+        texts = self.trouble
+        if self.inspection:
+            before, after = self.inspection.findings, self.inspection.conclude(used).findings
+            found = (*before.violations, *after.violations)
+            texts = tuple([text_of(violation) for violation in found])
+        outcome = Outcome.VIOLATED if texts else Outcome.PASSED
+        step = Step(
+            name=_NAME, outcome=outcome, detail=shortened("; ".join(texts), _LONGEST_DETAIL)
+        )
+        warnings = tuple([f"pods of this {self.kind} would be refused: {text}" for text in texts])
+        return Findings(warnings=warnings, steps=(step,))
+
+
+_NO_TEMPLATE: Final = TemplateCheck()
+
+
+def check_template(
+    request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
+) -> TemplateCheck:
+    """Judge one pod of a workload by ranges and quotas."""
+    template = _template_of(request)
+    if template is None:
+        return _NO_TEMPLATE
+    pod_request = _pod_request(request, template)
+    # Whoever enforces: the pods that are made later meet these ranges and quotas.
+    resources_only = dataclasses.replace(
+        policy_set, metadata_policies=(), authority=Authority.PORTAL
+    )
+    kind = request.kind.kind
+    try:
+        return TemplateCheck(kind=kind, inspection=_inspect(pod_request, resources_only, now))
+    except DecodeError as error:
+        return TemplateCheck(kind=kind, trouble=(error.detail,))
+
+
+def _template_of(request: AdmissionRequest) -> Mapping[str, Any] | None:
+    path = TEMPLATE_PATHS.get(str(request.resource))
+    written = request.operation in (Operation.CREATE, Operation.UPDATE)
+    if path is None or request.sub_resource or not written:
+        return None
+    found: Any = request.object
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> AdmissionRequest:
+    metadata = template.get("metadata")
+    named = {"generateName": f"{request.display_name}-", "namespace": request.namespace}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**(metadata if isinstance(metadata, dict) else {}), **named},
+        "spec": template.get("spec"),
+    }
+    return AdmissionRequest(
+        kind=GroupVersionKind(kind="Pod"),
+        resource=GroupVersionResource(resource="pods"),
+        namespace=request.namespace,
+        operation=Operation.CREATE,
+        user=request.user,
+        object=pod,
+        dry_run=True,
+        pause=request.pause,
+    )
+
+
+def _inspect(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> Inspection:
+    obj = default_object(request, request.object or {})
+    mutation = mutate(restate(request, obj), policy_set, obj)
+    stored = default_object(request, mutation.object)
+    return inspect(restate(request, stored), policy_set, now)

@@ -1,0 +1,159 @@
+"""The validating pass: the API's own checks, LimitRanges, strict metadata policies, quotas.
+
+Order as in the semantics reference, section 5. Kubernetes stops at the first part that refuses;
+this one asks all of them, so that a denial can list everything. What quotas have used comes last:
+everything before is found without it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine import metadata_policy
+from engine.bounds import Collected
+from engine.chain.denial import invalid
+from engine.chain.findings import (
+    NOTHING_FOUND,
+    Findings,
+    leave_to_plugins,
+    only_observed,
+    skipped,
+    sort_by_enforcement,
+    together,
+)
+from engine.chain.mutation import default_object, defaults_pods
+from engine.chain.subjects import restate
+from engine.decision import Charge, Outcome, Step
+from engine.facts import once
+from engine.limit_range import check, compile_ranges, default_pod_resources
+from engine.pod import read_pod, resource_errors
+from engine.policy import Authority, Enforcement
+from engine.resource_quota import assess, conclude
+
+if TYPE_CHECKING:
+    from engine.limit_range import CompiledRanges
+    from engine.pod import PodSpec
+    from engine.policy import LimitRange, PolicySet
+    from engine.request import AdmissionRequest
+    from engine.resource_quota import Assessment, UsedAmounts
+
+
+class Validation(NamedTuple):
+    """What quotas found with their used amounts known, and what each would be charged."""
+
+    findings: Findings = NOTHING_FOUND
+    charges: tuple[Charge, ...] = ()
+    used: UsedAmounts = {}
+
+
+class Inspection(NamedTuple):
+    """What the pass found before it was known how much of each quota is used."""
+
+    findings: Findings
+    quotas: Assessment
+    authority: Authority = Authority.PORTAL
+
+    def conclude(self, used: UsedAmounts) -> Validation:
+        """Finish the pass with these used amounts by quota name; others are the quotas' own."""
+        result = conclude(self.quotas, used)
+        found = Findings(steps=result.steps)
+        if result.violations:
+            modes = {quota.ref: quota.enforcement for quota in self.quotas.quotas}
+            sorted_out = sort_by_enforcement(result.violations, modes)
+            if self.authority is Authority.NATIVE:
+                sorted_out = leave_to_plugins(sorted_out)
+            found = together(sorted_out, found)
+        return Validation(findings=found, charges=result.charges, used=result.used)
+
+
+def inspect(
+    request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
+) -> Inspection:
+    """Run the pass on the object as it would be stored; raises ``DecodeError``."""
+    obj = request.object
+    spec = read_pod(obj) if obj is not None and defaults_pods(request) else None
+    findings = together(
+        _NOT_CHECKED if spec is None else _check_resources(spec),
+        *_check_limit_ranges(request, policy_set, spec),
+        _check_metadata(request, policy_set),
+    )
+    quotas = assess(
+        request, policy_set.resource_quotas, policy_set.limited_resources, now=now, spec=spec
+    )
+    authority = policy_set.authority
+    if authority is Authority.NATIVE:
+        quotas = quotas._replace(is_advisory=True)
+    return Inspection(findings=findings, quotas=quotas, authority=authority)
+
+
+_NOT_CHECKED: Final = skipped("PodValidation", "only resources of new and resized pods are checked")
+
+
+@once
+def _check_resources(spec: PodSpec) -> Findings:
+    found = invalid(resource_errors(spec))
+    outcome = Outcome.VIOLATED if found.kept else Outcome.PASSED
+    step = Step(name="PodValidation", outcome=outcome, detail="resources of containers and pod")
+    return Findings(violations=tuple(found.kept), more=found.more, steps=(step,))
+
+
+def foretell_limit_ranges(request: AdmissionRequest, policy_set: PolicySet) -> list[Findings]:
+    """Say what the API server's LimitRanger will find, if its ranges are the portal's."""
+    ranges = [each for each in policy_set.limit_ranges if each.enforcement is Enforcement.ENFORCE]
+    if not ranges:
+        return []
+    return _check_limit_ranges(
+        request, dataclasses.replace(policy_set, limit_ranges=tuple(ranges)), None
+    )
+
+
+def _check_limit_ranges(
+    request: AdmissionRequest, policy_set: PolicySet, spec: PodSpec | None
+) -> list[Findings]:
+    """Check each range; one that is not enforced sees the object as if its defaults were set."""
+    enforced, observed = _by_enforcement(policy_set)
+    into = Collected()
+    _, steps = check(request, enforced, spec, into=into)
+    found = Findings(violations=tuple(into.kept), more=into.more, steps=tuple(steps))
+    return [
+        leave_to_plugins(found) if policy_set.authority is Authority.NATIVE else found,
+        *[_preview(request, policy) for policy in observed],
+    ]
+
+
+@once
+def _by_enforcement(policy_set: PolicySet) -> tuple[CompiledRanges, list[LimitRange]]:
+    ranges = policy_set.limit_ranges
+    enforced = [each for each in ranges if each.enforcement is Enforcement.ENFORCE]
+    observed = [each for each in ranges if each.enforcement is not Enforcement.ENFORCE]
+    return compile_ranges(enforced), observed
+
+
+def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
+    obj = request.object
+    if request.pause is not None:
+        request.pause()
+    if obj is not None and defaults_pods(request):
+        as_enforced = dataclasses.replace(policy, enforcement=Enforcement.ENFORCE)
+        obj, _, _ = default_pod_resources(obj, (as_enforced,), pause=request.pause)
+        obj = default_object(request, obj)
+        request = restate(request, obj)
+    into = Collected()
+    _, steps = check(request, (policy,), into=into)
+    found = Findings(violations=tuple(into.kept), more=into.more, steps=tuple(steps))
+    return only_observed(found, policy.enforcement)
+
+
+def _check_metadata(request: AdmissionRequest, policy_set: PolicySet) -> Findings:
+    strict = tuple([policy for policy in policy_set.metadata_policies if policy.strict])
+    why = metadata_policy.reason_not_applicable(request)
+    if why or not strict or request.object is None:
+        return skipped("MetadataPolicyRecheck", why or "no MetadataPolicy is strict")
+    result = metadata_policy.recheck(request, strict, request.object)
+    return Findings(
+        violations=result.violations,
+        observed=result.observed,
+        warnings=result.warnings,
+        steps=result.steps,
+    )

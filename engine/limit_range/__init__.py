@@ -1,0 +1,28 @@
+"""LimitRange: the object itself (defaults, validity), and what it does to pods and claims.
+
+Reading a pod belongs to ``engine.pod``; which of several verdicts counts, to the chain.
+"""
+
+from __future__ import annotations
+
+from engine.limit_range.check import CompiledRanges, acts_on, check, compile_ranges
+from engine.limit_range.defaults import ANNOTATION, default_pod_resources
+from engine.limit_range.manifest import (
+    decode_limit_range,
+    default_item,
+    encode_limit_range,
+)
+from engine.limit_range.validation import validate_limit_range
+
+__all__ = [
+    "ANNOTATION",
+    "CompiledRanges",
+    "acts_on",
+    "check",
+    "compile_ranges",
+    "decode_limit_range",
+    "default_item",
+    "default_pod_resources",
+    "encode_limit_range",
+    "validate_limit_range",
+]

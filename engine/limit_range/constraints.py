@@ -1,0 +1,150 @@
+"""One bound of a LimitRange and one amount: whether it holds, and how Kubernetes words that.
+
+Source: ``plugin/pkg/admission/limitranger/admission.go``, with the comparisons of its newest form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine.decision import Reason
+from engine.limit_range.manifest import CLAIM
+from engine.limit_range.ratio import is_exceeded, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from engine.policy import LimitRangeItem
+    from engine.quantity import Quantity
+
+REQUESTS: Final = "requests"
+LIMITS: Final = "limits"
+_LABELS: Final = {
+    Reason.MIN_CONSTRAINT: "minimum {name} usage per {type} is {enforced}",
+    Reason.MAX_CONSTRAINT: "maximum {name} usage per {type} is {enforced}",
+    Reason.RATIO_CONSTRAINT: "{name} max limit to request ratio per {type} is {enforced}",
+}
+_SINGULAR: Final = {REQUESTS: "request", LIMITS: "limit"}
+
+
+class Fault(NamedTuple):
+    """What of an amount breaks a bound: its side, which may be missing altogether."""
+
+    side: str
+    is_missing: bool = False
+
+
+_NO_REQUEST: Final = Fault(REQUESTS, is_missing=True)
+_REQUEST: Final = Fault(REQUESTS)
+_NO_LIMIT: Final = Fault(LIMITS, is_missing=True)
+_LIMIT: Final = Fault(LIMITS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraint:
+    """One bound of one item; ``fault`` gets the bound, the request and the limit."""
+
+    reason: Reason
+    type: str
+    name: str
+    enforced: Quantity
+    fault: Callable[[Quantity, Quantity | None, Quantity | None], Fault | None]
+
+    def told(
+        self, fault: Fault, request: Quantity | None, limit: Quantity | None
+    ) -> tuple[str, dict[str, str]]:
+        """Word what the fault found: the message, and the numbers that were compared."""
+        amounts = {"enforced": self.enforced, "request": request, "limit": limit}
+        texts = {role: str(amount) for role, amount in amounts.items() if amount is not None}
+        label = _LABELS[self.reason].format(name=self.name, type=self.type, **texts)
+        numbers = {"resource": self.name, **texts}
+        singular = _SINGULAR[fault.side]
+        if self.reason is not Reason.RATIO_CONSTRAINT:
+            if fault.is_missing:
+                return f"{label}.  No {singular} is specified", numbers
+            return f"{label}, but {singular} is {texts[singular]}", numbers
+        if request is None or limit is None or fault.is_missing:
+            return f"{label}, but no {singular} is specified or {singular} is 0", numbers
+        ratio = text_of(request, limit)
+        return f"{label}, but provided ratio is {ratio}", {**numbers, "ratio": ratio}
+
+
+def constraints_of(item: LimitRangeItem) -> list[Constraint]:
+    """List what an item checks: all minima, then all maxima, then all ratios, by name.
+
+    Claims have no limits, so neither a limit's maximum nor a ratio.
+    """
+    is_claim = item.type == CLAIM
+    ratios = {} if is_claim else item.max_limit_request_ratio
+    groups = (
+        (Reason.MIN_CONSTRAINT, item.min, below_minimum),
+        (Reason.MAX_CONSTRAINT, item.max, request_above_maximum if is_claim else above_maximum),
+        (Reason.RATIO_CONSTRAINT, ratios, above_ratio),
+    )
+    return [
+        Constraint(reason, item.type, name, bounds[name], fault)
+        for reason, bounds, fault in groups
+        for name in sorted(bounds)
+    ]
+
+
+def tightest(items: Iterable[LimitRangeItem]) -> Mapping[str, tuple[Constraint, ...]]:
+    """By type: the tightest bound of each kind for each resource; what they pass, all pass."""
+    found: dict[tuple[str, str, Reason], list[Constraint]] = {}
+    for item in items:
+        for each in constraints_of(item):
+            found.setdefault((each.type, each.name, each.reason), []).append(each)
+    by_type: dict[str, tuple[Constraint, ...]] = {}
+    for (item_type, _, reason), bounds in found.items():
+        choose = max if reason is Reason.MIN_CONSTRAINT else min
+        chosen = choose(bounds, key=attrgetter("enforced.nano"))
+        by_type[item_type] = (*by_type.get(item_type, ()), chosen)
+    return by_type
+
+
+def below_minimum(
+    enforced: Quantity, request: Quantity | None, limit: Quantity | None
+) -> Fault | None:
+    """A request must be there; it, and a limit if there is one, must reach the minimum."""
+    if request is None:
+        return _NO_REQUEST
+    if request.nano < enforced.nano:
+        return _REQUEST
+    if limit is not None and limit.nano < enforced.nano:
+        return _LIMIT
+    return None
+
+
+def above_maximum(
+    enforced: Quantity, request: Quantity | None, limit: Quantity | None
+) -> Fault | None:
+    """A limit must be there; it, and a request if there is one, must not pass the maximum."""
+    if limit is None:
+        return _NO_LIMIT
+    if limit.nano > enforced.nano:
+        return _LIMIT
+    if request is not None and request.nano > enforced.nano:
+        return _REQUEST
+    return None
+
+
+def request_above_maximum(
+    enforced: Quantity, request: Quantity | None, _limit: Quantity | None
+) -> Fault | None:
+    """A claim's request must be there and must not pass the maximum."""
+    if request is None:
+        return _NO_REQUEST
+    return _REQUEST if request.nano > enforced.nano else None
+
+
+def above_ratio(
+    enforced: Quantity, request: Quantity | None, limit: Quantity | None
+) -> Fault | None:
+    """Both must be there and not zero, and limit/request must not pass the ratio."""
+    if request is None or not request.nano:
+        return _NO_REQUEST
+    if limit is None or not limit.nano:
+        return _NO_LIMIT
+    return _LIMIT if is_exceeded(request, limit, enforced) else None

@@ -1,0 +1,192 @@
+"""Setting a LimitRange's defaults in pods, while writing the patch; nothing is refused here.
+
+Source: ``mergePodResourceRequirements`` in ``plugin/pkg/admission/limitranger``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.decision import Outcome, Step
+from engine.facts import once
+from engine.limit_range.manifest import CONTAINER
+from engine.patch import PatchBuilder, PatchOperation
+from engine.pod import read_pod
+from engine.pod.read import read_map
+from engine.policy import Enforcement
+from engine.resource_list import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from engine.pod import Container, PodSpec
+    from engine.policy import LimitRange
+
+ANNOTATION = "kubernetes.io/limit-ranger"
+STEP = "LimitRangeDefaults"
+_AT_ONCE = 64  # containers between two pauses
+_PREFIX = "LimitRanger plugin set: "
+_META = "Pod.metadata of type v1.ObjectMeta"
+_ANNOTATIONS = "ObjectMeta.metadata.annotations of type map[string]string"
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """One container under way: where it is, and the names it has by now."""
+
+    label: str
+    path: tuple[str | int, ...]
+    limits: set[str]
+    requests: set[str]
+
+
+def default_pod_resources(
+    pod: Mapping[str, Any],
+    ranges: Iterable[LimitRange],
+    *,
+    annotate: bool = True,
+    spec: PodSpec | None = None,
+    pause: Callable[[], None] | None = None,
+) -> tuple[Mapping[str, Any], list[PatchOperation], list[Step]]:
+    """Set what containers and init containers leave open, range by range in the given order.
+
+    The first range to set a name wins; the last that set anything is the one that the annotation
+    tells of. Ranges that only warn or audit set nothing. ``annotate`` is off for ``pods/resize``,
+    which drops metadata. ``spec`` is the pod's, where it was read already. ``pause`` is that of a
+    request. Returns the pod (the given one stays as it is, and comes back where nothing is set),
+    the operations that made it and the trace. Raises DecodeError.
+    """
+    meta = read_map(pod, "metadata", "metadata", _META)
+    read_map(meta, "annotations", "metadata.annotations", _ANNOTATIONS)
+    spec = spec or read_pod(pod)
+    ranges = tuple(ranges)
+    idle = [_idle_step(limit_range, spec) for limit_range in ranges]
+    if all(idle):
+        return pod, [], [step for step in idle if step]
+    slots, builder = _slots(spec), PatchBuilder(pod)
+    steps = [
+        step or _apply(limit_range, slots, builder, annotate=annotate, pause=pause)
+        for limit_range, step in zip(ranges, idle, strict=True)
+    ]
+    return builder.object, builder.operations, steps
+
+
+def _idle_step(limit_range: LimitRange, spec: PodSpec) -> Step | None:
+    """Say why a range sets nothing in a pod; None where it does."""
+    if limit_range.enforcement is not Enforcement.ENFORCE:
+        return _not_enforced(limit_range)
+    limits, requests = _defaults(limit_range)
+    if not limits and not requests:
+        return _nothing_given(limit_range)
+    stated_limits, stated_requests = _stated_everywhere(spec)
+    is_met = limits.keys() <= stated_limits and requests.keys() <= stated_requests
+    return _nothing_missing(limit_range) if is_met or not spec.all_containers else None
+
+
+@once
+def _stated_everywhere(spec: PodSpec) -> tuple[frozenset[str], frozenset[str]]:
+    """Find the names that all containers have already: of limits, and of requests."""
+    containers = spec.all_containers
+    limits = [frozenset(container.limits) for container in containers]
+    requests = [frozenset(container.requests) for container in containers]
+    nothing: frozenset[str] = frozenset()
+    return (
+        limits[0].intersection(*limits) if limits else nothing,
+        requests[0].intersection(*requests) if requests else nothing,
+    )
+
+
+def _slots(spec: PodSpec) -> list[_Slot]:
+    containers = enumerate(spec.containers)
+    init_containers = enumerate(spec.init_containers)
+    return [_slot(c, "container", ("spec", "containers", i)) for i, c in containers] + [
+        _slot(c, "init container", ("spec", "initContainers", i)) for i, c in init_containers
+    ]
+
+
+def _slot(container: Container, label: str, path: tuple[str | int, ...]) -> _Slot:
+    return _Slot(
+        f"{label} {container.name}",
+        (*path, "resources"),
+        set(container.limits),
+        set(container.requests),
+    )
+
+
+def _apply(
+    limit_range: LimitRange,
+    slots: list[_Slot],
+    builder: PatchBuilder,
+    *,
+    annotate: bool,
+    pause: Callable[[], None] | None,
+) -> Step:
+    """Set one range's defaults everywhere, and say so."""
+    limits, requests = _defaults(limit_range)
+    parts = []
+    for position, slot in enumerate(slots):
+        if pause is not None and not position % _AT_ONCE:
+            pause()
+        set_limits = _set_missing(builder, (*slot.path, "limits"), limits, slot.limits)
+        set_requests = _set_missing(builder, (*slot.path, "requests"), requests, slot.requests)
+        for names, side in ((set_requests, "request"), (set_limits, "limit")):
+            if names:
+                parts.append(f"{', '.join(names)} {side} for {slot.label}")
+    if not parts:
+        return _nothing_missing(limit_range)
+    text = _PREFIX + "; ".join(parts)
+    if annotate:
+        builder.set(("metadata", "annotations", ANNOTATION), text)
+    return _step(limit_range, Outcome.CHANGED, text)
+
+
+@once
+def _not_enforced(limit_range: LimitRange) -> Step:
+    detail = f"sets nothing in {limit_range.enforcement} mode"
+    return _step(limit_range, Outcome.SKIPPED, detail)
+
+
+@once
+def _nothing_given(limit_range: LimitRange) -> Step:
+    return _step(limit_range, Outcome.NOT_MATCHED, "has no defaults for containers")
+
+
+@once
+def _nothing_missing(limit_range: LimitRange) -> Step:
+    return _step(limit_range, Outcome.UNCHANGED, "every container has its own values")
+
+
+@once
+def _defaults(limit_range: LimitRange) -> tuple[dict[str, str], dict[str, str]]:
+    """What one range gives containers: limits and requests, as texts in name order."""
+    limits: dict[str, str] = {}
+    requests: dict[str, str] = {}
+    for item in limit_range.items:
+        if item.type == CONTAINER:
+            limits |= to_json(item.default)
+            requests |= to_json(item.default_request)
+    return limits, requests
+
+
+def _set_missing(
+    builder: PatchBuilder,
+    path: tuple[str | int, ...],
+    defaults: Mapping[str, str],
+    present: set[str],
+) -> list[str]:
+    """Set the names that a container lacks; a map that is not there yet comes as a whole."""
+    if defaults.keys() <= present:
+        return []
+    missing = {name: text for name, text in defaults.items() if name not in present}
+    if present:
+        for name, text in missing.items():
+            builder.set((*path, name), text)
+    else:
+        builder.set(path, missing)
+    present.update(missing)
+    return sorted(missing)
+
+
+def _step(limit_range: LimitRange, outcome: Outcome, detail: str) -> Step:
+    return Step(name=STEP, outcome=outcome, policy=limit_range.ref, detail=detail)

@@ -1,0 +1,90 @@
+"""What an object offers to the items of a LimitRange: containers, a pod as a whole, a claim."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine.facts import once
+from engine.limit_range.constraints import LIMITS, REQUESTS
+from engine.limit_range.manifest import CLAIM, CONTAINER, POD
+from engine.pod import limit_range_totals, read_pod
+from engine.pod.read import read_list, read_map
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.pod import PodSpec
+    from engine.request import AdmissionRequest
+    from engine.resource_list import ResourceList
+
+_CLAIM_SPEC = "PersistentVolumeClaim.spec of type v1.PersistentVolumeClaimSpec"
+_CLAIM_RESOURCES = "PersistentVolumeClaimSpec.spec.resources of type v1.VolumeResourceRequirements"
+_CLAIM_REQUESTS = "VolumeResourceRequirements.spec.resources.requests"
+_MOST_PASSED = 4
+
+
+class Subject(NamedTuple):
+    """What one item is held against: a container, a pod as a whole, or a claim.
+
+    ``fields`` tells where a name of ``requests`` or ``limits`` stands in the object.
+    """
+
+    requests: ResourceList
+    limits: ResourceList
+    path: str
+    own: frozenset[tuple[str, str]] = frozenset()
+
+    def field(self, side: str, name: str) -> str:
+        """Where the amount stands, or would stand."""
+        path = "spec.resources" if (side, name) in self.own else self.path
+        return f"{path}.{side}[{name}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """What an object offers to items of each type.
+
+    ``passed`` are the last compiled ranges that it was found to break nothing of: pods of one
+    template offer the very same, and meet the same ranges over and over.
+    """
+
+    subjects: Mapping[str, tuple[Subject, ...]]
+    is_claim: bool = False
+    passed: list[object] = field(default_factory=list)
+
+    def note(self, compiled: object) -> None:
+        """Note ranges of which it breaks nothing."""
+        self.passed[_MOST_PASSED - 1 :] = []
+        self.passed.insert(0, compiled)
+
+
+def offer_of(request: AdmissionRequest, spec: PodSpec | None) -> Offer:
+    """Take apart a pod or a claim; ``spec`` is that of a pod. Raises DecodeError."""
+    judged = request.object or {}
+    if request.resource.resource != "pods":
+        return Offer({CLAIM: (_claim_subject(judged),)}, is_claim=True)
+    return _pod_offer(spec or read_pod(judged))
+
+
+@once
+def _pod_offer(spec: PodSpec) -> Offer:
+    containers = [Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers]
+    return Offer({CONTAINER: tuple(containers), POD: (_pod_subject(spec),)})
+
+
+def _claim_subject(claim: Mapping[str, Any]) -> Subject:
+    spec = read_map(claim, "spec", "spec", _CLAIM_SPEC)
+    resources = read_map(spec, "resources", "spec.resources", _CLAIM_RESOURCES)
+    requests = read_list(resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS)
+    return Subject(requests, {}, "spec.resources")
+
+
+def _pod_subject(spec: PodSpec) -> Subject:
+    """Sum the pod up; fields point at all containers unless the pod itself says an amount."""
+    totals = limit_range_totals(spec)
+    sides = ((REQUESTS, spec.requests), (LIMITS, spec.limits))
+    own = frozenset(
+        (side, name) for side, amounts in sides for name in amounts if name in {"cpu", "memory"}
+    )
+    return Subject(totals.requests, totals.limits, "spec.containers[*].resources", own)

@@ -1,0 +1,185 @@
+"""Whether a LimitRange object is valid, in the paths and words of the API server.
+
+Source: ``ValidateLimitRange`` in ``pkg/apis/core/validation/validation.go``. Expects the object
+after API defaulting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import ErrorType, FieldError, FieldPath
+from engine.limit_range.manifest import CLAIM, CONTAINER, POD
+from engine.limit_range.ratio import ratio_text
+from engine.names import (
+    dns1123_label_errors,
+    dns1123_subdomain_errors,
+    is_over_commit_allowed,
+    qualified_name_errors,
+)
+from engine.pod import container_name_errors, resource_name_texts
+from engine.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.policy import LimitRange, LimitRangeItem
+
+_TYPES = frozenset({CONTAINER, POD, CLAIM})
+_ONE = Quantity.from_int(1)
+_NO_STORAGE = "either minimum or maximum storage value is required, but neither was provided"
+
+
+def validate_limit_range(
+    limit_range: LimitRange, *, needs_namespace: bool = False
+) -> tuple[FieldError, ...]:
+    """List what is wrong with a LimitRange; empty when it may be stored.
+
+    Items in order, resources by name, rules in Kubernetes' order. An empty name is none of it:
+    the server makes one up. Nor is an empty namespace, unless it is needed: the server takes it
+    from the request.
+    """
+    errors = list(_metadata_errors(limit_range))
+    if needs_namespace and not limit_range.namespace:
+        errors.append(FieldError(ErrorType.REQUIRED, "metadata.namespace"))
+    seen: set[str] = set()
+    for position, item in enumerate(limit_range.items):
+        path = FieldPath("spec.limits").index(position)
+        errors += _type_errors(item.type, seen, path.child("type"))
+        seen.add(item.type)
+        errors += _item_errors(item, path)
+    return tuple(dict.fromkeys(errors))
+
+
+def _metadata_errors(limit_range: LimitRange) -> Iterator[FieldError]:
+    name, namespace = limit_range.name, limit_range.namespace
+    for text in dns1123_subdomain_errors(name) if name else ():
+        yield FieldError(ErrorType.INVALID, "metadata.name", name, text)
+    for text in dns1123_label_errors(namespace) if namespace else ():
+        yield FieldError(ErrorType.INVALID, "metadata.namespace", namespace, text)
+
+
+def _type_errors(name: str, seen: set[str], path: FieldPath) -> list[FieldError]:
+    texts = qualified_name_errors(name)
+    if not texts and "/" not in name and name not in _TYPES:
+        texts = ["must be a standard limit type or fully qualified"]
+    errors = [FieldError(ErrorType.INVALID, str(path), name, text) for text in texts]
+    if name in seen:
+        errors.append(FieldError(ErrorType.DUPLICATE, str(path), name))
+    return errors
+
+
+def _item_errors(item: LimitRangeItem, path: FieldPath) -> Iterator[FieldError]:
+    """Check the names in each map, what the type demands and forbids, then every resource."""
+    is_pod = item.type == POD
+    lists = {
+        "max": item.max,
+        "min": item.min,
+        "default": {} if is_pod else item.default,
+        "defaultRequest": {} if is_pod else item.default_request,
+        "maxLimitRequestRatio": item.max_limit_request_ratio,
+    }
+    for key, resources in lists.items():
+        if is_pod and _has_forbidden(item, key):
+            detail = "may not be specified when `type` is 'Pod'"
+            yield FieldError(ErrorType.FORBIDDEN, str(path.child(key)), "", detail)
+        for name in sorted(resources):
+            yield from _name_errors(item.type, name, path.child(key).key(name))
+    if item.type == CLAIM and not {"storage"} & {*item.min, *item.max}:
+        yield FieldError(ErrorType.REQUIRED, str(path.child("limits")), "", _NO_STORAGE)
+    for name in sorted({name for resources in lists.values() for name in resources}):
+        values = {key: resources.get(name) for key, resources in lists.items()}
+        yield from _order_errors(name, values, path)
+        yield from _ratio_errors(name, values, path)
+        yield from _overcommit_errors(name, values, path)
+
+
+def _has_forbidden(item: LimitRangeItem, key: str) -> bool:
+    """Whether an item of type Pod has defaults, which are for containers only."""
+    forbidden = {"default": item.default, "defaultRequest": item.default_request}
+    return bool(forbidden.get(key))
+
+
+def _name_errors(kind: str, name: str, path: FieldPath) -> list[FieldError]:
+    """Check a resource's name; pods and containers know fewer than claims."""
+    if kind in {POD, CONTAINER}:
+        return container_name_errors(name, path)
+    texts = resource_name_texts(name)
+    return [FieldError(ErrorType.INVALID, str(path), name, text) for text in texts]
+
+
+# smaller, larger, path, the value shown, what the larger one is called
+_ORDER = (
+    ("min", "max", "min", "min", "min value {} is greater than max value {}"),
+    (
+        "min",
+        "defaultRequest",
+        "defaultRequest",
+        "defaultRequest",
+        "min value {} is greater than default request value {}",
+    ),
+    (
+        "defaultRequest",
+        "max",
+        "defaultRequest",
+        "defaultRequest",
+        "default request value {} is greater than max value {}",
+    ),
+    (
+        "defaultRequest",
+        "default",
+        "defaultRequest",
+        "defaultRequest",
+        "default request value {} is greater than default limit value {}",
+    ),
+    ("min", "default", "default", "min", "min value {} is greater than default value {}"),
+    ("default", "max", "default", "max", "default value {} is greater than max value {}"),
+)
+
+Values = dict[str, Quantity | None]
+
+
+def _order_errors(name: str, values: Values, path: FieldPath) -> Iterator[FieldError]:
+    """Check min <= default request <= default <= max, as far as they are given."""
+    for low, high, where, shown, text in _ORDER:
+        smaller, larger = values[low], values[high]
+        if smaller is not None and larger is not None and smaller > larger:
+            field = str(path.child(where).key(name))
+            yield FieldError(
+                ErrorType.INVALID, field, str(values[shown]), text.format(smaller, larger)
+            )
+
+
+def _ratio_errors(name: str, values: Values, path: FieldPath) -> Iterator[FieldError]:
+    """Check that the ratio is at least 1, and that max/min leaves room for it."""
+    ratio, low, high = values["maxLimitRequestRatio"], values["min"], values["max"]
+    if ratio is None:
+        return
+    field = str(path.child("maxLimitRequestRatio").key(name))
+    if ratio < _ONE:
+        yield FieldError(ErrorType.INVALID, field, str(ratio), f"ratio {ratio} is less than 1")
+    if low is None or high is None:
+        return
+    room = _room_exceeded(ratio, low, high)
+    if room:
+        detail = f"ratio {ratio} is greater than max/min = {room}"
+        yield FieldError(ErrorType.INVALID, field, str(ratio), detail)
+
+
+def _room_exceeded(ratio: Quantity, low: Quantity, high: Quantity) -> str:
+    """The text of max/min if the ratio is above it; a minimum of 0 leaves endless room."""
+    if low.is_zero:
+        return "-Inf" if high.sign < 0 else ""
+    sign = low.sign
+    exceeded = ratio.nano * low.nano * sign > high.nano * _ONE.nano * sign
+    return ratio_text(high.nano, low.nano) if exceeded else ""
+
+
+def _overcommit_errors(name: str, values: Values, path: FieldPath) -> Iterator[FieldError]:
+    """Check that what cannot be overcommitted has one default for request and limit."""
+    limit, request = values["default"], values["defaultRequest"]
+    if limit is None or request is None or limit == request or is_over_commit_allowed(name):
+        return
+    field = str(path.child("defaultRequest").key(name))
+    detail = f"default value {limit} must equal to defaultRequest value {request} in {name}"
+    yield FieldError(ErrorType.INVALID, field, str(request), detail)

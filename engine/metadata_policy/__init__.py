@@ -1,0 +1,34 @@
+"""MetadataPolicy: what a rule says, and what it does to an object. No limits, no quotas here."""
+
+from engine.metadata_policy.definition import (
+    API_VERSION,
+    QOS_ANNOTATION,
+    decode_metadata_policy,
+    encode_metadata_policy,
+    metadata_policy_warnings,
+    validate_metadata_policy,
+)
+from engine.metadata_policy.qos_annotation import QOSResult, annotate_qos
+from engine.metadata_policy.rules import (
+    MetadataResult,
+    Snapshot,
+    apply,
+    reason_not_applicable,
+    recheck,
+)
+
+__all__ = [
+    "API_VERSION",
+    "QOS_ANNOTATION",
+    "MetadataResult",
+    "QOSResult",
+    "Snapshot",
+    "annotate_qos",
+    "apply",
+    "decode_metadata_policy",
+    "encode_metadata_policy",
+    "metadata_policy_warnings",
+    "reason_not_applicable",
+    "recheck",
+    "validate_metadata_policy",
+]

@@ -1,0 +1,210 @@
+"""A MetadataPolicy as written: reading, checking and writing its manifest. No request here.
+
+Source: the seed's design with the resolutions of the semantics reference, section 4.2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import DecodeError, ErrorType, FieldError, FieldPath, sort_errors
+from engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
+from engine.policy import (
+    MetadataPolicy,
+    MetadataPolicyRule,
+    PolicyAction,
+    PolicyPredicate,
+    decode_enforcement,
+    encode_enforcement,
+)
+from engine.selector import LabelSelector, validate_label_selector
+from engine.selector.label_selector import decode_string_map, expect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+API_VERSION: Final = "policy.gatehouse.dev/v1alpha1"
+QOS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/qos"
+MAX_RULES: Final = 64
+
+_KUBERNETES: Final = "kubernetes.io/"
+_ALLOWED_KEYS: Final = frozenset({"scheduler.alpha.kubernetes.io/name"})
+_ALLOWED_PREFIXES: Final = ("app.kubernetes.io/",)  # meant to be set by whoever runs a namespace
+_PROTECTED: Final = "is set by Kubernetes or by this product itself; a policy may not set it"
+
+
+def decode_metadata_policy(manifest: Mapping[str, Any]) -> MetadataPolicy:
+    """Read a manifest, the seed's ``PolicyAction`` included; raises ``DecodeError``."""
+    shape = expect(manifest, dict, "", "MetadataPolicy")
+    metadata = expect(shape.get("metadata"), dict, "metadata", "ObjectMeta")
+    spec = expect(shape.get("spec"), dict, "spec", "MetadataPolicySpec")
+    rules = expect(spec.get("rules"), list, "spec.rules", "[]MetadataPolicyRule")
+    annotations = expect(metadata.get("annotations"), dict, "metadata.annotations", "map")
+    return MetadataPolicy(
+        name=expect(metadata.get("name"), str, "metadata.name", "string"),
+        namespace=expect(metadata.get("namespace"), str, "metadata.namespace", "string"),
+        rules=tuple(_decode_rule(rule, f"spec.rules[{i}]") for i, rule in enumerate(rules)),
+        ratchet=expect(spec.get("ratchet"), bool, "spec.ratchet", "bool"),
+        strict=expect(spec.get("strict"), bool, "spec.strict", "bool"),
+        enforcement=decode_enforcement(annotations),
+    )
+
+
+def _decode_rule(raw: object, path: str) -> MetadataPolicyRule:
+    shape = expect(raw, dict, path, "MetadataPolicyRule")
+    return MetadataPolicyRule(
+        policy_predicate=_decode_predicate(shape.get("policyPredicate"), f"{path}.policyPredicate"),
+        policy_action=_decode_action(shape, path),
+    )
+
+
+def _decode_predicate(raw: object, path: str) -> PolicyPredicate:
+    shape = expect(raw, dict, path, "PolicyPredicate")
+    return PolicyPredicate(
+        label_selector=_decode_selector(shape, "labelSelector", path),
+        annotation_selector=_decode_selector(shape, "annotationSelector", path),
+    )
+
+
+def _decode_selector(shape: Mapping[str, Any], name: str, path: str) -> LabelSelector | None:
+    raw = shape.get(name)
+    return None if raw is None else LabelSelector.decode(raw, f"{path}.{name}")
+
+
+def _decode_action(rule: Mapping[str, Any], path: str) -> PolicyAction:
+    given = [name for name in ("policyAction", "PolicyAction") if rule.get(name) is not None]
+    if len(given) != 1:
+        detail = f"{path}.policyAction: Required value"
+        if given:
+            detail = f"{path}: policyAction and PolicyAction are two names of one field; give one"
+        raise DecodeError(f"{path}.policyAction", detail)
+    at = f"{path}.{given[0]}"
+    shape = expect(rule[given[0]], dict, at, "PolicyAction")
+    return PolicyAction(
+        reject=expect(shape.get("reject"), bool, f"{at}.reject", "bool"),
+        updated_labels=decode_string_map(shape.get("updatedLabels"), f"{at}.updatedLabels"),
+        updated_annotations=decode_string_map(
+            shape.get("updatedAnnotations"), f"{at}.updatedAnnotations"
+        ),
+    )
+
+
+def encode_metadata_policy(policy: MetadataPolicy) -> dict[str, Any]:
+    """Write the manifest: today's names, ``reject`` always, nothing else that is empty."""
+    metadata: dict[str, Any] = {"name": policy.name}
+    if policy.namespace:
+        metadata["namespace"] = policy.namespace
+    if annotations := encode_enforcement(policy.enforcement):
+        metadata["annotations"] = annotations
+    spec: dict[str, Any] = {"rules": [_encode_rule(rule) for rule in policy.rules]}
+    flags = {"ratchet": policy.ratchet, "strict": policy.strict}
+    spec.update({name: True for name, value in flags.items() if value})
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "MetadataPolicy",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def _encode_rule(rule: MetadataPolicyRule) -> dict[str, Any]:
+    selectors = {
+        "labelSelector": rule.policy_predicate.label_selector,
+        "annotationSelector": rule.policy_predicate.annotation_selector,
+    }
+    action: dict[str, Any] = {"reject": rule.policy_action.reject}
+    if rule.policy_action.updated_labels:
+        action["updatedLabels"] = dict(rule.policy_action.updated_labels)
+    if rule.policy_action.updated_annotations:
+        action["updatedAnnotations"] = dict(rule.policy_action.updated_annotations)
+    predicate = {name: given.encode() for name, given in selectors.items() if given is not None}
+    return {"policyPredicate": predicate, "policyAction": action}
+
+
+def validate_metadata_policy(
+    policy: MetadataPolicy, *, generate_name: str = ""
+) -> tuple[FieldError, ...]:
+    """Find what must not be saved: bad names, selectors and updates, and protected keys.
+
+    ``generate_name`` stands for the name of an object that is still to be given one.
+    """
+    errors = [] if generate_name and not policy.name else _name_errors(policy.name)
+    rules = FieldPath("spec").child("rules")
+    if len(policy.rules) > MAX_RULES:
+        detail = f"must have at most {MAX_RULES} items"
+        errors.append(FieldError(ErrorType.TOO_MANY, rules.text, len(policy.rules), detail))
+    for index, rule in enumerate(policy.rules):
+        errors += _rule_errors(rule, rules.index(index))
+    return sort_errors(errors)
+
+
+def _name_errors(name: str) -> list[FieldError]:
+    if not name:
+        detail = "name or generateName is required"
+        return [FieldError(ErrorType.REQUIRED, "metadata.name", None, detail)]
+    return [
+        FieldError(ErrorType.INVALID, "metadata.name", name, text)
+        for text in dns1123_subdomain_errors(name)
+    ]
+
+
+def _rule_errors(rule: MetadataPolicyRule, path: FieldPath) -> list[FieldError]:
+    predicate, action = rule.policy_predicate, rule.policy_action
+    place = path.child("policyPredicate")
+    errors: list[FieldError] = []
+    if predicate.label_selector is not None:
+        errors += validate_label_selector(predicate.label_selector, place.child("labelSelector"))
+    if predicate.annotation_selector is not None:
+        errors += validate_label_selector(
+            predicate.annotation_selector, place.child("annotationSelector"), label_values=False
+        )
+    labels = path.child("policyAction", "updatedLabels")
+    annotations = path.child("policyAction", "updatedAnnotations")
+    errors += labels_errors(action.updated_labels, labels)
+    errors += annotations_errors(action.updated_annotations, annotations)
+    errors += _protected_errors(action.updated_labels, labels)
+    errors += _protected_errors(action.updated_annotations, annotations)
+    return errors
+
+
+def _protected_errors(keys: Iterable[str], path: FieldPath) -> list[FieldError]:
+    return [
+        FieldError(ErrorType.FORBIDDEN, path.key(key).text, key, _PROTECTED)
+        for key in keys
+        if is_protected(key)
+    ]
+
+
+def is_protected(key: str) -> bool:
+    """Whether the key is one of Kubernetes' own (the QoS key included) that nobody else sets."""
+    lowered = key.lower()
+    if lowered in _ALLOWED_KEYS or lowered.startswith(_ALLOWED_PREFIXES):
+        return False
+    return _KUBERNETES in lowered
+
+
+def metadata_policy_warnings(policy: MetadataPolicy) -> tuple[str, ...]:
+    """Say what is allowed but surely not meant, rule by rule."""
+    return tuple(
+        f"spec.rules[{index}]: {text}"
+        for index, rule in enumerate(policy.rules)
+        for text in _rule_warnings(rule)
+    )
+
+
+def _rule_warnings(rule: MetadataPolicyRule) -> list[str]:
+    action = rule.policy_action
+    updates = bool(action.updated_labels or action.updated_annotations)
+    found = []
+    if action.reject and updates:
+        found.append("reject wins: the updated labels and annotations are never set")
+    if not action.reject and not updates:
+        found.append("the action does nothing")
+    if action.reject and _matches_everything(rule.policy_predicate):
+        found.append("rejects every object of the namespace")
+    return found
+
+
+def _matches_everything(predicate: PolicyPredicate) -> bool:
+    selectors = (predicate.label_selector, predicate.annotation_selector)
+    return all(given is None or given == LabelSelector() for given in selectors)

@@ -1,0 +1,369 @@
+"""Rules at work: which match an object, whether one rejects it, what the others set on it.
+
+All predicates are asked about one snapshot, so that no rule sees what another one did.
+Source: the seed's design with the resolutions of the semantics reference, section 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from engine.decision import Outcome, Reason, Step, Violation
+from engine.facts import once
+from engine.metadata_policy.definition import QOS_ANNOTATION
+from engine.metadata_policy.updates import Update, collect_updates, set_metadata
+from engine.names import MAX_ANNOTATIONS, annotations_size
+from engine.policy import Enforcement, MetadataPolicy, MetadataPolicyRule
+from engine.request import AdmissionRequest, Operation
+from engine.selector.label_selector import decode_string_map, expect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.patch import PatchOperation
+
+_OWN_KINDS: Final = frozenset({"limitranges", "resourcequotas", "metadatapolicies"})
+_EXCLUDED: Final = _OWN_KINDS | {
+    "events",
+    "leases",
+    "endpoints",
+    "endpointslices",
+    "namespaces",
+    "tokenreviews",
+    "selfsubjectreviews",
+    "selfsubjectrulesreviews",
+    "subjectaccessreviews",
+    "selfsubjectaccessreviews",
+    "localsubjectaccessreviews",
+}
+_SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+_TOO_LONG: Final = f"Too long: may not be more than {MAX_ANNOTATIONS} bytes"
+
+
+class Snapshot(NamedTuple):
+    """The labels and annotations that all predicates are asked about."""
+
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any] | None) -> Snapshot:
+        """Take it from an object; raises ``DecodeError`` where these are not maps of strings."""
+        metadata = expect((obj or {}).get("metadata"), dict, "metadata", "v1.ObjectMeta")
+        return cls(
+            labels=decode_string_map(metadata.get("labels"), "metadata.labels"),
+            annotations=decode_string_map(metadata.get("annotations"), "metadata.annotations"),
+        )
+
+    def with_qos(self, qos: str) -> Snapshot:
+        """Add the QoS annotation, which every rule may ask about."""
+        if not qos:
+            return self
+        return Snapshot(labels=self.labels, annotations={**self.annotations, QOS_ANNOTATION: qos})
+
+
+class MetadataResult(NamedTuple):
+    """What the rules made of an object; ``object`` is the one given if nothing was set."""
+
+    object: Mapping[str, Any]
+    violations: tuple[Violation, ...] = ()
+    observed: tuple[Violation, ...] = ()
+    operations: tuple[PatchOperation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Match:
+    """A rule that matched, with its place in the canonical order."""
+
+    policy: MetadataPolicy
+    index: int
+    rule: MetadataPolicyRule
+    text: str
+    no_match: Step
+
+
+def reason_not_applicable(request: AdmissionRequest) -> str:
+    """Why metadata policies leave this request alone; empty when they do not."""
+    if request.operation not in (Operation.CREATE, Operation.UPDATE):
+        return f"metadata policies do not judge {request.operation}"
+    if request.sub_resource:
+        return f"metadata policies do not judge the subresource {request.sub_resource}"
+    if not request.namespace or request.resource.resource in _EXCLUDED:
+        return f"metadata policies do not judge {request.resource}"
+    if request.namespace in _SYSTEM_NAMESPACES:
+        return f"metadata policies leave the namespace {request.namespace} alone"
+    return "the object is being deleted" if request.is_being_deleted else ""
+
+
+def apply(
+    request: AdmissionRequest,
+    policies: tuple[MetadataPolicy, ...],
+    snapshot: Snapshot,
+    obj: Mapping[str, Any],
+) -> MetadataResult:
+    """Judge and mutate: any enforced reject refuses, and then nothing at all is set.
+
+    ``obj`` is what updates are applied to; ``snapshot`` is what predicates see.
+    """
+    matches, steps = _ask(policies, snapshot)
+    setters = [match for match in matches if not match.rule.policy_action.reject]
+    judged = _judge_rejects(request, matches)
+    active = () if judged.violations else tuple([m for m in setters if _is_enforced(m)])
+    idle = setters if judged.violations else [m for m in setters if not _is_enforced(m)]
+    result = _set_all(obj, active)
+    return MetadataResult(
+        object=result.object,
+        violations=judged.violations + result.violations,
+        observed=judged.observed,
+        operations=result.operations,
+        warnings=(*judged.warnings, *result.warnings, *_idle_warnings(idle)),
+        steps=_in_order([*steps, *judged.steps, *result.steps, *_idle_steps(idle)]),
+    )
+
+
+def recheck(
+    request: AdmissionRequest, policies: tuple[MetadataPolicy, ...], obj: Mapping[str, Any]
+) -> MetadataResult:
+    """Ask the rejects of ``strict`` policies once more about the object as it will be stored."""
+    strict = tuple([policy for policy in policies if policy.strict])
+    matches, steps = _ask(strict, Snapshot.of(obj))
+    judged = _judge_rejects(request, matches)
+    return MetadataResult(
+        object=obj,
+        violations=judged.violations,
+        observed=judged.observed,
+        warnings=judged.warnings,
+        steps=_in_order([*steps, *judged.steps]),
+    )
+
+
+class _Rejects(NamedTuple):
+    """What rejecting rules come to, in the fields of ``MetadataResult``."""
+
+    violations: tuple[Violation, ...] = ()
+    observed: tuple[Violation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+_NO_REJECTS: Final = _Rejects()
+
+
+def _judge_rejects(request: AdmissionRequest, matches: list[_Match]) -> _Rejects:
+    """Sort the rejects among the rules that matched by what they do."""
+    rejects = [match for match in matches if match.rule.policy_action.reject]
+    if not rejects:
+        return _NO_REJECTS
+    rejects, ratcheted = _ratchet(request, rejects)
+    violations, observed, warnings = _verdicts(rejects)
+    return _Rejects(
+        violations=violations,
+        observed=observed,
+        warnings=warnings,
+        steps=(*ratcheted, *_reject_steps(rejects)),
+    )
+
+
+def _ask(
+    policies: tuple[MetadataPolicy, ...], snapshot: Snapshot
+) -> tuple[list[_Match], list[Step]]:
+    """Every rule of every policy in canonical order: those that match, and steps of the others."""
+    matches: list[_Match] = []
+    steps: list[Step] = []
+    for policy in sorted(policies, key=_rank):
+        for match in _rules(policy):
+            if matches_rule(match.rule, snapshot):
+                matches.append(match)
+            else:
+                steps.append(match.no_match)
+    return matches, steps
+
+
+def _rank(policy: MetadataPolicy) -> bytes:
+    return policy.name.encode("utf-8", "surrogatepass")
+
+
+@once
+def _rules(policy: MetadataPolicy) -> tuple[_Match, ...]:
+    """The rules of one policy, each as if it matched, and with the step that says it did not."""
+    return tuple(
+        _Match(
+            policy,
+            index,
+            rule,
+            text=f"MetadataPolicy {policy.namespace}/{policy.name} rule {index}",
+            no_match=_step_of(policy, index, Outcome.NOT_MATCHED, ""),
+        )
+        for index, rule in enumerate(policy.rules)
+    )
+
+
+def matches_rule(rule: MetadataPolicyRule, snapshot: Snapshot) -> bool:
+    """Whether all criteria of a rule's predicate hold; an absent one always does."""
+    labels = rule.policy_predicate.label_selector
+    annotations = rule.policy_predicate.annotation_selector
+    return (labels is None or labels.matches(snapshot.labels)) and (
+        annotations is None or annotations.matches(snapshot.annotations)
+    )
+
+
+def _ratchet(request: AdmissionRequest, rejects: list[_Match]) -> tuple[list[_Match], list[Step]]:
+    """Let go of rejects that the stored object met already, where the policy says so."""
+    if request.operation is not Operation.UPDATE or not any(m.policy.ratchet for m in rejects):
+        return rejects, []
+    old = Snapshot.of(request.old_object)
+    kept, steps = [], []
+    for match in rejects:
+        if match.policy.ratchet and matches_rule(match.rule, old):
+            steps.append(_step(match, Outcome.PASSED, "the stored object matched already"))
+        else:
+            kept.append(match)
+    return kept, steps
+
+
+def _verdicts(
+    rejects: list[_Match],
+) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
+    found = [(match, _violation(match)) for match in rejects]
+    return (
+        tuple(violation for match, violation in found if _is_enforced(match)),
+        tuple(violation for match, violation in found if not _is_enforced(match)),
+        tuple(
+            violation.message
+            for match, violation in found
+            if match.policy.enforcement is Enforcement.WARN
+        ),
+    )
+
+
+def _is_enforced(match: _Match) -> bool:
+    return match.policy.enforcement is Enforcement.ENFORCE
+
+
+def _violation(match: _Match) -> Violation:
+    return Violation(
+        reason=Reason.REJECTED_BY_RULE,
+        field="metadata",
+        message=f"rejected by {match.text}",
+        policy=match.policy.ref,
+        rule=match.index,
+    )
+
+
+def _step(match: _Match, outcome: Outcome, detail: str) -> Step:
+    return _step_of(match.policy, match.index, outcome, detail)
+
+
+def _step_of(policy: MetadataPolicy, rule: int, outcome: Outcome, detail: str) -> Step:
+    return Step(name="MetadataPolicy", outcome=outcome, policy=policy.ref, rule=rule, detail=detail)
+
+
+def _reject_steps(rejects: list[_Match]) -> list[Step]:
+    return [_step(match, Outcome.VIOLATED, _mode(match, "rejected")) for match in rejects]
+
+
+def _mode(match: _Match, text: str) -> str:
+    return text if _is_enforced(match) else f"{text} (only {match.policy.enforcement})"
+
+
+def _idle_steps(idle: list[_Match]) -> list[Step]:
+    """Steps of rules that matched and set nothing: their mode, or another rule's reject."""
+    return [
+        _step(
+            match,
+            Outcome.UNCHANGED,
+            _mode(match, "nothing set" if _is_enforced(match) else "would set its updates"),
+        )
+        for match in idle
+    ]
+
+
+def _idle_warnings(idle: list[_Match]) -> list[str]:
+    return [
+        f"{match.text} would set labels or annotations (enforcement: warn)"
+        for match in idle
+        if match.policy.enforcement is Enforcement.WARN
+        and (
+            match.rule.policy_action.updated_labels or match.rule.policy_action.updated_annotations
+        )
+    ]
+
+
+def _in_order(steps: list[Step]) -> tuple[Step, ...]:
+    return tuple(sorted(steps, key=_place))
+
+
+def _place(step: Step) -> tuple[str, int]:
+    return (step.policy.name if step.policy else "", step.rule or 0)
+
+
+def _set_all(obj: Mapping[str, Any], active: tuple[_Match, ...]) -> MetadataResult:
+    """Set what all matching rules together ask for; the last one in order wins a key."""
+    if not active:
+        return MetadataResult(object=obj)
+    wanted, conflicts = _wanted(active)
+    changed, operations = set_metadata(obj, wanted)
+    annotations = changed["metadata"].get("annotations") or {} if operations else {}
+    if annotations_size(annotations) > MAX_ANNOTATIONS:
+        return _too_long(obj, active, conflicts)
+    present = obj.get("metadata") or {}
+    return MetadataResult(
+        object=changed,
+        operations=operations,
+        warnings=conflicts,
+        steps=tuple([_setter_step(match, wanted, present) for match in active]),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _wanted(active: tuple[_Match, ...]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
+    """What rules set together, by field of the metadata; and warnings where they disagree."""
+    asked = [Update(match.text, match.rule.policy_action) for match in active]
+    labels, annotations, conflicts = collect_updates(asked)
+    return {"labels": labels, "annotations": annotations}, conflicts
+
+
+def _too_long(
+    obj: Mapping[str, Any], active: tuple[_Match, ...], warnings: tuple[str, ...]
+) -> MetadataResult:
+    """Refuse what the API server would: more annotations than it stores."""
+    violation = Violation(
+        reason=Reason.ANNOTATIONS_TOO_LONG,
+        field="metadata.annotations",
+        message=_TOO_LONG,
+        policy=active[-1].policy.ref,
+        rule=active[-1].index,
+    )
+    steps = tuple(_step(match, Outcome.VIOLATED, _TOO_LONG) for match in active)
+    return MetadataResult(object=obj, violations=(violation,), steps=steps, warnings=warnings)
+
+
+def _setter_step(
+    match: _Match, wanted: Mapping[str, Mapping[str, str]], present: Mapping[str, Any]
+) -> Step:
+    """Say which of a rule's keys are new: it set them, or a later rule did so in its place."""
+    action = match.rule.policy_action
+    labels, annotations = present.get("labels") or {}, present.get("annotations") or {}
+    return _changed_step(
+        match,
+        tuple([k for k in action.updated_labels if labels.get(k) != wanted["labels"][k]]),
+        tuple(
+            [
+                k
+                for k in action.updated_annotations
+                if annotations.get(k) != wanted["annotations"][k]
+            ]
+        ),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _changed_step(match: _Match, labels: tuple[str, ...], annotations: tuple[str, ...]) -> Step:
+    changed = [f"label {key}" for key in labels] + [f"annotation {key}" for key in annotations]
+    if not changed:
+        return _step(match, Outcome.UNCHANGED, "nothing to set")
+    return _step(match, Outcome.CHANGED, f"set {', '.join(changed)}")

@@ -1,0 +1,216 @@
+"""Names: the syntax of labels, annotations, objects and resources, in Kubernetes' own texts.
+
+Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/apis/core/{helper,v1/helper}``.
+All lengths are bytes; functions named ``…_errors`` return texts, empty when all is well.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from engine.errors import ErrorType, FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.errors import FieldPath
+
+MAX_ANNOTATIONS: Final = 262144
+_NAME_LENGTH: Final = 63
+_SUBDOMAIN_LENGTH: Final = 253
+_MAX_PARTS: Final = 2
+
+_QUALIFIED_TEXT: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE_TEXT: Final = f"({_QUALIFIED_TEXT})?"
+_LABEL_TEXT: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN_TEXT: Final = rf"{_LABEL_TEXT}(\.{_LABEL_TEXT})*"
+_QUALIFIED = re.compile(_QUALIFIED_TEXT)
+_VALUE = re.compile(_VALUE_TEXT)
+_LABEL = re.compile(_LABEL_TEXT)
+_SUBDOMAIN = re.compile(_SUBDOMAIN_TEXT)
+
+_EMPTY: Final = "must be non-empty"
+_CHARACTERS: Final = "must be no more than {} characters"
+_BYTES: Final = "must be no more than {} bytes"
+_QUALIFIED_MESSAGE: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', "
+    f"regex used for validation is '{_QUALIFIED_TEXT}')"
+)
+_TWO_SLASHES_MESSAGE: Final = (
+    f"a valid label key {_QUALIFIED_MESSAGE} with an optional DNS subdomain prefix and '/' "
+    "(e.g. 'example.com/MyName')"
+)
+_VALUE_MESSAGE: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
+    f"'12345', regex used for validation is '{_VALUE_TEXT}')"
+)
+_LABEL_MESSAGE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
+    f"regex used for validation is '{_LABEL_TEXT}')"
+)
+_SUBDOMAIN_MESSAGE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', "
+    f"regex used for validation is '{_SUBDOMAIN_TEXT}')"
+)
+
+_COMPUTE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+OBJECT_COUNTS: Final = frozenset(
+    {
+        "pods",
+        "services",
+        "services.nodeports",
+        "services.loadbalancers",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+    }
+)
+_STANDARD_QUOTA: Final = (
+    _COMPUTE
+    | OBJECT_COUNTS
+    | {f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE}
+    | {"requests.storage"}
+)
+
+
+def dns1123_label_errors(text: str) -> list[str]:
+    """Say what is wrong with a name of a namespace or container."""
+    return _errors(text, _LABEL, _CHARACTERS.format(_NAME_LENGTH), _LABEL_MESSAGE)
+
+
+def dns1123_subdomain_errors(text: str) -> list[str]:
+    """Say what is wrong with an object's name."""
+    too_long = _CHARACTERS.format(_SUBDOMAIN_LENGTH)
+    return _errors(text, _SUBDOMAIN, too_long, _SUBDOMAIN_MESSAGE)
+
+
+def label_value_errors(text: str) -> list[str]:
+    """Say what is wrong with a label's value."""
+    return _errors(text, _VALUE, _BYTES.format(_NAME_LENGTH), _VALUE_MESSAGE)
+
+
+def qualified_name_errors(text: str) -> list[str]:
+    """Say what is wrong with ``[prefix/]name``: a label key, annotation key, resource name."""
+    return list(_qualified(text) if len(text) <= _SUBDOMAIN_LENGTH else _qualified_anew(text))
+
+
+def labels_errors(labels: Mapping[str, str], path: FieldPath) -> list[FieldError]:
+    """List bad keys and values; every error points at the map itself, as Kubernetes' do."""
+    errors: list[FieldError] = []
+    for key in sorted(labels):
+        value = labels[key]
+        errors += [_invalid(path, key, text) for text in qualified_name_errors(key)]
+        errors += [_invalid(path, value, text) for text in label_value_errors(value)]
+    return errors
+
+
+def annotations_errors(
+    annotations: Mapping[str, str], path: FieldPath, *, size: int = MAX_ANNOTATIONS
+) -> list[FieldError]:
+    """List bad keys (capitals are fine), and too many bytes of keys and values."""
+    errors = [
+        _invalid(path, key, text)
+        for key in sorted(annotations)
+        for text in qualified_name_errors(key.lower())
+    ]
+    if annotations_size(annotations) > size:
+        detail = f"may not be more than {size} bytes"
+        errors.append(FieldError(ErrorType.TOO_LONG, str(path), "", detail))
+    return errors
+
+
+def annotations_size(annotations: Mapping[str, str | None]) -> int:
+    """Count the bytes of all keys and values together; a null is an empty value."""
+    return _size("".join([*annotations, *filter(None, annotations.values())]))
+
+
+def is_hugepage(name: str) -> bool:
+    """Whether the resource is memory in pages of one size."""
+    return name.startswith("hugepages-")
+
+
+def is_native(name: str) -> bool:
+    """Whether the resource belongs to Kubernetes: no prefix, or one of its own."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether the name is a legal one of a resource that is not Kubernetes' own."""
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not qualified_name_errors(f"requests.{name}")
+
+
+def is_over_commit_allowed(name: str) -> bool:
+    """Whether a limit may exceed its request."""
+    return is_native(name) and not is_hugepage(name)
+
+
+def is_standard_container_resource(name: str) -> bool:
+    """Whether an unprefixed name is one that containers may ask for."""
+    return name in _COMPUTE or is_hugepage(name)
+
+
+def is_standard_quota_resource(name: str) -> bool:
+    """Whether an unprefixed name is one that a quota may bound."""
+    return name in _STANDARD_QUOTA or name.startswith(("hugepages-", "requests.hugepages-"))
+
+
+def is_standard_resource(name: str) -> bool:
+    """Whether an unprefixed name is any that Kubernetes knows."""
+    return name == "storage" or is_standard_quota_resource(name)
+
+
+def is_integer_resource(name: str) -> bool:
+    """Whether amounts must be whole: counted objects and extended resources."""
+    return name in OBJECT_COUNTS or is_extended_resource(name)
+
+
+def _size(text: str) -> int:
+    """Count bytes; a lone surrogate, which JSON can spell, takes three like its replacement."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _errors(text: str, pattern: re.Pattern[str], too_long: str, message: str) -> list[str]:
+    """Check length, then shape; the bound is named by the text ``too_long``."""
+    bound = _SUBDOMAIN_LENGTH if pattern is _SUBDOMAIN else _NAME_LENGTH
+    errors = [too_long] if _size(text) > bound else []
+    return errors if pattern.fullmatch(text) else [*errors, message]
+
+
+def _qualified_anew(text: str) -> tuple[str, ...]:
+    """Do the work of qualified_name_errors."""
+    parts = text.split("/", _MAX_PARTS)
+    if len(parts) > _MAX_PARTS:
+        return (_TWO_SLASHES_MESSAGE,)
+    name = parts[-1]
+    errors = [f"prefix part {error}" for error in _prefix_errors(parts[:-1])]
+    if not name:
+        errors.append(f"name part {_EMPTY}")
+    elif _size(name) > _NAME_LENGTH:
+        errors.append(f"name part {_BYTES.format(_NAME_LENGTH)}")
+    if not _QUALIFIED.fullmatch(name):
+        errors.append(f"name part {_QUALIFIED_MESSAGE}")
+    return tuple(errors)
+
+
+_qualified = lru_cache(maxsize=4096)(_qualified_anew)
+
+
+def _prefix_errors(prefixes: list[str]) -> list[str]:
+    """Check the part before the slash, if there is one."""
+    if prefixes == [""]:
+        return [_EMPTY]
+    return [error for prefix in prefixes for error in dns1123_subdomain_errors(prefix)]
+
+
+def _invalid(path: FieldPath, value: str, detail: str) -> FieldError:
+    return FieldError(ErrorType.INVALID, str(path), value, detail)

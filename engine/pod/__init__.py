@@ -1,0 +1,62 @@
+"""Pods as resource rules see them: reading, API defaulting, totals, QoS class, API validation.
+
+No policy's rule lives here, and nothing but ``spec`` and the reported resources is looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.pod.defaults import default_claim, default_pod, read_settled
+from engine.pod.qos import QOSClass, qos_class
+from engine.pod.read import Container, PodSpec, container_resources, read_pod
+from engine.pod.totals import (
+    PodTotals,
+    effective_limits,
+    effective_requests,
+    has_pod_level_resources,
+    limit_range_totals,
+    quota_totals,
+)
+from engine.pod.validation import (
+    container_name_errors,
+    resource_errors,
+    resource_name_texts,
+    validate_requirements,
+    validate_resources,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "Container",
+    "PodSpec",
+    "PodTotals",
+    "QOSClass",
+    "container_name_errors",
+    "container_resources",
+    "default_claim",
+    "default_pod",
+    "effective_limits",
+    "effective_requests",
+    "has_pod_level_resources",
+    "is_terminal",
+    "limit_range_totals",
+    "qos_class",
+    "quota_totals",
+    "read_pod",
+    "read_settled",
+    "resource_errors",
+    "resource_name_texts",
+    "validate_requirements",
+    "validate_resources",
+]
+
+_TERMINAL = ("Succeeded", "Failed")  # compared, not hashed: a phase may be any JSON
+
+
+def is_terminal(pod: Mapping[str, Any]) -> bool:
+    """Whether all containers have ended for good: such a pod uses nothing."""
+    status = pod.get("status")
+    return isinstance(status, dict) and status.get("phase") in _TERMINAL

@@ -1,0 +1,280 @@
+"""What the API server fills into pods and claims while decoding them; no policy's rule lives here.
+
+Source: ``pkg/apis/core/v1/defaults.go``: requests from limits, the pod's own requests, and every
+quantity rounded up to thousandths and rewritten in the text that Kubernetes prints. Nothing is
+changed in place: what stays the same is shared with the original.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import DecodeError
+from engine.names import is_hugepage, is_over_commit_allowed
+from engine.pod.read import (
+    Container,
+    PodSpec,
+    read_list,
+    read_map,
+    read_objects,
+    read_pod,
+    read_requirements,
+)
+from engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
+from engine.quantity import Quantity, QuantityError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Tokens = tuple[str | int, ...]
+    Record = Callable[[Tokens, Any], None]
+
+_CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+_STATUS_LISTS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_REPORTS = frozenset(_STATUS_LISTS)
+_CLAIM = "PersistentVolumeClaim"
+
+
+def default_pod(pod: Mapping[str, Any], record: Record | None = None) -> dict[str, Any]:
+    """Default a pod as decoding and storing do; idempotent. Raises DecodeError.
+
+    ``record(path, value)`` is told each change of meaning, in order, so that a patch can be written
+    of it; a quantity that is only spelled anew is not recorded.
+    """
+    result = dict(pod)
+    if read_settled(pod) is not None:
+        return result
+    record = record or _forget
+    spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
+    fresh = dict(spec)
+    for group in _CONTAINER_LISTS:
+        if spec.get(group) is not None:
+            fresh[group] = _default_containers(spec, group, record)
+    if spec.get("overhead") is not None:
+        fresh["overhead"] = _rounded(spec["overhead"], ("spec", "overhead"), "PodSpec", record)
+    if spec.get("resources") is not None:
+        fresh["resources"] = _default_pod_level(pod, record)
+    if any(fresh[key] is not spec[key] for key in fresh):
+        result["spec"] = fresh
+    if pod.get("status") is not None:
+        result["status"] = _default_status(pod, record)
+    return result
+
+
+def read_settled(pod: Mapping[str, Any]) -> PodSpec | None:
+    """Read a pod that defaulting leaves as it is, as API servers send it; None for all others.
+
+    What cannot be read is not settled either: defaulting says why, where it is asked.
+    """
+    status, spec = pod.get("status"), pod.get("spec")
+    if type(spec) is not dict or spec.get("ephemeralContainers") is not None:
+        return None
+    if status is not None and not (type(status) is dict and _REPORTS.isdisjoint(status)):
+        return None
+    try:
+        found = read_pod(pod)
+    except DecodeError:
+        return None
+    return found if found.is_settled else None
+
+
+def default_claim(claim: Mapping[str, Any], record: Record | None = None) -> dict[str, Any]:
+    """Round the quantities of a PersistentVolumeClaim as decoding does; raises DecodeError.
+
+    ``record`` is that of ``default_pod``.
+    """
+    record = record or _forget
+    result = dict(claim)
+    spec = read_map(claim, "spec", "spec", f"{_CLAIM}.spec of type v1.{_CLAIM}Spec")
+    go_type = f"{_CLAIM}Spec.spec.resources of type v1.VolumeResourceRequirements"
+    resources = read_map(spec, "resources", "spec.resources", go_type)
+    if resources:
+        result["spec"] = dict(spec)
+        at = ("spec", "resources")
+        owner = "VolumeResourceRequirements"
+        result["spec"]["resources"] = _round_sides(resources, at, owner, record)
+    status = read_map(claim, "status", "status", f"{_CLAIM}.status of type v1.{_CLAIM}Status")
+    if status:
+        result["status"] = dict(status)
+    for key in ("capacity", "allocatedResources"):
+        if status.get(key) is not None:
+            rounded = _rounded(status[key], ("status", key), f"{_CLAIM}Status", record)
+            result["status"][key] = rounded
+    return result
+
+
+def _forget(path: Tokens, value: Any) -> None:
+    """Record nothing."""
+
+
+def _default_containers(spec: Mapping[str, Any], group: str, record: Record) -> list[Any]:
+    """Default one of the container lists; the same list if nothing changes."""
+    entries: list[Any] = spec[group]
+    read_objects(spec, group, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
+    fresh = entries
+    for position, entry in enumerate(entries):
+        resources = None if entry is None else entry.get("resources")
+        if resources is None:
+            continue
+        at = ("spec", group, position, "resources")
+        defaulted = _default_resources(resources, at, record)
+        if defaulted is not resources:
+            fresh = entries.copy() if fresh is entries else fresh
+            fresh[position] = {**entry, "resources": defaulted}
+    return fresh
+
+
+def _default_resources(resources: Any, at: Tokens, record: Record) -> Any:
+    """Round one container's resources, and copy requests from its limits where it has none.
+
+    Ephemeral containers, which may have no resources at all, are only rounded.
+    """
+    fresh = _round_sides(resources, at, "ResourceRequirements", record)
+    limits = fresh.get("limits")
+    if not limits or "ephemeralContainers" in at:
+        return fresh
+    return _add_missing(fresh, "requests", limits, at, record)
+
+
+def _add_missing(
+    resources: dict[str, Any], side: str, texts: Mapping[str, str], at: Tokens, record: Record
+) -> dict[str, Any]:
+    """Add amounts to a side that are not there yet; the same map if none is missing."""
+    present = resources.get(side)
+    if present is None:
+        record((*at, side), dict(texts))
+        return {**resources, side: dict(texts)}
+    missing = [name for name in texts if name not in present]
+    if not missing:
+        return resources
+    for name in missing:
+        record((*at, side, name), texts[name])
+    return {**resources, side: {**present, **{name: texts[name] for name in missing}}}
+
+
+def _round_sides(resources: Any, at: Tokens, owner: str, record: Record) -> Any:
+    """Round limits and requests; the same map if nothing changes."""
+    if not isinstance(resources, dict):
+        read_requirements(resources, _dotted(at), _dotted(at, numbers=False))
+    fresh = resources
+    for side in ("limits", "requests"):
+        raw = resources.get(side)
+        if raw is None:
+            continue
+        rounded = _rounded(raw, (*at, side), owner, record)
+        if rounded is not raw:
+            fresh = {**fresh, side: rounded}
+    return fresh
+
+
+def _rounded(raw: Any, at: Tokens, owner: str, record: Record) -> Any:
+    """Round one map of quantities and write each as Kubernetes prints it; the same map if so.
+
+    ``owner`` is the Go struct that holds the field ``at``. What cannot be read is read once more
+    with its path spelled out, which nobody needs otherwise.
+    """
+    if not isinstance(raw, dict):
+        return read_list(raw, _dotted(at), f"{owner}.{_dotted(at, numbers=False)}")
+    changes = {}
+    try:
+        for name, value in raw.items():
+            quantity = Quantity.parse_json(value)
+            rounded = quantity.round_up_milli()
+            text = str(rounded)
+            if rounded is not quantity:
+                record((*at, name), text)
+            if not isinstance(value, str) or value != text:
+                changes[name] = text
+    except QuantityError:
+        read_list(raw, _dotted(at), owner)
+    return {**raw, **changes} if changes else raw
+
+
+def _default_pod_level(pod: Mapping[str, Any], record: Record) -> Any:
+    """Round the pod's own resources, and fill in what follows from its containers'.
+
+    Limits of huge pages come first; with any limits there, requests are filled in for each: cpu
+    and memory take what the containers request together (summed before rounding), the rest copies
+    the limit.
+    """
+    at = ("spec", "resources")
+    raw = pod["spec"]["resources"]
+    fresh = _round_sides(raw, at, "ResourceRequirements", record)
+    spec = read_pod(pod)
+    if pages := _pages_of(spec):
+        fresh = _add_missing(fresh, "limits", pages, at, record)
+    if not fresh.get("limits"):
+        return fresh
+    texts = {
+        name: quantity.round_up_milli().printed()
+        for name, quantity in aggregate_requests(_filled(spec)).items()
+        if is_pod_level(name) and is_over_commit_allowed(name)
+    }
+    return _add_missing(fresh, "requests", {**fresh["limits"], **texts}, at, record)
+
+
+def _pages_of(spec: PodSpec) -> dict[str, str]:
+    """The huge pages that containers may use together, where the pod names other resources only."""
+    own = {*spec.requests, *spec.limits}
+    if not own:
+        return {}
+    return {
+        name: quantity.round_up_milli().printed()
+        for name, quantity in aggregate_limits(spec).items()
+        if is_hugepage(name) and name not in own
+    }
+
+
+def _filled(spec: PodSpec) -> PodSpec:
+    """The pod with the containers' requests filled in from their limits."""
+    return replace(
+        spec,
+        containers=tuple(map(_fill, spec.containers)),
+        init_containers=tuple(map(_fill, spec.init_containers)),
+    )
+
+
+def _fill(container: Container) -> Container:
+    return replace(container, requests={**container.limits, **container.requests})
+
+
+def _default_status(pod: Mapping[str, Any], record: Record) -> dict[str, Any]:
+    """Round what containers report."""
+    status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
+    fresh = dict(status)
+    for key in _STATUS_LISTS:
+        path = f"status.{key}"
+        entries = read_objects(status, key, path, f"PodStatus.{path}", "v1.ContainerStatus")
+        if entries:
+            fresh[key] = [
+                _round_status(entry, ("status", key, position), record)
+                for position, entry in enumerate(entries)
+            ]
+    return fresh
+
+
+def _round_status(entry: Mapping[str, Any], at: Tokens, record: Record) -> dict[str, Any]:
+    fresh = dict(entry)
+    if entry.get("resources") is not None:
+        at_resources = (*at, "resources")
+        fresh["resources"] = _round_sides(
+            entry["resources"], at_resources, "ResourceRequirements", record
+        )
+    if entry.get("allocatedResources") is not None:
+        at_allocated = (*at, "allocatedResources")
+        fresh["allocatedResources"] = _rounded(
+            entry["allocatedResources"], at_allocated, "ContainerStatus", record
+        )
+    return fresh
+
+
+def _dotted(at: Tokens, *, numbers: bool = True) -> str:
+    """Write a path as Kubernetes does, or as Go does, without positions."""
+    text = ""
+    for token in at:
+        if isinstance(token, str):
+            text += f".{token}" if text else token
+        elif numbers:
+            text += f"[{token}]"
+    return text

@@ -1,0 +1,274 @@
+"""Reading a pod's resource requirements into values; what they mean is decided elsewhere.
+
+Only what the rules ask for is looked at. Shapes that the API server could not decode raise
+DecodeError, worded as Go words it; anything unknown is passed over. Pods come in sets of one
+template: the same few fields are read into the same value, with all that is known of it.
+"""
+
+from __future__ import annotations
+
+import marshal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.facts import Remembering
+from engine.kept import Kept
+from engine.quantity import Quantity, QuantityError
+from engine.wire import (
+    decode_resource_list,
+    expect_list,
+    expect_map,
+    expect_string,
+    shape_error,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.resource_list import ResourceList
+
+__all__ = [
+    "Container",
+    "PodSpec",
+    "container_resources",
+    "read_list",
+    "read_map",
+    "read_objects",
+    "read_pod",
+    "read_requirements",
+    "read_text",
+    "shape_error",
+]
+
+_REQUIREMENTS = "ResourceRequirements"
+_KEPT: Final = 1024
+_ROOM: Final = 16 * 1024 * 1024  # bytes
+_TIMES: Final = 16  # a value takes so many times the bytes of its excerpt
+_KEPT_LENGTH: Final = 4096  # bytes; some forty containers
+_MOST_CONTAINERS: Final = 400  # none has less than ten bytes
+_PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
+_NOTHING: Mapping[str, Quantity] = {}
+_GROUPS: Final = ("containers", "initContainers")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What one container or init container asks for; ``path`` is its place in the pod."""
+
+    name: str
+    path: str
+    requests: ResourceList
+    limits: ResourceList
+    is_sidecar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpec(Remembering):
+    """The parts of a pod's spec that resource rules read.
+
+    ``requests`` and ``limits`` are the pod's own (``spec.resources``); ``has_resources`` tells an
+    empty ``spec.resources`` from none. ``is_settled``: API defaulting is known to leave all of
+    these parts as they are.
+    """
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    has_resources: bool = False
+    requests: ResourceList = field(default_factory=dict)
+    limits: ResourceList = field(default_factory=dict)
+    overhead: ResourceList = field(default_factory=dict)
+    is_settled: bool = field(default=False, compare=False)
+
+    @property
+    def all_containers(self) -> tuple[Container, ...]:
+        """Containers, then init containers: the order in which Kubernetes visits them."""
+        return self.containers + self.init_containers
+
+
+def read_pod(pod: Mapping[str, Any]) -> PodSpec:
+    """Read a pod as it stands, without defaulting; raises DecodeError."""
+    spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
+    excerpt = _excerpt(spec)
+    return _read(spec) if excerpt is None else _read_again(excerpt)
+
+
+def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
+    """Write down what is read of a pod, and nothing else; None for what is long or odd.
+
+    No two pods that are read differently have the same excerpt: it tells all types apart, and
+    has none for numbers that kept their text.
+    """
+    try:
+        parts = [spec.get("resources"), spec.get("overhead")]
+        for group in _GROUPS:
+            containers = spec.get(group)
+            if containers and len(containers) > _MOST_CONTAINERS:
+                return None
+            parts.append(
+                containers
+                and [
+                    (c.get("name"), c.get("restartPolicy"), c.get("resources")) for c in containers
+                ]
+            )
+        excerpt = marshal.dumps(parts, _PLAIN_FORMAT)
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return excerpt if len(excerpt) <= _KEPT_LENGTH else None
+
+
+def _read_excerpt(excerpt: bytes) -> PodSpec:
+    """Read what an excerpt holds; raises DecodeError."""
+    resources, overhead, *groups = marshal.loads(excerpt)  # noqa: S302 - our own bytes
+    spec: dict[str, Any] = {"resources": resources, "overhead": overhead}
+    for group, containers in zip(_GROUPS, groups, strict=True):
+        spec[group] = containers and [
+            {"name": name, "restartPolicy": policy, "resources": stated}
+            for name, policy, stated in containers
+        ]
+    return replace(_read(spec), is_settled=_is_settled(spec))
+
+
+def _weigh(excerpt: bytes, _spec: PodSpec) -> int:
+    """Estimate the bytes of a spec with all that is worked out of it."""
+    return _TIMES * len(excerpt)
+
+
+_read_again: Final = Kept(_read_excerpt, _weigh, most=_KEPT, room=_ROOM)
+
+
+def _read(spec: Mapping[str, Any]) -> PodSpec:
+    resources = spec.get("resources")
+    requests, limits = read_requirements(resources, "spec.resources", "spec.resources")
+    return PodSpec(
+        containers=_read_containers(spec, "containers"),
+        init_containers=_read_containers(spec, "initContainers"),
+        has_resources=resources is not None,
+        requests=requests,
+        limits=limits,
+        overhead=read_list(spec.get("overhead"), "spec.overhead", "PodSpec.spec.overhead"),
+    )
+
+
+def _is_settled(spec: Mapping[str, Any]) -> bool:
+    """Whether defaulting changes nothing in a spec that can be read.
+
+    Resources of the pod itself, which take more than a look, count as not settled.
+    """
+    if spec["resources"] is not None or not _is_final(spec["overhead"]):
+        return False
+    stated = [c["resources"] or {} for group in _GROUPS for c in spec[group] or ()]
+    return all(map(_has_final_resources, stated))
+
+
+def _has_final_resources(resources: Mapping[str, Any]) -> bool:
+    """Whether all amounts stay as they are, and each limit has its request."""
+    limits, requests = resources.get("limits"), resources.get("requests")
+    if not _is_final(limits) or not _is_final(requests):
+        return False
+    return not limits or (requests is not None and limits.keys() <= requests.keys())
+
+
+def _is_final(amounts: Mapping[str, Any] | None) -> bool:
+    """Whether each amount is written as Kubernetes prints it, in whole thousandths."""
+    return all(
+        isinstance(value, str) and value == str(Quantity.parse_json(value).round_up_milli())
+        for value in (amounts or {}).values()
+    )
+
+
+def container_resources(container: Mapping[str, Any]) -> tuple[ResourceList, ResourceList]:
+    """Read requests and limits of one container's manifest; raises DecodeError."""
+    return read_requirements(container.get("resources"), "resources", "resources")
+
+
+def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, ResourceList]:
+    """Read ``resources`` into requests and limits; absent and null are empty."""
+    if raw is None:
+        return {}, {}
+    if type(raw) is dict:
+        requests, limits = _quantities(raw.get("requests")), _quantities(raw.get("limits"))
+        if requests is not None and limits is not None:
+            return requests, limits
+    return _spell_out_requirements(raw, path, go_path)
+
+
+def read_list(raw: Any, path: str, go_field: str) -> dict[str, Quantity]:
+    """Read one map of quantities; null is an empty one, a null quantity is zero."""
+    if raw is None:
+        return {}
+    return decode_resource_list(raw, path, f"{go_field} of type v1.ResourceList")
+
+
+def read_map(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> Mapping[str, Any]:
+    """Read a nested object; absent and null are empty."""
+    return expect_map(parent.get(key), path, go_field)
+
+
+def read_objects(
+    parent: Mapping[str, Any], key: str, path: str, go_field: str, go_type: str
+) -> list[Mapping[str, Any]]:
+    """Read a list of objects; absent and null are empty, a null entry is an empty object."""
+    entries = expect_list(parent.get(key), path, f"{go_field} of type []{go_type}")
+    return [
+        entry
+        if type(entry) is dict
+        else expect_map(entry, f"{path}[{position}]", f"{go_field} of type {go_type}")
+        for position, entry in enumerate(entries)
+    ]
+
+
+def read_text(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> str:
+    """Read a string; absent and null are empty. ``go_field`` names field and type."""
+    raw = parent.get(key)
+    return raw if type(raw) is str else expect_string(raw, f"{path}.{key}", go_field)
+
+
+def _quantities(raw: Any) -> dict[str, Quantity] | None:
+    """Read a map of quantities; None for what cannot be read, whatever the reason."""
+    if raw is None:
+        return {}
+    if type(raw) is not dict:
+        return None
+    try:
+        return {name: Quantity.parse_json(value) for name, value in raw.items()}
+    except QuantityError:
+        return None
+
+
+def _spell_out_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, ResourceList]:
+    """Read ``resources`` with all paths, to raise for the first trouble in document order, as Go.
+
+    Only here are the paths spelled out: most pods can be read, and nobody asks for theirs.
+    """
+    owner = "PodSpec" if go_path == "spec.resources" else "Container"
+    sides = expect_map(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
+    return (
+        lists := {
+            side: read_list(amounts, f"{path}.{side}", f"{_REQUIREMENTS}.{go_path}.{side}")
+            for side, amounts in sides.items()
+            if side in {"requests", "limits"}
+        }
+    ).get("requests", {}), lists.get("limits", {})
+
+
+def _read_containers(spec: Mapping[str, Any], group: str) -> tuple[Container, ...]:
+    """Read one of the pod's container lists."""
+    if spec.get(group) is None:
+        return ()
+    entries = read_objects(spec, group, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
+    return tuple([_read_container(entry, group, place) for place, entry in enumerate(entries)])
+
+
+def _read_container(raw: Mapping[str, Any], group: str, position: int) -> Container:
+    path = f"spec.{group}[{position}]"
+    name, policy = raw.get("name"), raw.get("restartPolicy")
+    if type(name) is not str:
+        name = expect_string(name, f"{path}.name", f"Container.spec.{group}.name of type string")
+    if policy is not None and type(policy) is not str:
+        go_type = f"Container.spec.{group}.restartPolicy of type v1.ContainerRestartPolicy"
+        expect_string(policy, f"{path}.restartPolicy", go_type)
+    resources = raw.get("resources")
+    if resources is None:
+        return Container(name, path, _NOTHING, _NOTHING, policy == "Always")
+    requests, limits = read_requirements(resources, f"{path}.resources", f"spec.{group}.resources")
+    return Container(name, path, requests, limits, policy == "Always")

@@ -1,0 +1,237 @@
+"""What a pod as a whole asks for: one sum for LimitRanges, another for quotas.
+
+Source: ``k8s.io/component-helpers/resource/helpers.go`` and the LimitRanger plugin. Two rules
+differ: quotas count overhead, huge pages of the pod's own resources and running resizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from engine.facts import Remembering, once
+from engine.names import is_hugepage
+from engine.pod.read import (
+    Container,
+    PodSpec,
+    read_list,
+    read_map,
+    read_objects,
+    read_pod,
+    read_requirements,
+    read_text,
+)
+from engine.resource_list import add
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from engine.quantity import Quantity
+    from engine.resource_list import ResourceList
+
+_POD_LEVEL = frozenset({"cpu", "memory"})
+_STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
+
+
+@dataclass(frozen=True, slots=True)
+class PodTotals(Remembering):
+    """Requests and limits of a whole pod; a name is present if any container has it."""
+
+    requests: ResourceList
+    limits: ResourceList
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    """The resources that a running container reports; ``allocated`` are granted requests."""
+
+    requests: ResourceList
+    limits: ResourceList
+    allocated: ResourceList
+
+
+def effective_requests(spec: PodSpec) -> dict[str, Quantity]:
+    """Requests of the whole pod as a LimitRange of type Pod sees them."""
+    return _override(_aggregate(spec, "requests"), spec.requests, hugepages=False)
+
+
+def effective_limits(spec: PodSpec) -> dict[str, Quantity]:
+    """Limits of the whole pod as a LimitRange of type Pod sees them."""
+    return _override(_aggregate(spec, "limits"), spec.limits, hugepages=False)
+
+
+def limit_range_totals(pod: Mapping[str, Any] | PodSpec) -> PodTotals:
+    """Totals as a LimitRange of type Pod sees them: neither overhead nor status counts."""
+    return _limit_range_totals(_as_spec(pod))
+
+
+@once
+def _limit_range_totals(spec: PodSpec) -> PodTotals:
+    return PodTotals(effective_requests(spec), effective_limits(spec))
+
+
+def quota_totals(pod: Mapping[str, Any], spec: PodSpec | None = None) -> PodTotals:
+    """Totals as a quota charges them; raises DecodeError.
+
+    On top of ``limit_range_totals``: the pod's own huge pages, overhead (on limits only where
+    there is one), and for containers that report resources the larger of spec and status.
+    ``spec`` is the pod's, where it was read already.
+    """
+    return _quota_totals(_with_status(spec or read_pod(pod), pod))
+
+
+@once
+def _quota_totals(spec: PodSpec) -> PodTotals:
+    requests = _override(_aggregate(spec, "requests"), spec.requests, hugepages=True)
+    limits = _override(_aggregate(spec, "limits"), spec.limits, hugepages=True)
+    if spec.overhead:
+        requests = add(requests, spec.overhead)
+        bounded = {k: v for k, v in spec.overhead.items() if k in limits and limits[k].nano}
+        limits = add(limits, bounded)
+    return PodTotals(requests, limits)
+
+
+def aggregate_requests(spec: PodSpec) -> dict[str, Quantity]:
+    """Requests of the containers together, whatever the pod itself says."""
+    return _aggregate(spec, "requests")
+
+
+def aggregate_limits(spec: PodSpec) -> dict[str, Quantity]:
+    """Limits of the containers together, whatever the pod itself says."""
+    return _aggregate(spec, "limits")
+
+
+def has_pod_level_resources(spec: PodSpec) -> bool:
+    """Whether the pod itself names cpu, memory or huge pages; then containers need not."""
+    return spec.has_resources and any(map(is_pod_level, (*spec.requests, *spec.limits)))
+
+
+def is_pod_level(name: str) -> bool:
+    """Whether a pod may ask for the resource as a whole."""
+    return name in _POD_LEVEL or is_hugepage(name)
+
+
+def _as_spec(pod: Mapping[str, Any] | PodSpec) -> PodSpec:
+    return pod if isinstance(pod, PodSpec) else read_pod(pod)
+
+
+def _aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
+    """Sum the containers; init containers run one by one, beside the sidecars before them."""
+    total: dict[str, Quantity] = {}
+    for container in spec.containers:
+        _add_into(total, getattr(container, side))
+    if not spec.init_containers:
+        return total
+    sidecars: dict[str, Quantity] = {}
+    peak: dict[str, Quantity] = {}
+    for container in spec.init_containers:
+        amounts = getattr(container, side)
+        if container.is_sidecar:
+            _add_into(total, amounts)
+            _add_into(sidecars, amounts)
+            _raise_to(peak, sidecars)
+        else:
+            _raise_to(peak, add(amounts, sidecars))
+    _raise_to(total, peak)
+    return total
+
+
+def _add_into(total: dict[str, Quantity], amounts: ResourceList) -> None:
+    """Add to a map of our own."""
+    for name, quantity in amounts.items():
+        total[name] = total[name] + quantity if name in total else quantity
+
+
+def _raise_to(total: dict[str, Quantity], amounts: ResourceList) -> None:
+    """Take the larger amount, in a map of our own; of two equal ones the text here stays."""
+    for name, quantity in amounts.items():
+        if name not in total or quantity.nano > total[name].nano:
+            total[name] = quantity
+
+
+def _override(
+    total: dict[str, Quantity], own: ResourceList, *, hugepages: bool
+) -> dict[str, Quantity]:
+    """Let what the pod itself says stand in place of the sum."""
+    if not own:
+        return total
+    return total | {
+        name: quantity
+        for name, quantity in own.items()
+        if name in _POD_LEVEL or (hugepages and is_hugepage(name))
+    }
+
+
+def _with_status(spec: PodSpec, pod: Mapping[str, Any]) -> PodSpec:
+    """Blend in what running containers report, where a resize is under way."""
+    if pod.get("status") is None:
+        return spec
+    status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
+    reported = _read_statuses(status)
+    if not reported:
+        return spec
+    infeasible = _is_resize_infeasible(status)
+    sidecars = tuple(
+        _blend(c, reported, infeasible=infeasible) if c.is_sidecar else c
+        for c in spec.init_containers
+    )
+    containers = tuple(_blend(c, reported, infeasible=infeasible) for c in spec.containers)
+    return replace(spec, containers=containers, init_containers=sidecars)
+
+
+def _blend(
+    container: Container, reported: Mapping[str, ContainerStatus], *, infeasible: bool
+) -> Container:
+    """The larger of spec and status; a resize that cannot happen leaves the spec out."""
+    status = reported.get(container.name)
+    if status is None:
+        return container
+    requests = [status.requests, status.allocated]
+    limits = [status.limits]
+    if not infeasible:
+        requests.insert(0, container.requests)
+        limits.insert(0, container.limits)
+    return replace(container, requests=_largest(requests), limits=_largest(limits))
+
+
+def _largest(lists: Iterable[ResourceList]) -> dict[str, Quantity]:
+    largest: dict[str, Quantity] = {}
+    for resources in lists:
+        _raise_to(largest, resources)
+    return largest
+
+
+def _read_statuses(status: Mapping[str, Any]) -> dict[str, ContainerStatus]:
+    """Read what containers report, by name; those that report no resources are left out."""
+    found = {}
+    for key in _STATUS_LISTS:
+        path, go_path = f"status.{key}", f"status.{key}"
+        entries = read_objects(status, key, path, f"PodStatus.{path}", "v1.ContainerStatus")
+        for position, entry in enumerate(entries):
+            if entry.get("resources") is None:
+                continue
+            here = f"{path}[{position}]"
+            go_name = f"ContainerStatus.{go_path}.name of type string"
+            found[read_text(entry, "name", here, go_name)] = _read_status(entry, here, go_path)
+    return found
+
+
+def _read_status(entry: Mapping[str, Any], path: str, go_path: str) -> ContainerStatus:
+    requests, limits = read_requirements(
+        entry["resources"], f"{path}.resources", f"{go_path}.resources"
+    )
+    allocated = read_list(
+        entry.get("allocatedResources"),
+        f"{path}.allocatedResources",
+        f"ContainerStatus.{go_path}.allocatedResources",
+    )
+    return ContainerStatus(requests, limits, allocated)
+
+
+def _is_resize_infeasible(status: Mapping[str, Any]) -> bool:
+    """Whether the node can never grant the resize that the spec asks for."""
+    conditions = read_objects(
+        status, "conditions", "status.conditions", "PodStatus.status.conditions", "v1.PodCondition"
+    )
+    pending = next((c for c in conditions if c.get("type") == "PodResizePending"), None)
+    return pending is not None and pending.get("reason") == "Infeasible"

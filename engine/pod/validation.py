@@ -1,0 +1,157 @@
+"""What the API server's own validation says about a pod's resources; no policy's rule lives here.
+
+Source: ``pkg/apis/core/validation/validation.go``. Runs between the two admission passes, so that a
+default limit below a user's request is caught here and not by the LimitRange.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import ErrorType, FieldError, FieldPath
+from engine.names import (
+    is_extended_resource,
+    is_hugepage,
+    is_integer_resource,
+    is_native,
+    is_over_commit_allowed,
+    is_standard_container_resource,
+    is_standard_resource,
+    qualified_name_errors,
+)
+from engine.pod.read import PodSpec, read_pod
+from engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
+from engine.quantity import Quantity, QuantityError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from engine.resource_list import ResourceList
+
+_PLAIN = frozenset({"cpu", "memory", "ephemeral-storage"})  # nothing to say about these names
+_ONE_NEEDED = frozenset({"cpu", "memory"})
+_OVERCOMMITTED = "Limit must be set for non overcommitable resources"
+
+
+def validate_resources(pod: Mapping[str, Any] | PodSpec) -> list[FieldError]:
+    """Check the resources of containers, init containers and the pod; raises DecodeError."""
+    return list(resource_errors(pod if isinstance(pod, PodSpec) else read_pod(pod)))
+
+
+def resource_errors(spec: PodSpec) -> Iterator[FieldError]:
+    """Find what is wrong one by one: of a large pod there may be more than fits into memory."""
+    for container in spec.all_containers:
+        path = FieldPath(container.path).child("resources")
+        yield from validate_requirements(container.requests, container.limits, path)
+    if spec.has_resources:
+        yield from _pod_level_errors(spec, FieldPath("spec.resources"))
+
+
+def validate_requirements(
+    requests: ResourceList, limits: ResourceList, path: FieldPath
+) -> list[FieldError]:
+    """Check the resources of one container; keys in byte order."""
+    errors: list[FieldError] = []
+    for name in sorted(limits):
+        errors += _amount_errors(name, limits[name], path, "limits")
+    for name in sorted(requests):
+        errors += _amount_errors(name, requests[name], path, "requests")
+        errors += _balance_errors(name, requests[name], limits.get(name), path)
+    names = {*requests, *limits}
+    if names and names.isdisjoint(_ONE_NEEDED) and any(map(is_hugepage, names)):
+        errors.append(_error(ErrorType.FORBIDDEN, path, "", "HugePages require cpu or memory"))
+    return errors
+
+
+def container_name_errors(name: str, path: FieldPath) -> list[FieldError]:
+    """Check a resource's name where containers ask for it; two rules may both be broken."""
+    texts = resource_name_texts(name)
+    if "/" not in name and not is_standard_container_resource(name):
+        texts.append("must be a standard resource for containers")
+    elif not is_native(name) and not is_extended_resource(name):
+        texts.append("doesn't follow extended resource name standard")
+    return [_error(ErrorType.INVALID, path, name, text) for text in texts]
+
+
+def resource_name_texts(name: str) -> list[str]:
+    """Say what is wrong with a resource's name anywhere: its syntax, else an unknown bare name."""
+    texts = qualified_name_errors(name)
+    if not texts and "/" not in name and not is_standard_resource(name):
+        return ["must be a standard resource type or fully qualified"]
+    return texts
+
+
+def _amount_errors(name: str, quantity: Quantity, path: FieldPath, side: str) -> list[FieldError]:
+    """Check a name, and its amount: not negative, whole where it is counted, whole huge pages."""
+    if name in _PLAIN and quantity.nano >= 0:
+        return []
+    where = path.child(side).key(name)
+    errors = container_name_errors(name, where)
+    if quantity.nano < 0:
+        errors.append(_invalid(where, quantity, "must be greater than or equal to 0"))
+    if is_integer_resource(name) and quantity.ceil_milli() % 1000:
+        errors.append(_invalid(where, quantity, "must be an integer"))
+    if is_hugepage(name) and not _is_whole_pages(name, quantity):
+        detail = f"{quantity} is not positive integer multiple of {name}"
+        errors.append(_invalid(where, quantity, detail))
+    return errors
+
+
+def _balance_errors(
+    name: str, request: Quantity, limit: Quantity | None, path: FieldPath
+) -> list[FieldError]:
+    """Check a request against its limit; what cannot be overcommitted needs an equal one."""
+    if limit is None:
+        if is_over_commit_allowed(name):
+            return []
+        return [_error(ErrorType.REQUIRED, path.child("limits"), "", _OVERCOMMITTED)]
+    if request.nano != limit.nano and not is_over_commit_allowed(name):
+        detail = f"must be equal to {name} limit of {limit}"
+    elif request.nano > limit.nano:
+        detail = f"must be less than or equal to {name} limit of {limit}"
+    else:
+        return []
+    return [_invalid(path.child("requests"), request, detail)]
+
+
+def _is_whole_pages(name: str, quantity: Quantity) -> bool:
+    """Whether the amount, in whole bytes, is a multiple of the page size that the name tells."""
+    try:
+        size = Quantity.parse(name.removeprefix("hugepages-"))
+    except QuantityError:
+        return False
+    if size.nano <= 0 or size.ceil_milli() % 1000:
+        return False
+    return quantity.ceil() % size.ceil() == 0
+
+
+def _pod_level_errors(spec: PodSpec, path: FieldPath) -> list[FieldError]:
+    """Check the pod's own resources, alone and against its containers'."""
+    errors = validate_requirements(spec.requests, spec.limits, path)
+    together = aggregate_requests(spec)
+    for name, request in sorted(spec.requests.items()):
+        if name in together and is_pod_level(name) and together[name] > request:
+            least = together[name]
+            detail = f"must be greater than or equal to aggregate container requests of {least}"
+            errors.append(_invalid(path.child("requests").key(name), request, detail))
+    for name, least in sorted(aggregate_limits(spec).items()):
+        own = spec.limits.get(name)
+        if own is not None and is_hugepage(name) and least > own:
+            detail = f"must be greater than or equal to aggregate container limits of {least}"
+            errors.append(_invalid(path.child("limits").key(name), own, detail))
+    for position, container in enumerate(spec.containers):
+        for name, limit in sorted(container.limits.items()):
+            most = spec.limits.get(name)
+            if most is not None and is_pod_level(name) and limit > most:
+                where = path.child("containers").index(position).key(name).child("limits")
+                detail = f"must be less than or equal to pod limits of {most}"
+                errors.append(_invalid(where, limit, detail))
+    return errors
+
+
+def _invalid(path: FieldPath, quantity: Quantity, detail: str) -> FieldError:
+    return _error(ErrorType.INVALID, path, str(quantity), detail)
+
+
+def _error(kind: ErrorType, path: FieldPath, value: str, detail: str) -> FieldError:
+    return FieldError(kind, str(path), value, detail)

@@ -1,0 +1,202 @@
+"""The policy objects as values: what the rules read. No rule and no wire format here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from engine.errors import DecodeError
+from engine.facts import Remembering, once
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.resource_list import ResourceList
+    from engine.selector import LabelSelector, ScopeSelectorRequirement
+
+
+class Enforcement(StrEnum):
+    """What a policy's verdict does: refuse, warn the caller, or only go on record."""
+
+    ENFORCE = "enforce"
+    WARN = "warn"
+    AUDIT = "audit"
+
+
+class Authority(StrEnum):
+    """Whose verdict on ranges and quotas counts; metadata policies are always the portal's.
+
+    ``NATIVE``: the API server's own LimitRanger and ResourceQuota act on the same policies, and
+    only they refuse. The portal still refuses what they are not told about: a limited resource
+    without a covering quota.
+    """
+
+    PORTAL = "portal"
+    NATIVE = "native"
+
+
+ENFORCEMENT_ANNOTATION: Final = "policy.gatehouse.dev/enforcement"
+"""Where a manifest says its enforcement: an annotation, since Kubernetes drops unknown fields."""
+
+
+def decode_enforcement(annotations: object) -> Enforcement:
+    """Read the enforcement from a manifest's ``metadata.annotations``; absent is ``enforce``.
+
+    Raises ``DecodeError`` for a word that is none of the three.
+    """
+    text = annotations.get(ENFORCEMENT_ANNOTATION) if isinstance(annotations, dict) else None
+    if text is None:
+        return Enforcement.ENFORCE
+    if text not in tuple(Enforcement):
+        field = f"metadata.annotations[{ENFORCEMENT_ANNOTATION}]"
+        raise DecodeError(field, f"{field}: must be one of: enforce, warn, audit")
+    return Enforcement(text)
+
+
+def encode_enforcement(enforcement: Enforcement) -> dict[str, str]:
+    """Give the annotation that says so; the default needs none."""
+    if enforcement is Enforcement.ENFORCE:
+        return {}
+    return {ENFORCEMENT_ANNOTATION: enforcement.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRef:
+    """Names one policy object at one revision, in records and answers."""
+
+    kind: str
+    namespace: str
+    name: str
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRangeItem(Remembering):
+    """One entry of ``spec.limits``, after API defaulting."""
+
+    type: str
+    max: ResourceList = field(default_factory=dict)
+    min: ResourceList = field(default_factory=dict)
+    default: ResourceList = field(default_factory=dict)
+    default_request: ResourceList = field(default_factory=dict)
+    max_limit_request_ratio: ResourceList = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRange(Remembering):
+    """A LimitRange of one namespace."""
+
+    name: str
+    namespace: str = ""
+    items: tuple[LimitRangeItem, ...] = ()
+    enforcement: Enforcement = Enforcement.ENFORCE
+    revision: int = 0
+
+    @property
+    def ref(self) -> PolicyRef:
+        """How records name this object."""
+        return _ref_of(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyPredicate:
+    """All criteria must hold; an absent one (``None``) always holds."""
+
+    label_selector: LabelSelector | None = None
+    annotation_selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyAction:
+    """What a matching rule does: refuse, or add and overwrite labels and annotations."""
+
+    reject: bool = False
+    updated_labels: Mapping[str, str] = field(default_factory=dict)
+    updated_annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataPolicyRule(Remembering):
+    """One rule of a MetadataPolicy."""
+
+    policy_predicate: PolicyPredicate
+    policy_action: PolicyAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataPolicy(Remembering):
+    """A MetadataPolicy of one namespace.
+
+    ``ratchet``: an update is refused only if the old object did not match already.
+    ``strict``: rejects are checked again in the validating phase.
+    """
+
+    name: str
+    namespace: str = ""
+    rules: tuple[MetadataPolicyRule, ...] = ()
+    ratchet: bool = False
+    strict: bool = False
+    enforcement: Enforcement = Enforcement.ENFORCE
+    revision: int = 0
+
+    @property
+    def ref(self) -> PolicyRef:
+        """How records name this object."""
+        return _ref_of(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceQuota(Remembering):
+    """A ResourceQuota of one namespace.
+
+    ``hard`` is what is enforced and ``used`` what is consumed (both as in ``status``);
+    ``spec_hard`` is what was asked for. A fresh quota whose status is not computed yet
+    has empty ``hard`` and ``used``: it limits nothing, though its scopes still cover.
+    """
+
+    name: str
+    namespace: str = ""
+    spec_hard: ResourceList = field(default_factory=dict)
+    hard: ResourceList = field(default_factory=dict)
+    used: ResourceList = field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+    scope_selector: tuple[ScopeSelectorRequirement, ...] | None = None
+    enforcement: Enforcement = Enforcement.ENFORCE
+    revision: int = 0
+
+    @property
+    def ref(self) -> PolicyRef:
+        """How records name this object."""
+        return _ref_of(self)
+
+
+@once
+def _ref_of(policy: LimitRange | MetadataPolicy | ResourceQuota) -> PolicyRef:
+    kind = type(policy).__name__
+    return PolicyRef(
+        kind=kind, namespace=policy.namespace, name=policy.name, revision=policy.revision
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedResource:
+    """One entry of the cluster's ``limitedResources``: what needs a covering quota."""
+
+    resource: str
+    api_group: str = ""
+    match_contains: tuple[str, ...] = ()
+    match_scopes: tuple[ScopeSelectorRequirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySet(Remembering):
+    """All that decides about one namespace of one cluster, each kind in name order."""
+
+    cluster: str = ""
+    namespace: str = ""
+    limit_ranges: tuple[LimitRange, ...] = ()
+    metadata_policies: tuple[MetadataPolicy, ...] = ()
+    resource_quotas: tuple[ResourceQuota, ...] = ()
+    limited_resources: tuple[LimitedResource, ...] = ()
+    authority: Authority = Authority.PORTAL

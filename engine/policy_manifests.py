@@ -1,0 +1,167 @@
+"""Manifests as somebody gives them, stored nowhere: policies as the engine's values, and kinds.
+
+Plain Python: the command line, the simulation and the tests read the same manifests alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import DecodeError, invalid_message
+from engine.limit_range import decode_limit_range, validate_limit_range
+from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
+from engine.policy import PolicySet, decode_enforcement
+from engine.resource_quota import (
+    decode_limited_resources,
+    decode_resource_quota,
+    validate_resource_quota,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from engine.errors import FieldError
+    from engine.policy import LimitRange, MetadataPolicy, ResourceQuota
+
+    Policy = LimitRange | MetadataPolicy | ResourceQuota
+
+_DECODERS: Final[dict[str, Callable[[Mapping[str, Any]], Policy]]] = {
+    "LimitRange": decode_limit_range,
+    "MetadataPolicy": decode_metadata_policy,
+    "ResourceQuota": decode_resource_quota,
+}
+_VALIDATORS: Final[dict[str, Callable[[Any], Sequence[FieldError]]]] = {
+    "LimitRange": validate_limit_range,
+    "MetadataPolicy": validate_metadata_policy,
+    "ResourceQuota": validate_resource_quota,
+}
+_GROUPS: Final = {
+    "apps": ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"),
+    "batch": ("Job", "CronJob"),
+    "policy.gatehouse.dev": ("MetadataPolicy",),
+    "resource.k8s.io": ("ResourceClaim", "ResourceClaimTemplate"),
+    "networking.k8s.io": ("Ingress", "NetworkPolicy"),
+}
+_CLUSTER_SCOPED: Final = frozenset(
+    {
+        "APIService",
+        "CertificateSigningRequest",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CSIDriver",
+        "CSINode",
+        "CustomResourceDefinition",
+        "DeviceClass",
+        "IngressClass",
+        "MutatingWebhookConfiguration",
+        "Node",
+        "PersistentVolume",
+        "PriorityClass",
+        "ResourceSlice",
+        "RuntimeClass",
+        "StorageClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+        "VolumeAttachment",
+        "VolumeAttributesClass",
+    }
+)
+_GROUP_OF: Final = {kind: group for group, kinds in _GROUPS.items() for kind in kinds}
+
+
+def is_policy(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest is one of the three kinds that decide."""
+    return manifest.get("kind") in tuple(_DECODERS)
+
+
+def build_policy_set(
+    manifests: Sequence[Any], limited_resources: object = None, *, namespace: str = ""
+) -> PolicySet:
+    """Decode policies into what decides about one namespace; raises ``DecodeError``.
+
+    Manifests of other kinds and of other namespaces are left out; one that names no namespace
+    is of this one. Errors are fields of ``policies[i]`` and ``limitedResources``.
+    """
+    policies = [
+        policy
+        for index, manifest in enumerate(manifests)
+        if (policy := decode_policy(manifest, f"policies[{index}]")) is not None
+        and policy.namespace in ("", namespace)
+    ]
+    placed = [dataclasses.replace(policy, namespace=namespace) for policy in policies]
+    return PolicySet(
+        namespace=namespace,
+        limit_ranges=_of_kind("LimitRange", placed),
+        metadata_policies=_of_kind("MetadataPolicy", placed),
+        resource_quotas=_of_kind("ResourceQuota", placed),
+        limited_resources=_decode_limited(limited_resources),
+    )
+
+
+def decode_policy(manifest: object, path: str) -> Policy | None:
+    """Decode one manifest, its enforcement from its annotation; None for other kinds.
+
+    Raises ``DecodeError``, its field below ``path``.
+    """
+    if not isinstance(manifest, dict):
+        raise DecodeError(path, f"{path}: must be a manifest")
+    decoder = _DECODERS.get(str(manifest.get("kind")))
+    if decoder is None:
+        return None
+    try:
+        policy = decoder(manifest)
+        annotations = (manifest.get("metadata") or {}).get("annotations")
+        return dataclasses.replace(policy, enforcement=decode_enforcement(annotations))
+    except DecodeError as error:
+        raise DecodeError(f"{path}.{error.field}", error.detail) from None
+
+
+def check_policies(manifests: Sequence[Any]) -> None:
+    """Refuse policies that Kubernetes would not store; raises ``DecodeError`` with all findings."""
+    for index, manifest in enumerate(manifests):
+        policy = decode_policy(manifest, f"policies[{index}]")
+        errors = _VALIDATORS[policy.ref.kind](policy) if policy is not None else ()
+        if policy is not None and errors:
+            message = invalid_message(policy.ref.kind, policy.name, errors)
+            raise DecodeError(f"policies[{index}].{errors[0].field}", message)
+
+
+def _of_kind(kind: str, policies: Iterable[Policy]) -> tuple[Any, ...]:
+    """Policies of one kind in name order."""
+    return tuple(sorted((p for p in policies if p.ref.kind == kind), key=lambda p: p.name))
+
+
+def _decode_limited(entries: object) -> Any:
+    if entries is None:
+        return ()
+    if not isinstance(entries, list):
+        raise DecodeError("limitedResources", "limitedResources: must be a list")
+    return decode_limited_resources(entries)
+
+
+def is_cluster_scoped(kind: object) -> bool:
+    """Whether objects of this kind are known to live outside namespaces."""
+    return kind in tuple(_CLUSTER_SCOPED)
+
+
+def kind_of(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Read group, version and kind of an object; a few well-known kinds may leave out the group."""
+    kind = obj.get("kind")
+    group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
+    name = kind if isinstance(kind, str) else ""
+    return {"group": group or _GROUP_OF.get(name, ""), "version": version or "v1", "kind": kind}
+
+
+def resource_of(kind: object) -> dict[str, Any]:
+    """Guess the resource as Kubernetes does for kinds that do not say: plural and lower case."""
+    shape = kind if isinstance(kind, dict) else {}
+    name = str(shape.get("kind") or "").lower()
+    if name.endswith("s"):
+        plural = f"{name}es"
+    elif name.endswith("y"):
+        plural = f"{name[:-1]}ies"
+    else:
+        plural = f"{name}s" if name else ""
+    return {"group": shape.get("group"), "version": shape.get("version"), "resource": plural}

@@ -1,0 +1,112 @@
+"""What is asked: one admission request as a value. Parsing the wire is ``admission.review``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from engine.wire import json_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class Operation(StrEnum):
+    """The verbs that admission sees."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+class Phase(StrEnum):
+    """Which admission pass is asked for; ``BOTH`` validates what mutation made, like a server."""
+
+    MUTATE = "mutate"
+    VALIDATE = "validate"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupVersionKind:
+    """A kind's full name; the core group is empty."""
+
+    group: str = ""
+    version: str = "v1"
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupVersionResource:
+    """A resource's full name; the core group is empty."""
+
+    group: str = ""
+    version: str = "v1"
+    resource: str = ""
+
+    def __str__(self) -> str:
+        """``pods`` or ``deployments.apps``, as messages name it."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """Whoever read an object knows it to be like others, without looking at it again.
+
+    Requests of the very same ``mould`` differ in nothing but uids, names and times; labels,
+    annotations, ``spec`` and ``status`` are the same. ``of`` is the object of which that is known:
+    a changed copy of the request may carry another one.
+    """
+
+    of: Mapping[str, Any]
+    mould: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionRequest:
+    """One request, in the terms of ``admission.k8s.io/v1`` AdmissionRequest.
+
+    ``object`` and ``old_object`` are decoded JSON whose numbers kept their text, or are an ``int``
+    where that has the same text; ``float`` never appears. ``is_plain``: the whole of it was short,
+    and no text or name in it needs another spelling on any record. ``likeness`` is that of
+    ``object``, where it is known. ``pause`` is called now and then while much is judged; what it
+    raises (``TooLongError``) ends that.
+    """
+
+    uid: str = ""
+    kind: GroupVersionKind
+    resource: GroupVersionResource
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    operation: Operation
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    object: Mapping[str, Any] | None = None
+    old_object: Mapping[str, Any] | None = None
+    dry_run: bool = False
+    user_info: Mapping[str, Any] = field(default_factory=dict)
+    is_plain: bool = False
+    likeness: Likeness | None = field(default=None, repr=False, compare=False)
+    pause: Callable[[], None] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def display_name(self) -> str:
+        """The name that messages use: request, object, generateName, or ``Unknown``."""
+        if self.name and type(self.name) is str:
+            return self.name
+        metadata = (self.object or {}).get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        names = (metadata.get("name"), metadata.get("generateName"))
+        return next((n for n in names if type(n) is str and n), "Unknown")
+
+    @property
+    def is_being_deleted(self) -> bool:
+        """Whether the stored object waits for its finalizers, which no policy may hold up."""
+        if not self.old_object:
+            return False
+        metadata = self.old_object.get("metadata")
+        deleted = metadata.get("deletionTimestamp") if isinstance(metadata, dict) else None
+        return bool(deleted) or json_type(deleted) == "number"

@@ -1,0 +1,284 @@
+"""What a request asks of the quotas of its namespace, before anybody knows how much is used.
+
+Source: ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``, all of
+it that needs no used amount. Which amounts are tracked (the names in ``used``) is known here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from engine.decision import Charge, Outcome, Reason, Step, Violation
+from engine.request import Operation
+from engine.resource_list import (
+    mask,
+    negative_names,
+    remove_zeros,
+    subtract_with_non_negative_result,
+)
+from engine.resource_quota.evaluators import reason_not_counted
+from engine.resource_quota.limited_resources import (
+    limited_names,
+    limited_scopes,
+    uncovered_scopes,
+)
+from engine.resource_quota.match import Match, Subject, field_of, match_quota
+from engine.resource_quota.scopes import ScopeError
+from engine.resource_quota.usage import usage_of
+from engine.wire import expect_map, expect_string
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.pod import PodSpec
+    from engine.policy import LimitedResource, ResourceQuota
+    from engine.request import AdmissionRequest
+    from engine.resource_list import ResourceList
+    from engine.selector import ScopeSelectorRequirement
+
+QUOTA_STEP: Final = "ResourceQuota"
+LIMITED_STEP: Final = "LimitedResources"
+_ONE: Final = 512  # bytes of a match, an amount, or a violation, besides its text
+_SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class Demand(NamedTuple):
+    """What the request asks of one matched quota whose used amounts are known.
+
+    ``requested`` is the growth by name, without zeros. ``counted`` is what the quota is to hold
+    for the object once it is admitted, ``before`` what it counted of the object before its update.
+    ``sums`` are the texts of the request and of the limit, by name, to stand behind what is used,
+    and ``charge`` is what admitting it costs.
+    """
+
+    match: Match
+    requested: ResourceList
+    counted: ResourceList
+    before: ResourceList
+    sums: Mapping[str, str]
+    charge: Charge
+
+
+class Assessment(NamedTuple):
+    """What a request and the quotas of its namespace have to do with each other.
+
+    ``violations`` are those that no amount can change, ``limited`` the step about what needs a
+    covering quota. ``steps`` are all there is to say where quotas are not asked at all. Advisory
+    is what somebody else enforces: then only what is not covered keeps an object from its charge.
+    """
+
+    request: AdmissionRequest
+    quotas: tuple[ResourceQuota, ...]
+    matches: tuple[Match, ...] = ()
+    demands: tuple[Demand, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    limited: Step | None = None
+    steps: tuple[Step, ...] = ()
+    is_advisory: bool = False
+
+    @property
+    def weight(self) -> int:
+        """The bytes that it takes in memory, about."""
+        names = sum([len(each.counted) + len(each.sums) for each in self.demands])
+        found = sum([len(each.message) for each in self.violations])
+        return _ONE * (len(self.matches) + names + len(self.violations)) + found
+
+    @property
+    def asked(self) -> tuple[Demand, ...]:
+        """The demands that come to anything: only these need the quota's used amounts."""
+        return tuple(demand for demand in self.demands if demand.requested)
+
+
+class _Limits(NamedTuple):
+    """What the object needs a covering quota for, by name and by scope."""
+
+    names: frozenset[str] = frozenset()
+    scopes: tuple[ScopeSelectorRequirement, ...] = ()
+
+
+class _Usage(NamedTuple):
+    """What the object uses, and by how much that grows; an error instead if it cannot be told.
+
+    ``old`` is what it used before, empty where everything counts as new. ``new`` is the growth,
+    without zeros, to a quota that did not count the old object, ``more`` to one that did.
+    """
+
+    whole: ResourceList
+    old: ResourceList
+    new: ResourceList
+    more: ResourceList
+    violations: tuple[Violation, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        whole: ResourceList,
+        *,
+        old: ResourceList = _NOTHING,
+        violations: tuple[Violation, ...] = (),
+    ) -> _Usage:
+        """Work out the growth."""
+        new = more = remove_zeros(whole)
+        if old:
+            more = remove_zeros(subtract_with_non_negative_result(whole, old))
+        return cls(whole=whole, old=old, new=new, more=more, violations=violations)
+
+
+def assess(
+    request: AdmissionRequest,
+    quotas: Sequence[ResourceQuota],
+    limited_resources: Sequence[LimitedResource],
+    *,
+    now: str | int | None = None,
+    spec: PodSpec | None = None,
+) -> Assessment:
+    """Hold a request against the quotas of its namespace, given in the order to report.
+
+    The object is taken as API defaulting left it. ``now`` is RFC 3339 text or seconds since 1970.
+    ``spec`` is that of a pod, where it was read already. Raises DecodeError, and
+    nothing else, for objects that cannot be read.
+    """
+    quotas = tuple(quotas)
+    reason = reason_not_counted(request)
+    if not reason and not quotas and not limited_resources:
+        reason = "the namespace has no quota"
+    if reason:
+        step = Step(name=QUOTA_STEP, outcome=Outcome.SKIPPED, detail=reason)
+        return Assessment(request=request, quotas=quotas, steps=(step,))
+    obj = _as_stored(request)
+    subject = Subject.of(request.resource, obj, request.old_object, spec)
+    whole = usage_of(obj, request.resource, now=now, spec=subject.spec)
+    try:
+        scopes = limited_scopes(limited_resources, subject.test)
+    except ScopeError as error:
+        detail = f"{error}; so no quota is checked"
+        step = Step(name=LIMITED_STEP, outcome=Outcome.ERROR, detail=detail)
+        return Assessment(request=request, quotas=quotas, steps=(step,))
+    names = frozenset(limited_names(limited_resources, request.resource, whole))
+    matches = tuple([match_quota(quota, subject) for quota in quotas])
+    usage = _usage(request, whole, now)
+    return _put_together(request, matches, usage, _Limits(names=names, scopes=scopes))
+
+
+def _as_stored(request: AdmissionRequest) -> Mapping[str, Any]:
+    """Put aside what a client says about matters that the server alone decides.
+
+    A new object has no status and is not being deleted; an update leaves the status as it was.
+    """
+    obj = dict(request.object or {})
+    if request.operation is Operation.UPDATE:
+        if request.sub_resource != "status" and request.old_object is not None:
+            obj["status"] = request.old_object.get("status")
+        return obj
+    obj.pop("status", None)
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict):
+        obj["metadata"] = {k: v for k, v in metadata.items() if k not in _SET_BY_SERVER}
+    return obj
+
+
+def _usage(request: AdmissionRequest, whole: ResourceList, now: str | int | None) -> _Usage:
+    """Compare with the object's earlier state, if the update is one of something stored."""
+    if negative := negative_names(whole):
+        message = f"quota usage is negative for resource(s): {','.join(negative)}"
+        found = _violation(Reason.NEGATIVE_USAGE, field_of(request.resource, negative[0]), message)
+        numbers = {"resource": negative[0], "requested": str(whole[negative[0]])}
+        return _Usage.of(whole, violations=(replace(found, numbers=numbers),))
+    if request.operation is not Operation.UPDATE:
+        return _Usage.of(whole)
+    if request.old_object is None:
+        message = "unable to get previous usage since prior version of object was not found"
+        found = _violation(Reason.NO_PREVIOUS_USAGE, "metadata.resourceVersion", message)
+        return _Usage.of(whole, violations=(found,))
+    old = request.old_object
+    metadata = expect_map(old.get("metadata"), "metadata", "Object.metadata of type v1.ObjectMeta")
+    path = "metadata.resourceVersion"
+    go_field = f"ObjectMeta.{path} of type string"
+    if not expect_string(metadata.get("resourceVersion"), path, go_field):
+        return _Usage.of(whole)
+    return _Usage.of(whole, old=usage_of(old, request.resource, now=now))
+
+
+def _put_together(
+    request: AdmissionRequest, matches: tuple[Match, ...], usage: _Usage, limits: _Limits
+) -> Assessment:
+    """List what is settled in Kubernetes' order, and what is asked of each quota."""
+    found = [violation for match in matches for violation in match.violations]
+    found += usage.violations
+    demands: tuple[Demand, ...] = ()
+    uncovered: list[Violation] = []
+    if not usage.violations:
+        demands = tuple([_demand(match, usage) for match in matches if match.is_countable])
+        if (limits.names or limits.scopes) and _grows(matches, usage):
+            uncovered = _uncovered(request, matches, limits)
+    return Assessment(
+        request=request,
+        quotas=tuple([match.quota for match in matches]),
+        matches=matches,
+        demands=demands,
+        violations=(*found, *uncovered),
+        limited=_limited_step(matches, limits, is_covered=not uncovered),
+    )
+
+
+def _demand(match: Match, usage: _Usage) -> Demand:
+    """Work out what is new to one quota, and what it held of the object before."""
+    hard = match.quota.hard
+    requested = mask(usage.more if match.matched_old else usage.new, hard)
+    counted = mask(usage.whole, hard)
+    return Demand(
+        match=match,
+        requested=requested,
+        counted=counted,
+        before=mask(usage.old, hard) if match.matched_old else _NOTHING,
+        sums={name: f" + {requested[name]} of {hard[name]}" for name in sorted(requested)},
+        charge=Charge(quota=match.quota.ref, delta=requested, amounts=counted),
+    )
+
+
+def _grows(matches: tuple[Match, ...], usage: _Usage) -> bool:
+    """Whether anything new is used at all; where nothing is, nothing has to be covered."""
+    matched = [match for match in matches if match.is_matched and match.is_enforced]
+    if not matched:
+        return bool(usage.more)
+    return any(usage.more if match.matched_old else usage.new for match in matched)
+
+
+def _uncovered(
+    request: AdmissionRequest, matches: tuple[Match, ...], limits: _Limits
+) -> list[Violation]:
+    """Find what is limited and that no quota covers; by name first, then by scope."""
+    covering = [match for match in matches if match.is_enforced]
+    covered = {name for match in covering if match.is_matched for name in match.names}
+    found = []
+    if names := sorted(limits.names - covered):
+        where = field_of(request.resource, names[0])
+        message = f"insufficient quota to consume: {','.join(names)}"
+        violation = _violation(Reason.INSUFFICIENT_QUOTA, where, message)
+        found.append(replace(violation, numbers={"resource": ",".join(names)}))
+    scopes = [scope for match in covering for scope in match.scopes]
+    if missing := uncovered_scopes(limits.scopes, scopes):
+        text = " ".join(f"{{{requirement}}}" for requirement in missing)
+        message = f"insufficient quota to match these scopes: [{text}]"
+        where = "spec.priorityClassName" if "PriorityClass" in text else "spec"
+        found.append(_violation(Reason.UNCOVERED_SCOPE, where, message))
+    return found
+
+
+def _limited_step(matches: tuple[Match, ...], limits: _Limits, *, is_covered: bool) -> Step | None:
+    """Say what needs a covering quota, or that nothing does where there is none."""
+    if limits.names or limits.scopes:
+        scopes = (str(requirement) for requirement in limits.scopes)
+        detail = f"needs a covering quota: {', '.join([*sorted(limits.names), *scopes])}"
+        outcome = Outcome.PASSED if is_covered else Outcome.VIOLATED
+        return Step(name=LIMITED_STEP, outcome=outcome, detail=detail)
+    if matches:
+        return None
+    detail = "nothing this object uses is limited"
+    return Step(name=LIMITED_STEP, outcome=Outcome.NOT_MATCHED, detail=detail)
+
+
+def _violation(reason: Reason, where: str, message: str) -> Violation:
+    return Violation(reason=reason, field=where, message=message)

@@ -1,0 +1,181 @@
+"""Evaluators: which names each kind of object counts under, and which requests it is asked about.
+
+Source: ``pkg/quota/v1/evaluator/core`` and ``pkg/quota/v1/install``. What an object uses is
+``usage``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from engine.names import is_native
+from engine.request import GroupVersionResource, Operation
+from engine.resource_quota.scopes import is_terminating
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.request import AdmissionRequest
+
+PODS: Final = "pods"
+SERVICES: Final = "services"
+CLAIMS: Final = "persistentvolumeclaims"
+RESOURCE_CLAIMS: Final = "resourceclaims.resource.k8s.io"
+DEVICE_CLASS_REQUEST: Final = "requests.deviceclass.resource.kubernetes.io/"
+CLASS_STORAGE: Final = ".storageclass.storage.k8s.io/requests.storage"
+CLASS_CLAIMS: Final = ".storageclass.storage.k8s.io/persistentvolumeclaims"
+CLASS_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
+_COUNT: Final = "count/"
+_REQUESTS: Final = "requests."
+
+_POD_NAMES: Final = frozenset(
+    {
+        *("pods", "cpu", "memory", "ephemeral-storage"),
+        *("requests.cpu", "requests.memory", "requests.ephemeral-storage"),
+        *("limits.cpu", "limits.memory", "limits.ephemeral-storage"),
+    }
+)
+_POD_PREFIXES: Final = ("hugepages-", "requests.hugepages-", DEVICE_CLASS_REQUEST)
+_ALIASED: Final = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
+_AUTHORIZATION: Final = ("selfsubject", "localsubject", "subject")
+IGNORED: Final = frozenset(
+    {
+        *("bindings", "componentstatuses", "events", "events.events.k8s.io"),
+        "tokenreviews.authentication.k8s.io",
+        "selfsubjectreviews.authentication.k8s.io",
+        "selfsubjectrulesreviews.authorization.k8s.io",
+        *(f"{whose}accessreviews.authorization.k8s.io" for whose in _AUTHORIZATION),
+    }
+)
+"""Resources that no quota ever counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """What quotas know about one resource: exact names, endings of names, and sub-resources.
+
+    ``updates`` are the sub-resources whose updates are counted.
+    """
+
+    names: frozenset[str]
+    suffixes: tuple[str, ...] = ()
+    updates: frozenset[str] = frozenset()
+    is_pods: bool = False
+
+    def tracks(self, name: str) -> bool:
+        """Whether an object of this kind can use what the name bounds."""
+        if name in self.names or (self.suffixes and name.endswith(self.suffixes)):
+            return True
+        return self.is_pods and _is_pod_name(name)
+
+    def tracked(self, names: Iterable[str]) -> tuple[str, ...]:
+        """List those of the names that it tracks, sorted."""
+        return _tracked(self, tuple(names))
+
+
+@lru_cache(maxsize=4096)
+def _tracked(evaluator: Evaluator, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in names if evaluator.tracks(name)))
+
+
+def _is_pod_name(name: str) -> bool:
+    """Whether a name is one of huge pages, device classes or extended resources of pods."""
+    return name.startswith(_POD_PREFIXES) or (name.startswith(_REQUESTS) and not is_native(name))
+
+
+_PODS = Evaluator(_POD_NAMES | {"count/pods"}, updates=frozenset({"resize"}), is_pods=True)
+_SERVICES = Evaluator(
+    frozenset({"count/services", "services", "services.nodeports", "services.loadbalancers"}),
+    updates=frozenset({""}),
+)
+_CLAIMS = Evaluator(
+    frozenset({f"count/{CLAIMS}", CLAIMS, "requests.storage"}),
+    suffixes=(CLASS_STORAGE, CLASS_CLAIMS),
+    updates=frozenset({"", "status"}),
+)
+_RESOURCE_CLAIMS = Evaluator(
+    frozenset({f"count/{RESOURCE_CLAIMS}"}), suffixes=(CLASS_DEVICES,), updates=frozenset({""})
+)
+_SPECIAL: Final = {
+    PODS: _PODS,
+    SERVICES: _SERVICES,
+    CLAIMS: _CLAIMS,
+    RESOURCE_CLAIMS: _RESOURCE_CLAIMS,
+}
+
+
+SPECIAL: Final = (
+    *(GroupVersionResource(resource=name) for name in (PODS, SERVICES, CLAIMS)),
+    GroupVersionResource(group="resource.k8s.io", resource="resourceclaims"),
+)
+"""Resources of which more counts than how many objects there are."""
+
+
+def evaluator_of(resource: GroupVersionResource) -> Evaluator:
+    """Find the evaluator of a resource; any resource without its own is merely counted."""
+    special = _SPECIAL.get(str(resource))
+    return special or Evaluator(frozenset(count_names(resource)))
+
+
+def count_names(resource: GroupVersionResource) -> tuple[str, ...]:
+    """List the names under which one object of the resource counts as one."""
+    counted = f"{_COUNT}{resource}"
+    return (resource.resource, counted) if str(resource) in _ALIASED else (counted,)
+
+
+def counted_by(name: str) -> GroupVersionResource | None:
+    """Say whose objects a name counts, each as one; None for a name that counts none so."""
+    if name in _ALIASED:
+        return GroupVersionResource(resource=name)
+    resource, _, group = name.removeprefix(_COUNT).partition(".")
+    found = GroupVersionResource(group=group, resource=resource)
+    is_one = name.startswith(_COUNT) and resource and str(found) not in IGNORED
+    return found if is_one else None
+
+
+def tracked_names(resource: GroupVersionResource, names: Iterable[str]) -> list[str]:
+    """List those of a quota's names that objects of the resource use, sorted."""
+    return list(evaluator_of(resource).tracked(names))
+
+
+def is_tracked(name: str) -> bool:
+    """Whether objects of any resource count under the name; else it bounds nothing."""
+    if name.startswith(_COUNT) or name in _ALIASED:
+        return True
+    return any(evaluator.tracks(name) for evaluator in _SPECIAL.values())
+
+
+def reason_not_counted(request: AdmissionRequest) -> str:
+    """Say why quotas have nothing to do with a request; empty where they have.
+
+    Raises DecodeError for an updated pod whose deadline cannot be read.
+    """
+    if not request.namespace or str(request.resource) == "namespaces":
+        return "the object is not inside a namespace"
+    if str(request.resource) in IGNORED:
+        return f"quotas never count {request.resource}"
+    if request.object is None or not _handles(request):
+        return "quotas do not count this operation"
+    return ""
+
+
+def _handles(request: AdmissionRequest) -> bool:
+    if request.operation is Operation.CREATE:
+        return not request.sub_resource
+    if request.operation is not Operation.UPDATE:
+        return False
+    if request.sub_resource in evaluator_of(request.resource).updates:
+        return True
+    return _changes_terminating(request)
+
+
+def _changes_terminating(request: AdmissionRequest) -> bool:
+    """Whether a pod's update moves it from one kind of quota to another."""
+    if str(request.resource) != PODS or request.sub_resource:
+        return False
+    before, after = request.old_object, request.object
+    if before is None or after is None:
+        return False
+    return is_terminating(before) != is_terminating(after)

@@ -1,0 +1,184 @@
+"""One quota and one object: does the quota mean it, and what does it ask beforehand.
+
+Source: ``apiserver/pkg/quota/v1/generic/evaluator.go`` (Matches) and the first loop of
+``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from engine.decision import Reason, Violation
+from engine.pod import read_pod
+from engine.policy import Enforcement
+from engine.resource_quota.evaluators import PODS, evaluator_of
+from engine.resource_quota.scopes import (
+    ScopeError,
+    matching_scopes,
+    scope_requirements,
+    scope_test,
+)
+from engine.resource_quota.usage import missing_names, must_specify_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.pod import PodSpec
+    from engine.policy import ResourceQuota
+    from engine.request import GroupVersionResource
+    from engine.resource_quota.scopes import ScopeTest
+    from engine.selector import ScopeSelectorRequirement
+
+_FIELDS: Final = {
+    "services.nodeports": "spec.ports",
+    "services.loadbalancers": "spec.type",
+    "requests.storage": "spec.resources.requests[storage]",
+}
+
+
+class Subject(NamedTuple):
+    """An object that quotas are asked about, and its state before an update.
+
+    ``spec`` is that of a pod, read once for all quotas; None for other kinds.
+    """
+
+    resource: GroupVersionResource
+    spec: PodSpec | None
+    test: ScopeTest | None
+    old_test: ScopeTest | None
+    has_old: bool
+
+    @classmethod
+    def of(
+        cls,
+        resource: GroupVersionResource,
+        obj: Mapping[str, Any],
+        old: Mapping[str, Any] | None,
+        spec: PodSpec | None = None,
+    ) -> Subject:
+        """Prepare the questions about an object; ``spec`` is the pod's, where it was read."""
+        return cls(
+            resource=resource,
+            spec=(spec or read_pod(obj)) if str(resource) == PODS else None,
+            test=scope_test(resource, obj),
+            old_test=None if old is None else scope_test(resource, old),
+            has_old=old is not None,
+        )
+
+
+class Match(NamedTuple):
+    """What came of holding one quota against one object.
+
+    ``scopes`` are the requirements that the object satisfies one by one: they cover, even where
+    the quota does not match as a whole. ``names`` are the bounded names that objects of this
+    resource use. ``matched_old`` tells whether the object counted before its update, too.
+    """
+
+    quota: ResourceQuota
+    is_matched: bool = False
+    matched_old: bool = False
+    names: tuple[str, ...] = ()
+    scopes: tuple[ScopeSelectorRequirement, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    detail: str = ""
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether the quota refuses and is charged; one that only watches covers nothing."""
+        return self.quota.enforcement is Enforcement.ENFORCE
+
+    @property
+    def is_countable(self) -> bool:
+        """Whether the quota matched and it is known how much is used."""
+        return self.is_matched and self.quota.used.keys() >= set(self.names)
+
+
+def match_quota(quota: ResourceQuota, subject: Subject) -> Match:
+    """Hold a quota against an object; raises DecodeError for an object that cannot be read."""
+    requirements = scope_requirements(quota)
+    try:
+        scopes = matching_scopes(subject.test, requirements)
+        old_scopes = matching_scopes(subject.old_test, requirements)
+    except ScopeError as error:
+        return Match(quota=quota, violations=(_scope_violation(quota, error),), detail=str(error))
+    names = evaluator_of(subject.resource).tracked(tuple(quota.hard))
+    unmet = next((entry for entry in requirements if entry not in scopes), None)
+    if not names or unmet is not None:
+        detail = (
+            f"its scope {unmet} does not match" if unmet else f"it bounds no {subject.resource}"
+        )
+        return Match(quota=quota, names=names, scopes=scopes, detail=detail)
+    violations = _must_specify(quota, subject, names) + _status_unknown(quota, names)
+    return Match(
+        quota=quota,
+        is_matched=True,
+        matched_old=subject.has_old and len(old_scopes) == len(requirements),
+        names=names,
+        scopes=scopes,
+        violations=violations,
+    )
+
+
+def field_of(resource: GroupVersionResource, name: str) -> str:
+    """Say which field of an object makes it use a name; a mere count is of the whole object."""
+    if name in _FIELDS:
+        return _FIELDS[name]
+    if name.endswith("/requests.storage"):
+        return _FIELDS["requests.storage"]
+    if name.endswith(".deviceclass.resource.k8s.io/devices"):
+        return "spec.devices.requests"
+    is_counted = name.startswith("count/") or name == resource.resource
+    return "spec.containers" if str(resource) == PODS and not is_counted else "metadata.namespace"
+
+
+def _scope_violation(quota: ResourceQuota, error: ScopeError) -> Violation:
+    return Violation(
+        reason=Reason.BAD_SCOPE_SELECTOR,
+        field="spec.priorityClassName",
+        message=f"error matching scopes of quota {quota.name}, err: {error}",
+        policy=quota.ref,
+    )
+
+
+def _must_specify(
+    quota: ResourceQuota, subject: Subject, names: tuple[str, ...]
+) -> tuple[Violation, ...]:
+    """Refuse pods whose containers keep quiet about what is bounded: one finding a name."""
+    if subject.spec is None:
+        return ()
+    missing = missing_names(subject.spec, names)
+    if not missing:
+        return ()
+    message = f"failed quota: {quota.name}: {must_specify_text(missing)}"
+    return tuple(
+        Violation(
+            reason=Reason.MUST_SPECIFY,
+            field=f"{containers[0].path}.resources.{_side(name)}",
+            message=message,
+            policy=quota.ref,
+            numbers={"resource": name},
+        )
+        for name, containers in missing.items()
+    )
+
+
+def _side(name: str) -> str:
+    """Turn the quota's name into where a container states it: ``limits.cpu`` is ``limits[cpu]``."""
+    side, dot, resource = name.partition(".")
+    return f"{side}[{resource}]" if dot else f"requests[{name}]"
+
+
+def _status_unknown(quota: ResourceQuota, names: tuple[str, ...]) -> tuple[Violation, ...]:
+    """Refuse while it is not known how much of a bounded name is used."""
+    if quota.used.keys() >= set(names):
+        return ()
+    message = f"status unknown for quota: {quota.name}, resources: {','.join(names)}"
+    return (
+        Violation(
+            reason=Reason.STATUS_UNKNOWN,
+            field="metadata.namespace",
+            message=message,
+            policy=quota.ref,
+            numbers={"resource": ",".join(names)},
+        ),
+    )

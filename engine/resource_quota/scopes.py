@@ -1,0 +1,223 @@
+"""Scopes: which objects a quota means, and the names it may bound with them. No arithmetic here.
+
+Source: ``pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims}.go`` and
+``pkg/apis/core/helper/helpers.go``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.facts import once
+from engine.pod import qos_class
+from engine.request import GroupVersionResource
+from engine.resource_quota.read import read_integer, read_objects
+from engine.selector import ScopeSelectorRequirement, SelectorError, matches_value
+from engine.wire import expect_map, expect_string, expect_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from engine.policy import ResourceQuota
+
+    ScopeTest = Callable[[ScopeSelectorRequirement], bool]
+
+TERMINATING: Final = "Terminating"
+NOT_TERMINATING: Final = "NotTerminating"
+BEST_EFFORT: Final = "BestEffort"
+NOT_BEST_EFFORT: Final = "NotBestEffort"
+PRIORITY_CLASS: Final = "PriorityClass"
+CROSS_NAMESPACE: Final = "CrossNamespacePodAffinity"
+VOLUME_ATTRIBUTES_CLASS: Final = "VolumeAttributesClass"
+
+EXISTS_ONLY: Final = frozenset(
+    {TERMINATING, NOT_TERMINATING, BEST_EFFORT, NOT_BEST_EFFORT, CROSS_NAMESPACE}
+)
+"""Scopes that either match or not: no operator but Exists is valid with them."""
+CONFLICTS: Final = (
+    frozenset({BEST_EFFORT, NOT_BEST_EFFORT}),
+    frozenset({TERMINATING, NOT_TERMINATING}),
+)
+_COMPUTE: Final = frozenset(
+    {
+        *("pods", "cpu", "memory", "requests.cpu", "requests.memory"),
+        *("limits.cpu", "limits.memory"),
+    }
+)
+ALLOWED_NAMES: Final = {
+    TERMINATING: _COMPUTE,
+    NOT_TERMINATING: _COMPUTE,
+    BEST_EFFORT: frozenset({"pods"}),
+    NOT_BEST_EFFORT: _COMPUTE,
+    PRIORITY_CLASS: _COMPUTE,
+    CROSS_NAMESPACE: _COMPUTE,
+    VOLUME_ATTRIBUTES_CLASS: frozenset({"persistentvolumeclaims", "requests.storage"}),
+}
+"""The standard names that a quota may bound with each scope; these are all the scopes."""
+
+PODS: Final = GroupVersionResource(resource="pods")
+CLAIMS: Final = GroupVersionResource(resource="persistentvolumeclaims")
+_TERMS: Final = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+
+
+class ScopeError(ValueError):
+    """A scope selector that cannot be evaluated; the text is the one Kubernetes logs."""
+
+
+def scope_requirements(quota: ResourceQuota) -> tuple[ScopeSelectorRequirement, ...]:
+    """Give all that an object must satisfy: ``scopes`` (each as Exists), then the selector."""
+    return _requirements(quota)
+
+
+@once
+def _requirements(quota: ResourceQuota) -> tuple[ScopeSelectorRequirement, ...]:
+    scopes = (ScopeSelectorRequirement(scope, "Exists") for scope in quota.scopes)
+    return (*scopes, *(quota.scope_selector or ()))
+
+
+def scope_test(resource: GroupVersionResource, obj: Mapping[str, Any]) -> ScopeTest | None:
+    """Make the test that an object's requirements are put to; None for kinds without scopes.
+
+    The test raises ScopeError for a requirement that cannot be evaluated, DecodeError for an
+    object that cannot be read.
+    """
+    if resource.group:
+        return None
+    kinds = {PODS.resource: _pod_test, CLAIMS.resource: _claim_test}
+    make = kinds.get(resource.resource)
+    return make(obj) if make else None
+
+
+def matching_scopes(
+    test: ScopeTest | None, requirements: Iterable[ScopeSelectorRequirement]
+) -> tuple[ScopeSelectorRequirement, ...]:
+    """Give the requirements that the object satisfies one by one; raises ScopeError."""
+    return tuple([r for r in requirements if _ask(test, r)]) if test else ()
+
+
+def _ask(test: ScopeTest, requirement: ScopeSelectorRequirement) -> bool:
+    try:
+        return test(requirement)
+    except SelectorError as error:
+        text = f"error on matching scope {{{requirement}}}: failed to parse and convert selector"
+        raise ScopeError(f"{text}: {error}") from error
+
+
+def is_terminating(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod runs for a bounded time; an unset deadline is none."""
+    deadline = read_integer(
+        _spec(pod), "activeDeadlineSeconds", "spec", "PodSpec.spec.activeDeadlineSeconds"
+    )
+    return deadline is not None and deadline >= 0
+
+
+def _spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    return expect_map(pod.get("spec"), "spec", "Pod.spec of type v1.PodSpec")
+
+
+def _pod_test(pod: Mapping[str, Any]) -> ScopeTest:
+    """Answer scope requirements about a pod."""
+    return partial(_ask_pod, pod)
+
+
+def _ask_pod(pod: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
+    if requirement.scope_name == PRIORITY_CLASS:
+        go_field = "PodSpec.spec.priorityClassName of type string"
+        name = expect_string(
+            _spec(pod).get("priorityClassName"), "spec.priorityClassName", go_field
+        )
+        return matches_value(requirement, name)
+    fact = _POD_FACTS.get(requirement.scope_name)
+    return fact is not None and fact(pod)
+
+
+def _is_best_effort(pod: Mapping[str, Any]) -> bool:
+    """Go by the class that the server recorded, else by the one the spec gives."""
+    status = expect_map(pod.get("status"), "status", "Pod.status of type v1.PodStatus")
+    go_field = "PodStatus.status.qosClass of type v1.PodQOSClass"
+    recorded = expect_string(status.get("qosClass"), "status.qosClass", go_field)
+    return (recorded or qos_class(pod)) == BEST_EFFORT
+
+
+def _has_cross_namespace_affinity(pod: Mapping[str, Any]) -> bool:
+    """Whether any (anti-)affinity term, required or preferred, looks into other namespaces."""
+    go_field = "PodSpec.spec.affinity of type v1.Affinity"
+    affinity = expect_map(_spec(pod).get("affinity"), "spec.affinity", go_field)
+    return any(
+        _crosses(term, path)
+        for side, kind in (("podAffinity", "PodAffinity"), ("podAntiAffinity", "PodAntiAffinity"))
+        for term, path in _affinity_terms(affinity, side, kind)
+    )
+
+
+_POD_FACTS: Final[dict[str, Callable[[Mapping[str, Any]], bool]]] = {
+    TERMINATING: is_terminating,
+    NOT_TERMINATING: lambda pod: not is_terminating(pod),
+    BEST_EFFORT: _is_best_effort,
+    NOT_BEST_EFFORT: lambda pod: not _is_best_effort(pod),
+    CROSS_NAMESPACE: _has_cross_namespace_affinity,
+}
+
+
+def _affinity_terms(
+    affinity: Mapping[str, Any], side: str, kind: str
+) -> list[tuple[Mapping[str, Any], str]]:
+    """Read the terms of one side with their paths, required ones first."""
+    at = f"spec.affinity.{side}"
+    terms = expect_map(affinity.get(side), at, f"Affinity.{at} of type v1.{kind}")
+    required, preferred = _TERMS
+    found = [
+        (term, f"{at}.{required}")
+        for term in read_objects(
+            terms.get(required), f"{at}.{required}", f"{kind}.{at}.{required}", "v1.PodAffinityTerm"
+        )
+    ]
+    path, weighted = f"{at}.{preferred}", "WeightedPodAffinityTerm"
+    for entry in read_objects(terms.get(preferred), path, f"{kind}.{path}", f"v1.{weighted}"):
+        inner = f"{path}.podAffinityTerm"
+        go_field = f"{weighted}.{inner} of type v1.PodAffinityTerm"
+        found.append((expect_map(entry.get("podAffinityTerm"), inner, go_field), inner))
+    return found
+
+
+def _crosses(term: Mapping[str, Any], path: str) -> bool:
+    """Whether a term names namespaces or selects them; an empty selector selects all."""
+    at = f"{path}.namespaces"
+    names = expect_strings(term.get("namespaces"), at, f"PodAffinityTerm.{at} of type []string")
+    return bool(names) or term.get("namespaceSelector") is not None
+
+
+def _claim_test(claim: Mapping[str, Any]) -> ScopeTest:
+    """Answer scope requirements about a PersistentVolumeClaim."""
+
+    def test(requirement: ScopeSelectorRequirement) -> bool:
+        if requirement.scope_name != VOLUME_ATTRIBUTES_CLASS:
+            return False
+        names = _attributes_classes(claim) or {""}
+        return any(matches_value(requirement, name) for name in sorted(names))
+
+    return test
+
+
+def _attributes_classes(claim: Mapping[str, Any]) -> set[str]:
+    """Read the classes that a claim asks for, has, or is being moved to."""
+    kind = "PersistentVolumeClaim"
+    spec = expect_map(claim.get("spec"), "spec", f"{kind}.spec of type v1.{kind}Spec")
+    status = expect_map(claim.get("status"), "status", f"{kind}.status of type v1.{kind}Status")
+    at = "status.modifyVolumeStatus"
+    go_field = f"{kind}Status.{at} of type v1.ModifyVolumeStatus"
+    target = expect_map(status.get("modifyVolumeStatus"), at, go_field)
+    places = (
+        (spec, "volumeAttributesClassName", "spec", f"{kind}Spec"),
+        (status, "currentVolumeAttributesClassName", "status", f"{kind}Status"),
+        (target, "targetVolumeAttributesClassName", at, "ModifyVolumeStatus"),
+    )
+    names = (
+        expect_string(parent.get(key), f"{path}.{key}", f"{struct}.{path}.{key} of type string")
+        for parent, key, path, struct in places
+    )
+    return {name for name in names if name}

@@ -1,0 +1,318 @@
+"""What one object uses of the names that quotas bound. Which quotas are meant is not asked here.
+
+Source: ``pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,resource_claims}.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.facts import once
+from engine.names import is_extended_resource, is_hugepage
+from engine.pod import (
+    PodSpec,
+    PodTotals,
+    has_pod_level_resources,
+    is_terminal,
+    quota_totals,
+    read_pod,
+)
+from engine.quantity import Quantity
+from engine.resource_list import add, max_of
+from engine.resource_quota.evaluators import (
+    CLAIMS,
+    CLASS_CLAIMS,
+    CLASS_DEVICES,
+    CLASS_STORAGE,
+    DEVICE_CLASS_REQUEST,
+    PODS,
+    RESOURCE_CLAIMS,
+    SERVICES,
+    count_names,
+)
+from engine.resource_quota.read import (
+    MICRO,
+    parse_time,
+    read_integer,
+    read_objects,
+    read_time,
+)
+from engine.wire import (
+    decode_resource_list,
+    expect_map,
+    expect_string,
+    expect_string_map,
+    shape_error,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from engine.pod import Container
+    from engine.request import GroupVersionResource
+    from engine.resource_list import ResourceList
+
+ONE: Final = Quantity.from_int(1)
+ZERO: Final = Quantity.from_int(0)
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_REQUESTS: Final = "requests."
+_LIMITS: Final = "limits."
+_DEVICE_CLASS: Final = DEVICE_CLASS_REQUEST.removeprefix(_REQUESTS)
+MUST_SPECIFY: Final = frozenset(
+    {
+        *("cpu", "memory", "requests.cpu", "requests.memory"),
+        *("limits.cpu", "limits.memory"),
+    }
+)
+"""Names that, once bounded, every container has to state."""
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_CLAIM: Final = "PersistentVolumeClaim"
+_ALL_DEVICES: Final = 32  # what a claim for "all" devices may get at most
+
+
+def usage_of(
+    obj: Mapping[str, Any],
+    resource: GroupVersionResource,
+    *,
+    now: str | int | None = None,
+    spec: PodSpec | None = None,
+) -> dict[str, Quantity]:
+    """Work out what a stored object uses, by name; zero amounts may be among them.
+
+    ``now`` is RFC 3339 text or whole seconds since 1970; without it no pod is ever past its
+    grace. ``spec`` is that of a pod, where it was read already. Raises DecodeError.
+    """
+    name = str(resource)
+    if name == PODS:
+        return _pod_usage(obj, now, spec)
+    if name == SERVICES:
+        return _service_usage(obj)
+    if name == CLAIMS:
+        return _claim_usage(obj)
+    if name == RESOURCE_CLAIMS:
+        return _resource_claim_usage(obj)
+    return dict.fromkeys(count_names(resource), ONE)
+
+
+def _pod_usage(
+    pod: Mapping[str, Any], now: str | int | None, spec: PodSpec | None
+) -> dict[str, Quantity]:
+    if is_terminal(pod) or _is_past_grace(pod, now):
+        return {"count/pods": ONE}
+    return dict(_running_usage(quota_totals(pod, spec)))
+
+
+@once
+def _running_usage(totals: PodTotals) -> dict[str, Quantity]:
+    return {"count/pods": ONE, "pods": ONE, **_compute_usage(totals.requests, totals.limits)}
+
+
+def _compute_usage(requests: ResourceList, limits: ResourceList) -> dict[str, Quantity]:
+    """Name requests and limits as quotas do; what is absent stays absent."""
+    usage: dict[str, Quantity] = {}
+    for name, quantity in requests.items():
+        if name in _COMPUTE or is_hugepage(name):
+            usage[name] = quantity
+            usage[_REQUESTS + name] = quantity
+        elif is_extended_resource(name) or name.startswith(_DEVICE_CLASS):
+            usage[_REQUESTS + name] = quantity
+    for name in _COMPUTE:
+        if name in limits:
+            usage[_LIMITS + name] = limits[name]
+    return usage
+
+
+def _is_past_grace(pod: Mapping[str, Any], now: str | int | None) -> bool:
+    """Whether a deleted pod should be gone; the time of deletion includes the grace already."""
+    metadata = expect_map(pod.get("metadata"), "metadata", "Pod.metadata of type v1.ObjectMeta")
+    deletion = read_time(metadata, "deletionTimestamp", "metadata")
+    go_field = "ObjectMeta.metadata.deletionGracePeriodSeconds"
+    grace = read_integer(metadata, "deletionGracePeriodSeconds", "metadata", go_field)
+    if deletion is None or grace is None or now is None:
+        return False
+    moment = now * MICRO if isinstance(now, int) else parse_time(now, "now")
+    return moment > deletion + grace * MICRO
+
+
+def missing_names(
+    pod: Mapping[str, Any] | PodSpec, names: Collection[str]
+) -> dict[str, list[Container]]:
+    """Find containers that do not state what the names bound, by name in byte order.
+
+    Containers come before init containers; zero counts as stated, and nobody has to state anything
+    where the pod itself does. Raises DecodeError.
+    """
+    spec = pod if isinstance(pod, PodSpec) else read_pod(pod)
+    required = sorted(MUST_SPECIFY.intersection(names) - _stated_everywhere(spec))
+    if not required:
+        return {}
+    missing: dict[str, list[Container]] = {}
+    for container in spec.all_containers:
+        stated = _compute_usage(container.requests, container.limits)
+        for name in required:
+            if name not in stated:
+                missing.setdefault(name, []).append(container)
+    return {name: missing[name] for name in required}
+
+
+@once
+def _stated_everywhere(spec: PodSpec) -> frozenset[str]:
+    """Find what every container states, or need not, because the pod itself does."""
+    if has_pod_level_resources(spec):
+        return MUST_SPECIFY
+    stated = [
+        _compute_usage(container.requests, container.limits) for container in spec.all_containers
+    ]
+    return MUST_SPECIFY.intersection(*stated)
+
+
+def must_specify_text(missing: Mapping[str, list[Container]]) -> str:
+    """Word what ``missing_names`` found, as quotas do."""
+    parts = (
+        f"{name} for: {','.join(sorted({container.name for container in containers}))}"
+        for name, containers in sorted(missing.items())
+    )
+    return f"must specify {'; '.join(parts)}"
+
+
+def _service_usage(service: Mapping[str, Any]) -> dict[str, Quantity]:
+    spec = expect_map(service.get("spec"), "spec", "Service.spec of type v1.ServiceSpec")
+    ports = read_objects(
+        spec.get("ports"), "spec.ports", "ServiceSpec.spec.ports", "v1.ServicePort"
+    )
+    kind = expect_string(
+        spec.get("type"), "spec.type", "ServiceSpec.spec.type of type v1.ServiceType"
+    )
+    is_balanced = kind == "LoadBalancer"
+    node_ports = 0
+    if is_balanced or kind == "NodePort":
+        only_given = is_balanced and not _allocates(spec)
+        node_ports = _given_node_ports(ports) if only_given else len(ports)
+    return {
+        "count/services": ONE,
+        "services": ONE,
+        "services.loadbalancers": ONE if is_balanced else ZERO,
+        "services.nodeports": Quantity.from_int(node_ports),
+    }
+
+
+def _allocates(spec: Mapping[str, Any]) -> bool:
+    """Whether a load balancer gets a node port for every port; it does unless told otherwise."""
+    raw = spec.get("allocateLoadBalancerNodePorts")
+    path = "spec.allocateLoadBalancerNodePorts"
+    if raw is not None and not isinstance(raw, bool):
+        raise shape_error(raw, path, f"ServiceSpec.{path} of type bool")
+    return raw is not False
+
+
+def _given_node_ports(ports: list[Mapping[str, Any]]) -> int:
+    go_field = "ServicePort.spec.ports.nodePort"
+    numbers = (
+        read_integer(port, "nodePort", f"spec.ports[{position}]", go_field)
+        for position, port in enumerate(ports)
+    )
+    return sum(1 for number in numbers if number)
+
+
+def _claim_usage(claim: Mapping[str, Any]) -> dict[str, Quantity]:
+    usage = dict.fromkeys((f"count/{CLAIMS}", CLAIMS), ONE)
+    spec = expect_map(claim.get("spec"), "spec", f"{_CLAIM}.spec of type v1.{_CLAIM}Spec")
+    storage_class = _storage_class(claim, spec)
+    if storage_class:
+        usage[storage_class + CLASS_CLAIMS] = ONE
+    storage = _claim_storage(claim, spec)
+    if storage is not None:
+        usage["requests.storage"] = storage
+        if storage_class:
+            usage[storage_class + CLASS_STORAGE] = storage
+    return usage
+
+
+def _storage_class(claim: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    """Read the class, which an old annotation may name instead; empty for none."""
+    metadata = expect_map(
+        claim.get("metadata"), "metadata", f"{_CLAIM}.metadata of type v1.ObjectMeta"
+    )
+    path = "metadata.annotations"
+    go_type = f"ObjectMeta.{path} of type map[string]string"
+    annotations = expect_string_map(metadata.get("annotations"), path, go_type)
+    if _CLASS_ANNOTATION in annotations:
+        return annotations[_CLASS_ANNOTATION]
+    path = "spec.storageClassName"
+    return expect_string(spec.get("storageClassName"), path, f"{_CLAIM}Spec.{path} of type string")
+
+
+def _claim_storage(claim: Mapping[str, Any], spec: Mapping[str, Any]) -> Quantity | None:
+    """Work out the bytes that count: what is asked, or what was allocated if that is more."""
+    path = "spec.resources"
+    go_type = f"{_CLAIM}Spec.{path} of type v1.VolumeResourceRequirements"
+    resources = expect_map(spec.get("resources"), path, go_type)
+    path = "spec.resources.requests"
+    go_type = f"VolumeResourceRequirements.{path} of type v1.ResourceList"
+    asked = decode_resource_list(resources.get("requests"), path, go_type).get("storage")
+    if asked is None:
+        return None
+    go_type = f"{_CLAIM}.status of type v1.{_CLAIM}Status"
+    status = expect_map(claim.get("status"), "status", go_type)
+    path = "status.allocatedResources"
+    go_type = f"{_CLAIM}Status.{path} of type v1.ResourceList"
+    allocated = decode_resource_list(status.get("allocatedResources"), path, go_type).get("storage")
+    asked = _whole(asked)
+    return asked if allocated is None or _whole(allocated) <= asked else _whole(allocated)
+
+
+def _whole(quantity: Quantity) -> Quantity:
+    """Round up to whole bytes; a whole amount keeps its text."""
+    rounded = Quantity.from_int(quantity.ceil(), quantity.format)
+    return quantity if rounded == quantity else rounded
+
+
+def _resource_claim_usage(claim: Mapping[str, Any]) -> dict[str, Quantity]:
+    spec = expect_map(claim.get("spec"), "spec", "ResourceClaim.spec of type v1.ResourceClaimSpec")
+    path = "spec.devices"
+    devices = expect_map(
+        spec.get("devices"), path, f"ResourceClaimSpec.{path} of type v1.DeviceClaim"
+    )
+    usage: dict[str, Quantity] = {f"count/{RESOURCE_CLAIMS}": ONE}
+    path = "spec.devices.requests"
+    entries = read_objects(devices.get("requests"), path, f"DeviceClaim.{path}", "v1.DeviceRequest")
+    for position, entry in enumerate(entries):
+        usage = add(usage, _device_usage(entry, f"{path}[{position}]", path))
+    return usage
+
+
+def _device_usage(entry: Mapping[str, Any], path: str, go_path: str) -> dict[str, Quantity]:
+    """Count the devices of one request; of alternatives the most for each class."""
+    alternatives = read_objects(
+        entry.get("firstAvailable"),
+        f"{path}.firstAvailable",
+        f"DeviceRequest.{go_path}.firstAvailable",
+        "v1.DeviceSubRequest",
+    )
+    most: dict[str, Quantity] = {}
+    for position, alternative in enumerate(alternatives):
+        at = f"{path}.firstAvailable[{position}]"
+        go_field = f"DeviceSubRequest.{go_path}.firstAvailable"
+        most = max_of(most, _count_devices(alternative, at, go_field))
+    if alternatives or entry.get("exactly") is None:
+        return most
+    go_field = f"DeviceRequest.{go_path}.exactly of type v1.ExactDeviceRequest"
+    exactly = expect_map(entry["exactly"], f"{path}.exactly", go_field)
+    return _count_devices(exactly, f"{path}.exactly", f"ExactDeviceRequest.{go_path}.exactly")
+
+
+def _count_devices(shape: Mapping[str, Any], path: str, go_field: str) -> dict[str, Quantity]:
+    """Count devices of one class: a number (1 by default), or all there may be."""
+    places = {
+        "deviceClassName": f"{go_field}.deviceClassName of type string",
+        "allocationMode": f"{go_field}.allocationMode of type v1.DeviceAllocationMode",
+    }
+    name, mode = (
+        expect_string(shape.get(key), f"{path}.{key}", go_type) for key, go_type in places.items()
+    )
+    if mode == "All":
+        return {name + CLASS_DEVICES: Quantity.from_int(_ALL_DEVICES)}
+    if mode not in ("", "ExactCount"):
+        return {}  # a mode of a newer release counts for nothing, as upstream has it
+    count = read_integer(shape, "count", path, f"{go_field}.count")
+    return {name + CLASS_DEVICES: Quantity.from_int(count or 1)}

@@ -1,0 +1,222 @@
+"""What makes a ResourceQuota valid, in Kubernetes' paths, types and texts; what it may change.
+
+Source: ``pkg/apis/core/validation/validation.go`` (ValidateResourceQuota and its parts) and
+``pkg/registry/core/resourcequota/strategy.go``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import ErrorType, FieldError, FieldPath, sort_errors
+from engine.names import (
+    dns1123_label_errors,
+    dns1123_subdomain_errors,
+    is_integer_resource,
+    is_standard_quota_resource,
+    is_standard_resource,
+    label_value_errors,
+    qualified_name_errors,
+)
+from engine.quantity import Quantity
+from engine.resource_quota.scopes import (
+    ALLOWED_NAMES,
+    CONFLICTS,
+    EXISTS_ONLY,
+    scope_requirements,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.policy import ResourceQuota
+    from engine.selector import ScopeSelectorRequirement
+
+_METADATA: Final = FieldPath("metadata")
+_HARD: Final = FieldPath("spec").child("hard")
+_SCOPES: Final = FieldPath("spec").child("scopes")
+_EXPRESSIONS: Final = FieldPath("spec").child("scopeSelector", "matchExpressions")
+_WITH_VALUES: Final = frozenset({"In", "NotIn"})
+_WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
+_UNIT: Final = Quantity.from_int(1).nano
+
+_UNSUPPORTED: Final = "unsupported scope"
+_UNSUPPORTED_NAME: Final = "unsupported scope applied to resource"
+_CONFLICTING: Final = "conflicting scopes"
+_EXISTS_TEXT: Final = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+    "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+    "ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+_VALUES_TEXT: Final = (
+    "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+)
+_NO_VALUES_TEXT: Final = (
+    "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+)
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+
+
+def validate_resource_quota(
+    quota: ResourceQuota, *, generate_name: str = ""
+) -> tuple[FieldError, ...]:
+    """Find what an API server refuses a new or changed quota for, by path and text.
+
+    ``generate_name`` stands for the name of an object that is still to be given one.
+    """
+    errors = _name_errors(quota, generate_name)
+    for name, quantity in quota.spec_hard.items():
+        errors += _resource_name_errors(name, _HARD.key(name))
+        errors += _amount_errors(name, quantity, _HARD.key(name))
+    errors += _scopes_errors(quota)
+    errors += _selector_errors(quota)
+    return sort_errors(errors)
+
+
+def update_errors(old: ResourceQuota, new: ResourceQuota) -> tuple[FieldError, ...]:
+    """Find what may not change: the set of scopes. The scope selector may."""
+    if set(old.scopes) == set(new.scopes):
+        return ()
+    return (_invalid(_SCOPES, _list_or_null(new.scopes), "field is immutable"),)
+
+
+def quota_warnings(quota: ResourceQuota) -> tuple[str, ...]:
+    """List the warnings on creating a quota: requests that may exceed the limits."""
+    hard = quota.spec_hard
+    warnings = []
+    for resource in _COMPUTE:
+        bare = () if resource == "ephemeral-storage" else (resource,)
+        request = next((name for name in (f"requests.{resource}", *bare) if name in hard), "")
+        limit = f"limits.{resource}"
+        if request and limit in hard and hard[request] > hard[limit]:
+            warnings.append(
+                f"ResourceQuota {request} ({hard[request]}) "
+                f"should be less than {limit} ({hard[limit]})"
+            )
+    return tuple(warnings)
+
+
+def scope_value_errors(quota: ResourceQuota) -> tuple[FieldError, ...]:
+    """Find values that Kubernetes stores, but which then fail every pod of the namespace.
+
+    A scope selector's values must be label values; only its evaluation tells.
+    """
+    path = _EXPRESSIONS.child("values")
+    errors = (
+        _invalid(path, value, text)
+        for requirement in scope_requirements(quota)
+        for value in requirement.values
+        for text in label_value_errors(value)
+    )
+    return sort_errors(errors)
+
+
+def requirement_errors(requirement: ScopeSelectorRequirement, path: FieldPath) -> list[FieldError]:
+    """Check one scope requirement by itself: scope, operator and number of values."""
+    errors = []
+    operator, place = requirement.operator, path.child("operator")
+    if requirement.scope_name not in ALLOWED_NAMES:
+        errors.append(_invalid(path.child("scopeName"), requirement.scope_name, _UNSUPPORTED))
+    if requirement.scope_name in EXISTS_ONLY and operator != "Exists":
+        errors.append(_invalid(place, operator, _EXISTS_TEXT))
+    values = path.child("values")
+    if operator in _WITH_VALUES and not requirement.values:
+        errors.append(FieldError(ErrorType.REQUIRED, values.text, None, _VALUES_TEXT))
+    elif operator in _WITHOUT_VALUES and requirement.values:
+        errors.append(_invalid(values, list(requirement.values), _NO_VALUES_TEXT))
+    elif operator not in _WITH_VALUES | _WITHOUT_VALUES:
+        errors.append(_invalid(place, operator, "not a valid selector operator"))
+    return errors
+
+
+def _name_errors(quota: ResourceQuota, generate_name: str) -> list[FieldError]:
+    place = _METADATA.child("name")
+    errors = [_invalid(place, quota.name, text) for text in dns1123_subdomain_errors(quota.name)]
+    if not quota.name:
+        detail = "name or generateName is required"
+        errors = [FieldError(ErrorType.REQUIRED, place.text, None, detail)]
+        errors = [] if generate_name else errors
+    if quota.namespace:
+        place = _METADATA.child("namespace")
+        texts = dns1123_label_errors(quota.namespace)
+        errors += [_invalid(place, quota.namespace, text) for text in texts]
+    return errors
+
+
+def _resource_name_errors(name: str, path: FieldPath) -> list[FieldError]:
+    """Check a name; a bad one without a slash is told twice, as Kubernetes does."""
+    texts = qualified_name_errors(name)
+    if not texts and "/" not in name and not is_standard_resource(name):
+        texts = ["must be a standard resource type or fully qualified"]
+    if "/" not in name and not is_standard_quota_resource(name):
+        texts = [*texts, "must be a standard resource for quota"]
+    return [_invalid(path, name, text) for text in texts]
+
+
+def _amount_errors(name: str, quantity: Quantity, path: FieldPath) -> list[FieldError]:
+    texts = []
+    if quantity.sign < 0:
+        texts.append("must be greater than or equal to 0")
+    if is_integer_resource(name) and quantity.nano % _UNIT:
+        texts.append("must be an integer")
+    return [_invalid(path, str(quantity), text) for text in texts]
+
+
+def _scopes_errors(quota: ResourceQuota) -> list[FieldError]:
+    errors = []
+    value = list(quota.scopes)
+    for scope in quota.scopes:
+        if scope not in ALLOWED_NAMES:
+            errors.append(_invalid(_SCOPES, value, _UNSUPPORTED))
+        errors += _scope_name_errors(quota, scope, _SCOPES, value)
+    if _has_conflict(quota.scopes):
+        errors.append(_invalid(_SCOPES, value, _CONFLICTING))
+    return errors
+
+
+def _selector_errors(quota: ResourceQuota) -> list[FieldError]:
+    """Check the scope selector; its path has no index, and its conflicts show ``scopes``."""
+    errors = []
+    requirements = quota.scope_selector or ()
+    shown = {"MatchExpressions": [_go_requirement(entry) for entry in requirements]}
+    for entry in requirements:
+        errors += requirement_errors(entry, _EXPRESSIONS)
+        errors += _scope_name_errors(quota, entry.scope_name, _EXPRESSIONS, shown)
+    if _has_conflict(entry.scope_name for entry in requirements):
+        errors.append(_invalid(_EXPRESSIONS, _list_or_null(quota.scopes), _CONFLICTING))
+    return errors
+
+
+def _scope_name_errors(
+    quota: ResourceQuota, scope: str, path: FieldPath, value: object
+) -> list[FieldError]:
+    """Find names that cannot be bounded together with the scope, one error each."""
+    allowed = ALLOWED_NAMES.get(scope)
+    return [
+        _invalid(path, value, _UNSUPPORTED_NAME)
+        for name in sorted(quota.spec_hard)
+        if allowed is not None and is_standard_quota_resource(name) and name not in allowed
+    ]
+
+
+def _has_conflict(scopes: Iterable[str]) -> bool:
+    present = set(scopes)
+    return any(pair <= present for pair in CONFLICTS)
+
+
+def _go_requirement(requirement: ScopeSelectorRequirement) -> dict[str, Any]:
+    """Render a requirement with Go's field names, as error values do."""
+    values = list(requirement.values)
+    return {
+        "ScopeName": requirement.scope_name,
+        "Operator": requirement.operator,
+        "Values": values if values or requirement.is_listed else None,
+    }
+
+
+def _list_or_null(values: tuple[str, ...]) -> list[str] | None:
+    return list(values) or None
+
+
+def _invalid(path: FieldPath, value: object, detail: str) -> FieldError:
+    return FieldError(ErrorType.INVALID, path.text, value, detail)

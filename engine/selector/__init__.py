@@ -1,0 +1,29 @@
+"""Selectors: which labels, annotations or scopes are meant. No policy and no object here."""
+
+from engine.selector.label_selector import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    validate_label_selector,
+)
+from engine.selector.requirement import (
+    Requirement,
+    SelectorError,
+    SelectorOperator,
+    build_requirement,
+)
+from engine.selector.scope import ScopeSelectorRequirement, matches_value
+from engine.selector.string_form import Selector, parse_selector
+
+__all__ = [
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "Requirement",
+    "ScopeSelectorRequirement",
+    "Selector",
+    "SelectorError",
+    "SelectorOperator",
+    "build_requirement",
+    "matches_value",
+    "parse_selector",
+    "validate_label_selector",
+]

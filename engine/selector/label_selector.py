@@ -1,0 +1,213 @@
+"""The object form of a selector: ``matchLabels`` and ``matchExpressions``. No string form here.
+
+Source: ``k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go`` and ``helpers.go``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from engine.errors import DecodeError, ErrorType, FieldError, FieldPath
+from engine.facts import Remembering, once
+from engine.names import label_value_errors, qualified_name_errors
+from engine.selector.requirement import Requirement, SelectorOperator
+from engine.selector.string_form import Selector
+from engine.wire import json_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OPERATORS = {
+    "In": SelectorOperator.IN,
+    "NotIn": SelectorOperator.NOT_IN,
+    "Exists": SelectorOperator.EXISTS,
+    "DoesNotExist": SelectorOperator.DOES_NOT_EXIST,
+}
+_TEXT = frozenset({str})
+_WITH_VALUES = frozenset({"In", "NotIn"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSelectorRequirement(Remembering):
+    """One entry of ``matchExpressions``, as written: the operator may be an unknown one."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether it holds; an operator that validation would refuse matches nothing."""
+        requirement = _requirement_of(self)
+        return requirement is not None and requirement.matches(labels)
+
+
+@once
+def _requirement_of(entry: LabelSelectorRequirement) -> Requirement | None:
+    operator = OPERATORS.get(entry.operator)
+    return None if operator is None else Requirement(entry.key, operator, entry.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSelector:
+    """All entries must hold; the empty selector matches everything.
+
+    An absent selector is not a ``LabelSelector``: what it means is its user's matter.
+    """
+
+    match_labels: Mapping[str, str] = field(default_factory=dict)
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a set of labels (or annotations) satisfies every entry."""
+        for key, value in self.match_labels.items():
+            if labels.get(key) != value:
+                return False
+        expressions = self.match_expressions
+        return not expressions or all(entry.matches(labels) for entry in expressions)
+
+    def __str__(self) -> str:
+        """The string form, as ``kubectl get -l`` would take it."""
+        labels = (
+            Requirement(key, SelectorOperator.EQUALS, (value,))
+            for key, value in sorted(self.match_labels.items())
+        )
+        expressions = (
+            Requirement(entry.key, OPERATORS[entry.operator], tuple(sorted(set(entry.values))))
+            for entry in self.match_expressions
+            if entry.operator in OPERATORS
+        )
+        return str(Selector.of((*labels, *expressions)))
+
+    @classmethod
+    def decode(cls, raw: object, path: str) -> Self:
+        """Read the JSON form; raises ``DecodeError`` (with the path) on a wrong type."""
+        shape = expect(raw, dict, path, "LabelSelector")
+        entries = expect(shape.get("matchExpressions"), list, f"{path}.matchExpressions", "[]")
+        return cls(
+            match_labels=decode_string_map(shape.get("matchLabels"), f"{path}.matchLabels"),
+            match_expressions=tuple(
+                _decode_entry(entry, f"{path}.matchExpressions[{index}]")
+                for index, entry in enumerate(entries)
+            ),
+        )
+
+    def encode(self) -> dict[str, Any]:
+        """The JSON form, without what is empty."""
+        shape: dict[str, Any] = {}
+        if self.match_labels:
+            shape["matchLabels"] = dict(self.match_labels)
+        if self.match_expressions:
+            shape["matchExpressions"] = [_encode_entry(entry) for entry in self.match_expressions]
+        return shape
+
+
+def expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
+    """The value if it is of the type; ``null`` is that type's empty value, as in Go."""
+    if raw is None:
+        return kind()
+    if isinstance(raw, kind) and (kind is not str or type(raw) is str):
+        return raw
+    raise DecodeError(
+        path,
+        f"json: cannot unmarshal {json_type(raw)} into Go struct field {path} of type {target}",
+    )
+
+
+def decode_string_map(raw: object, path: str) -> dict[str, str]:
+    """A map of strings; ``null`` is empty. Raises ``DecodeError``."""
+    shape = expect(raw, dict, path, "map[string]string")
+    if _TEXT.issuperset(map(type, shape.values())):
+        return dict(shape)
+    return {key: expect(value, str, f"{path}.{key}", "string") for key, value in shape.items()}
+
+
+def decode_string_list(raw: object, path: str) -> tuple[str, ...]:
+    """A list of strings; ``null`` is empty. Raises ``DecodeError``."""
+    return tuple(
+        expect(value, str, f"{path}[{index}]", "string")
+        for index, value in enumerate(expect(raw, list, path, "[]string"))
+    )
+
+
+def _decode_entry(raw: object, path: str) -> LabelSelectorRequirement:
+    shape = expect(raw, dict, path, "LabelSelectorRequirement")
+    return LabelSelectorRequirement(
+        key=expect(shape.get("key"), str, f"{path}.key", "string"),
+        operator=expect(shape.get("operator"), str, f"{path}.operator", "LabelSelectorOperator"),
+        values=decode_string_list(shape.get("values"), f"{path}.values"),
+    )
+
+
+def _encode_entry(entry: LabelSelectorRequirement) -> dict[str, Any]:
+    shape: dict[str, Any] = {"key": entry.key, "operator": entry.operator}
+    if entry.values:
+        shape["values"] = list(entry.values)
+    return shape
+
+
+def validate_label_selector(
+    selector: LabelSelector, path: FieldPath | str, *, label_values: bool = True
+) -> list[FieldError]:
+    """What an API server finds in a selector.
+
+    With ``label_values=False`` the selector is one over annotations: keys are judged
+    lower-cased and values are free text.
+    """
+    at = path if isinstance(path, FieldPath) else FieldPath(path)
+    errors = _label_errors(
+        selector.match_labels, at.child("matchLabels"), label_values=label_values
+    )
+    for index, entry in enumerate(selector.match_expressions):
+        place = at.child("matchExpressions").index(index)
+        errors += _entry_errors(entry, place, label_values=label_values)
+    return errors
+
+
+def _key_errors(key: str, path: FieldPath, *, lower: bool) -> list[FieldError]:
+    messages = qualified_name_errors(key.lower() if lower else key)
+    return [FieldError(ErrorType.INVALID, path.text, key, message) for message in messages]
+
+
+def _value_errors(value: str, path: FieldPath) -> list[FieldError]:
+    return [
+        FieldError(ErrorType.INVALID, path.text, value, message)
+        for message in label_value_errors(value)
+    ]
+
+
+def _label_errors(
+    labels: Mapping[str, str], path: FieldPath, *, label_values: bool
+) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for key, value in sorted(labels.items()):
+        errors += _key_errors(key, path, lower=not label_values)
+        if label_values:
+            errors += _value_errors(value, path)
+    return errors
+
+
+def _operator_errors(entry: LabelSelectorRequirement, path: FieldPath) -> list[FieldError]:
+    if entry.operator not in OPERATORS:
+        detail = "not a valid selector operator"
+        field_path = path.child("operator").text
+        return [FieldError(ErrorType.INVALID, field_path, entry.operator, detail)]
+    place = path.child("values").text
+    if entry.operator in _WITH_VALUES and not entry.values:
+        detail = "must be specified when `operator` is 'In' or 'NotIn'"
+        return [FieldError(ErrorType.REQUIRED, place, None, detail)]
+    if entry.operator not in _WITH_VALUES and entry.values:
+        detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        return [FieldError(ErrorType.FORBIDDEN, place, None, detail)]
+    return []
+
+
+def _entry_errors(
+    entry: LabelSelectorRequirement, path: FieldPath, *, label_values: bool
+) -> list[FieldError]:
+    errors = _operator_errors(entry, path)
+    errors += _key_errors(entry.key, path.child("key"), lower=not label_values)
+    if label_values:
+        for index, value in enumerate(entry.values):
+            errors += _value_errors(value, path.child("values").index(index))
+    return errors

@@ -1,0 +1,147 @@
+"""One requirement on one key: how it is built, printed and matched. No wire format here.
+
+Source: ``k8s.io/apimachinery/pkg/labels/selector.go``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from engine.errors import ErrorType, FieldError, FieldPath, bracketed
+from engine.names import label_value_errors, qualified_name_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class SelectorError(ValueError):
+    """A selector that cannot be built; the text is the one of Kubernetes' selector library."""
+
+
+class SelectorOperator(StrEnum):
+    """The operators of the selector library, valued as its string form writes them."""
+
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    GREATER_THAN = "gt"
+    LESS_THAN = "lt"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+
+
+# Tuples, which compare by identity first: an enumeration's hash is slow.
+_SETS = (SelectorOperator.IN, SelectorOperator.NOT_IN)
+_COMPARISONS = (SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN)
+_PRESENCE = (SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST)
+_NEGATED = (SelectorOperator.NOT_IN, SelectorOperator.NOT_EQUALS)
+_SIGNS = {SelectorOperator.GREATER_THAN: ">", SelectorOperator.LESS_THAN: "<"}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,25}")
+_INT64 = 1 << 63
+
+
+def parse_int64(text: str) -> int | None:
+    """The number a label value stands for, or ``None`` where Go's ``ParseInt`` fails."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -_INT64 <= number < _INT64 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A key, an operator and its values: what one label set either satisfies or not.
+
+    Values are sorted and without repeats.
+    """
+
+    key: str
+    operator: SelectorOperator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels satisfy this requirement; absent keys satisfy the negated ones."""
+        present = self.key in labels
+        if self.operator in _PRESENCE:
+            return present is (self.operator is SelectorOperator.EXISTS)
+        if self.operator in _COMPARISONS:
+            return present and self._compares(labels[self.key])
+        listed = present and labels[self.key] in self.values
+        return listed is not (self.operator in _NEGATED)
+
+    def _compares(self, value: str) -> bool:
+        ours, theirs = parse_int64(self.values[0]), parse_int64(value)
+        if ours is None or theirs is None:
+            return False
+        return theirs > ours if self.operator is SelectorOperator.GREATER_THAN else theirs < ours
+
+    def __str__(self) -> str:
+        values = ",".join(self.values)
+        if self.operator in _SETS:
+            return f"{self.key} {self.operator} ({values})"
+        if self.operator is SelectorOperator.EXISTS:
+            return self.key
+        if self.operator is SelectorOperator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        return f"{self.key}{_SIGNS.get(self.operator, self.operator.value)}{values}"
+
+
+def key_errors(key: str, path: str = "<nil>") -> list[FieldError]:
+    """The library's finding on a label key: all messages in one error, joined by ``; ``."""
+    messages = qualified_name_errors(key)
+    if not messages:
+        return []
+    return [FieldError(ErrorType.INVALID, path, key, "; ".join(messages))]
+
+
+def _arity_errors(operator: SelectorOperator, values: Sequence[str]) -> list[FieldError]:
+    if operator in _SETS:
+        detail = "" if values else "for 'in', 'notin' operators, values set can't be empty"
+    elif operator in _PRESENCE:
+        detail = "values set must be empty for exists and does not exist" if values else ""
+    elif len(values) == 1:
+        detail = ""
+    elif operator in _COMPARISONS:
+        detail = "for 'Gt', 'Lt' operators, exactly one value is required"
+    else:
+        detail = "exact-match compatibility requires one single value"
+    return [FieldError(ErrorType.INVALID, "values", list(values) or None, detail)] if detail else []
+
+
+def _value_errors(key: str, values: Sequence[str]) -> list[FieldError]:
+    found = []
+    for index, value in enumerate(values):
+        messages = label_value_errors(value)
+        if messages:
+            path = FieldPath("values").index(index).key(key).text
+            found.append(FieldError(ErrorType.INVALID, path, value, "; ".join(messages)))
+    return found
+
+
+def _number_errors(operator: SelectorOperator, values: Sequence[str]) -> list[FieldError]:
+    if operator not in _COMPARISONS:
+        return []
+    detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+    return [
+        FieldError(ErrorType.INVALID, f"values[{index}]", value, detail)
+        for index, value in enumerate(values)
+        if parse_int64(value) is None
+    ]
+
+
+def build_requirement(key: str, operator: SelectorOperator, values: Sequence[str]) -> Requirement:
+    """A checked requirement; raises ``SelectorError`` with the library's own text."""
+    errors = [
+        *key_errors(key),
+        *_arity_errors(operator, values),
+        *_number_errors(operator, values),
+        *_value_errors(key, values),
+    ]
+    if errors:
+        raise SelectorError(bracketed(str(error) for error in errors))
+    return Requirement(key, operator, tuple(sorted(set(values))))

@@ -1,0 +1,336 @@
+"""JSON as Kubernetes reads it: numbers keep their text, keys are unique, depth costs no stack.
+
+Reading and writing of JSON text, and the first look at the types of decoded values, in Go's words.
+What fields an object has is known to the modules that decode it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from engine import resource_list
+from engine.errors import DecodeError
+from engine.quantity import Quantity, QuantityError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from engine.resource_list import ResourceList
+
+MAX_DEPTH: Final = 10_000
+_SPACE = re.compile(r"[ \t\n\r]*")
+_ATOM = re.compile(r"true|false|null|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)")
+_JSON_TYPES = ((str, "string"), (list, "array"), (dict, "object"))
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class RawNumber(str):
+    """A JSON number as it was written: ``1e3`` stays ``1e3`` and is told from the string."""
+
+    __slots__ = ()
+
+
+def loads(document: str | bytes) -> Any:
+    r"""Read one JSON document; raises DecodeError.
+
+    Numbers become RawNumber. Refused: a key twice in one object, ``NaN`` and ``Infinity``, bytes
+    that are no UTF-8, more than 10,000 levels. NUL and lone surrogates, written as escapes, pass.
+    Escapes are decoded: ``"\u0031"`` reads as ``1`` even where a quantity stands, while
+    ``"1\n"`` is refused there, as Kubernetes does, since no bare text can hold a line break.
+    """
+    text = _decode(document) if isinstance(document, bytes) else document
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        _refuse(error.msg, text, error.pos)
+    except RecursionError:
+        return _Reader(text).read()
+
+
+def dumps(value: Any) -> str:
+    """Write a value as compact JSON, RawNumber as the number it was; any depth.
+
+    Lone surrogates are escaped, everything else stands as it is.
+    """
+    parts: list[str] = []
+    pending: list[Iterator[Any]] = [iter((value,))]
+    while pending:
+        for item in pending[-1]:
+            if isinstance(item, _Literal):
+                parts.append(item)
+            elif isinstance(item, (dict, list, tuple)):
+                pending.append(_pieces(item))
+                break
+            else:
+                parts.append(_atom(item))
+        else:
+            pending.pop()
+    return "".join(parts)
+
+
+def json_type(value: object) -> str:
+    """Go's word for the JSON type of a decoded value."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (RawNumber, int)):
+        return "number"
+    return next((name for kind, name in _JSON_TYPES if isinstance(value, kind)), "null")
+
+
+def shape_error(value: object, path: str, go_field: str) -> DecodeError:
+    """Make Go's error of a wrong type; ``go_field`` is like ``Spec.spec.hard of type v1.List``."""
+    found = json_type(value)
+    return DecodeError(path, f"json: cannot unmarshal {found} into Go struct field {go_field}")
+
+
+def expect_map(value: object, path: str, go_field: str) -> Mapping[str, Any]:
+    """Take an object; null is an empty one. Raises DecodeError."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise shape_error(value, path, go_field)
+    return value
+
+
+def expect_list(value: object, path: str, go_field: str) -> list[Any]:
+    """Take an array; null is an empty one. Raises DecodeError."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise shape_error(value, path, go_field)
+    return value
+
+
+def expect_string(value: object, path: str, go_field: str) -> str:
+    """Take a string; null is an empty one. Raises DecodeError."""
+    if value is None:
+        return ""
+    if not isinstance(value, str) or isinstance(value, RawNumber):
+        raise shape_error(value, path, go_field)
+    return value
+
+
+def expect_bool(value: object, path: str, go_field: str) -> bool:
+    """Take a boolean; null is false. Raises DecodeError."""
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise shape_error(value, path, go_field)
+    return value
+
+
+def expect_strings(value: object, path: str, go_field: str) -> tuple[str, ...]:
+    """Take an array of strings; null is an empty one. Raises DecodeError.
+
+    ``go_field`` names the array's type: ``Spec.spec.scopes of type []v1.ResourceQuotaScope``.
+    """
+    one = go_field.replace(" of type []", " of type ")
+    items = expect_list(value, path, go_field)
+    return tuple(expect_string(item, f"{path}[{i}]", one) for i, item in enumerate(items))
+
+
+def expect_string_map(value: object, path: str, go_field: str) -> dict[str, str]:
+    """Take an object of strings; null is an empty one. Raises DecodeError."""
+    one = go_field.replace(" of type map[string]", " of type ")
+    items = expect_map(value, path, go_field)
+    return {key: expect_string(item, f"{path}[{key}]", one) for key, item in items.items()}
+
+
+def decode_resource_list(value: object, path: str, go_field: str) -> dict[str, Quantity]:
+    """Take a map of quantities, as they stand; null is empty, a null quantity is zero.
+
+    Raises DecodeError with Go's text for a wrong map and the quantity's own for a wrong entry.
+    """
+    items = expect_map(value, path, go_field)
+    quantities: dict[str, Quantity] = {}
+    for name, item in items.items():
+        try:
+            quantities[name] = Quantity.parse_json(item)
+        except QuantityError as error:
+            raise DecodeError(f"{path}[{name}]", error.detail, item) from error
+    return quantities
+
+
+def round_up_list(resources: ResourceList) -> dict[str, Quantity]:
+    """Round every quantity away from zero to thousandths, as API defaulting does on decoding."""
+    return resource_list.round_up(resources)
+
+
+class _Literal(str):
+    """Punctuation or an encoded key on its way out."""
+
+    __slots__ = ()
+
+
+_COMMA, _OPEN, _CLOSE = _Literal(","), _Literal("["), _Literal("]")
+_OPEN_MAP, _CLOSE_MAP = _Literal("{"), _Literal("}")
+
+
+def _pieces(container: Any) -> Iterator[Any]:
+    """Walk one container: punctuation, encoded keys, and values yet to be written."""
+    is_map = isinstance(container, dict)
+    yield _OPEN_MAP if is_map else _OPEN
+    for position, item in enumerate(container):
+        if position:
+            yield _COMMA
+        if is_map:
+            yield _Literal(f"{_string(item)}:")
+        yield container[item] if is_map else item
+    yield _CLOSE_MAP if is_map else _CLOSE
+
+
+def _atom(value: Any) -> str:
+    if isinstance(value, RawNumber):
+        return str(value)
+    return _string(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _string(text: str) -> str:
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+
+
+def _decode(document: bytes) -> str:
+    try:
+        return document.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DecodeError("", f"json: invalid UTF-8 at byte {error.start}") from error
+
+
+def _refuse(message: str, text: str, position: int) -> NoReturn:
+    line = text.count("\n", 0, position) + 1
+    column = position - text.rfind("\n", 0, position)
+    reason = message[:1].lower() + message[1:]
+    raise DecodeError("", f"json: {reason} at line {line}, column {column}")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise DecodeError("", f"json: {name} is not a number that JSON knows")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its entries, each key once."""
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
+    counts = Counter(key for key, _ in pairs)
+    twice = next(key for key, count in counts.items() if count > 1)
+    raise DecodeError(twice, f'json: duplicate field "{twice}"')
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=RawNumber,
+    parse_float=RawNumber,
+    parse_constant=_refuse_constant,
+    object_pairs_hook=_unique,
+)
+
+
+class _Reader:
+    """Reads the documents that are too deep for the library: same rules, a list for a stack."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.open: list[list[Any]] = []  # of arrays the items, of objects the pairs
+        self.keys: list[str | None] = []  # the key whose value comes next; None in an array
+
+    def read(self) -> Any:
+        """Read the whole document."""
+        while True:
+            value = self.value()
+            while value is not _UNFINISHED:
+                if not self.open:
+                    return self.end(value)
+                value = self.attach(value)
+
+    def value(self) -> Any:
+        """Read an atom, an empty container, or go into a container."""
+        char = self.peek()
+        if char == '"':
+            return self.string()
+        if char in {"[", "{"}:
+            return self.enter(char)
+        atom = _ATOM.match(self.text, self.position)
+        if atom is None:
+            self.refuse("expecting value")
+        self.position = atom.end()
+        return RawNumber(atom[0]) if atom[1] else _CONSTANTS[atom[0]]
+
+    def enter(self, bracket: str) -> Any:
+        """Open a container; an empty one is closed at once."""
+        self.position += 1
+        self.open.append([])
+        self.keys.append("" if bracket == "{" else None)
+        if len(self.open) > MAX_DEPTH:
+            raise DecodeError("", "json: exceeded max depth")
+        if self.peek() == self.closing():
+            return self.leave()
+        if bracket == "{":
+            self.key()
+        return _UNFINISHED
+
+    def attach(self, value: Any) -> Any:
+        """Put a value into its container, then go to the next one or close."""
+        key = self.keys[-1]
+        self.open[-1].append(value if key is None else (key, value))
+        char = self.peek()
+        if char == self.closing():
+            return self.leave()
+        if char != ",":
+            self.refuse("expecting ',' delimiter")
+        self.position += 1
+        if key is not None:
+            self.key()
+        return _UNFINISHED
+
+    def closing(self) -> str:
+        """Return the bracket that ends the innermost container."""
+        return "]" if self.keys[-1] is None else "}"
+
+    def leave(self) -> Any:
+        """Close the innermost container and return it."""
+        self.position += 1
+        items = self.open.pop()
+        return items if self.keys.pop() is None else _unique(items)
+
+    def key(self) -> None:
+        """Read a key and its colon."""
+        if self.peek() != '"':
+            self.refuse("expecting property name enclosed in double quotes")
+        self.keys[-1] = self.string()
+        if self.peek() != ":":
+            self.refuse("expecting ':' delimiter")
+        self.position += 1
+
+    def string(self) -> str:
+        """Read a string with the library's own scanner."""
+        try:
+            text, self.position = scanstring(self.text, self.position + 1, True)  # noqa: FBT003  it takes no names
+        except json.JSONDecodeError as error:
+            _refuse(error.msg, self.text, error.pos)
+        return str(text)
+
+    def peek(self) -> str:
+        """Skip space and look at the next character, empty at the end."""
+        space = _SPACE.match(self.text, self.position)
+        self.position = space.end() if space else self.position
+        return self.text[self.position : self.position + 1]
+
+    def end(self, value: Any) -> Any:
+        """Accept nothing behind the document."""
+        if self.peek():
+            self.refuse("extra data")
+        return value
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raise DecodeError for the text at hand."""
+        _refuse(message, self.text, self.position)
+
+
+_UNFINISHED: Final = object()
