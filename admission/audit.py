@@ -21,7 +21,7 @@ from admission.models import AuditEvent, Verdict
 from admission.redaction import ESCAPE, clip, escape, redacted_parts, redacted_request, storable
 from admission.row_bounds import bounded_groups, bounded_request, bounded_row
 from engine.facts import Remembering, once
-from policies.asking import is_postgresql, tell
+from policies.db.deferred import is_postgresql, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

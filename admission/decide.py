@@ -20,7 +20,7 @@ from engine.bounds import LONGEST_REVIEW, TooLongError
 from engine.decision import Decision, Reason, Violation
 from engine.policy import Authority, PolicySet
 from engine.request import Phase
-from policies import snapshot, usage
+from policies import ledger, snapshot
 from policies.policy_set import Authentication
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from engine.chain import Prepared
     from engine.request import AdmissionRequest
     from engine.resource_list import ResourceList
+    from policies.ledger import Book
     from policies.snapshot import ClusterPolicies, QuotaKey, Snapshot
-    from policies.usage import Book
 
 __all__ = [
     "Call",
@@ -136,7 +136,7 @@ class _Asked(writer.Item):
         self.request = request
         self.call = call
         self.columns = audit.columns_of(request, request_uid=uid)
-        self._object = usage.object_key(request) if request else ("", "")
+        self._object = ledger.object_key(request) if request else ("", "")
         self.refusal = refusal or (_unfit(request, *self._object) if request else None)
         self.cluster: ClusterPolicies | None = None
         self.policies = PolicySet()

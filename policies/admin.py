@@ -8,8 +8,8 @@ from django.contrib import admin, messages
 from django.urls import reverse
 from django.utils.html import format_html
 
-from policies import forms, services, usage
-from policies.editing.kinds import BY_NAME
+from policies import admin_forms, ledger, services
+from policies.drafts.kinds import BY_NAME
 from policies.models import (
     Charge,
     Cluster,
@@ -85,7 +85,7 @@ class _Recorded(_ModelAdmin):
 class ClusterAdmin(_Recorded):
     """Clusters; their limitedResources have an editor of their own."""
 
-    form = forms.ClusterForm
+    form = admin_forms.ClusterForm
     list_display = ["name", "description", "policy_revision", "updated"]
     search_fields = ["name"]
 
@@ -249,7 +249,7 @@ class ChargeAdmin(_MayAct, _ReadOnly):
         """Give back what the selected objects used, in all their quotas."""
         objects = {(row.cluster.name, row.resource, row.object_uid) for row in queryset}
         count = sum(
-            usage.release(cluster, resource=resource, uid=uid)
+            ledger.release(cluster, resource=resource, uid=uid)
             for cluster, resource, uid in sorted(objects)
         )
         messages.success(request, f"{counted(count, 'charges')} released.")
@@ -259,7 +259,7 @@ class ChargeAdmin(_MayAct, _ReadOnly):
 class WebhookCredentialAdmin(_MayAct, _ModelAdmin):
     """Credentials: issued here, shown once, revoked by action."""
 
-    form = forms.CredentialForm
+    form = admin_forms.CredentialForm
     list_display = ["label", "cluster", "created", "expires", "revoked"]
     list_filter = ["cluster"]
     actions = ["revoke"]

@@ -23,7 +23,7 @@ from engine.policy import LimitRange as EngineLimitRange
 from engine.policy import MetadataPolicy as EngineMetadataPolicy
 from engine.resource_quota import decode_resource_quota
 from engine.selector import ScopeSelectorRequirement
-from policies.asking import ask, is_postgresql
+from policies.db.deferred import ask, is_postgresql
 from policies.models import Cluster, PolicyObject, WebhookCredential
 from policies.models import LimitedResource as StoredLimitedResource
 from policies.models import LimitRange as StoredLimitRange

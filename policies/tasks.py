@@ -8,7 +8,7 @@ from typing import Final
 from celery import shared_task
 from django.utils import timezone
 
-from policies import usage
+from policies import ledger
 from policies.models import Cluster
 from policies.sync import health, runs, scheduling
 
@@ -22,7 +22,7 @@ TOLD_IN_VAIN: Final = 30.0  # seconds after which the message is not worth readi
 def report_differences() -> None:
     """Say in the log where a quota's ``used`` is not the sum of its charges; changes nothing."""
     for name in Cluster.objects.order_by("name").values_list("name", flat=True):
-        for found in usage.recount(name):
+        for found in ledger.recount(name):
             log.error("quota ledger of %s: %s", name, found)
 
 
@@ -47,8 +47,8 @@ def carry_out_run(run_id: int) -> None:
 def forget_old_runs() -> None:
     """Let go of old runs and tombstones; keep how full quotas are, forget how full they were."""
     scheduling.forget_old()
-    usage.take_points(timezone.now())
-    usage.forget_points(timezone.now())
+    ledger.take_points(timezone.now())
+    ledger.forget_points(timezone.now())
 
 
 @shared_task

@@ -11,7 +11,7 @@ from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
 
 from policies import roles
-from policies.editing.kinds import BY_NAME
+from policies.drafts.kinds import BY_NAME
 from policies.models import (
     Cluster,
     LimitRange,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.manifests.documents import parse_documents
 from policies.manifests.problems import ManifestError
+from policies.manifests.yaml.documents import parse_documents
 from policies.simulation import Source
 from policies.views.sides import lines_of_manifest
 

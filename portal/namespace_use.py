@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from admission import owners
 from engine.quantity import ZERO, Quantity
 from engine.resource_list import add, parse, to_json
+from policies.ledger import OPENING_RESOURCE
 from policies.models import Charge
 from policies.models import ResourceQuota as StoredQuota
-from policies.usage import OPENING_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

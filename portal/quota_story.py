@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404
 
 from admission import owners
 from admission.models import AuditEvent, Verdict
-from policies import policy_set, usage
+from policies import ledger, policy_set
 from policies.models import Namespace
 from policies.views.access import ClusterPage
 from portal.namespace_use import held_of
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from engine.policy import ResourceQuota
+    from policies.ledger import Point
     from policies.models import Cluster
-    from policies.usage import Point
 
 SAMPLE: Final = 500
 """So many of the newest decisions about the namespace are looked at."""
@@ -128,7 +128,7 @@ def _stories(
     cluster: Cluster, quotas: Sequence[ResourceQuota]
 ) -> list[tuple[ResourceQuota, list[Level], str]]:
     """Each quota with how full it is now and was before."""
-    history = usage.points_of(cluster.pk, quotas, since=datetime.now(UTC) - HISTORY)
+    history = ledger.points_of(cluster.pk, quotas, since=datetime.now(UTC) - HISTORY)
     return [(each, _levels(each), _plot(each, history.get(each.name, ()))) for each in quotas]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 from engine.errors import DecodeError
-from policies.editing import danger
+from policies.drafts import danger
 from policies.simulation import with_unsaved
 from portal.restarts import restarts_of
 from portal.running_pods import running_in
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.policy import PolicySet
-    from policies.editing.drafts import Place
+    from policies.drafts.draft import Place
 
 
 def refused_running(place: Place, manifest: Mapping[str, Any], before: PolicySet) -> Sequence[str]:

@@ -9,7 +9,7 @@ from admission.models import AuditEvent
 from engine.policy import Authority
 from policies import services
 from policies.models import SyncedObject
-from policies.services.switching import Change, Judged, what_changes
+from policies.simulation.authority_preview import Change, Judged, what_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

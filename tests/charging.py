@@ -8,7 +8,7 @@ from django.db import transaction
 
 from engine import chain
 from engine.request import Phase
-from policies import policy_set, usage
+from policies import ledger, policy_set
 from policies.models import Cluster, QuotaUsage
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def admit(*requests: AdmissionRequest, in_cluster: str = "prod") -> list[bool]:
             cluster_id=cluster_id, namespace=requests[0].namespace
         ).values_list("quota__name", "quota_id")
     )
-    keys = [(cluster_id, *usage.object_key(request)) for request in requests]
+    keys = [(cluster_id, *ledger.object_key(request)) for request in requests]
     with transaction.atomic():
-        book = usage.open_book(ids.values(), keys)
+        book = ledger.open_book(ids.values(), keys)
         verdicts = [
             _decide(
                 book,
@@ -45,7 +45,7 @@ def admit(*requests: AdmissionRequest, in_cluster: str = "prod") -> list[bool]:
 
 
 def _decide(
-    book: usage.Book, key: usage.Key, ids: dict[str, int], prepared: Prepared, name: str
+    book: ledger.Book, key: ledger.Key, ids: dict[str, int], prepared: Prepared, name: str
 ) -> bool:
     used = {
         quota: book.used(ids[quota], key, prepared.before.get(quota, {}))

@@ -19,15 +19,15 @@ from admission.failpoints import hit
 from admission.writer import session
 from admission.writer.items import OverBudgetError, UnavailableError
 from admission.writer.trouble import Kind, kind_of
-from policies import policy_set, snapshot, usage
-from policies.asking import transaction_of_few_packets
+from policies import ledger, policy_set, snapshot
+from policies.db.deferred import transaction_of_few_packets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from admission.writer.items import Item
+    from policies.ledger import Book
     from policies.policy_set import Revisions
-    from policies.usage import Book
 
 ATTEMPTS: Final = 6  # of one batch that loses its database, or a fight for locks
 MOST_PASSES: Final = 3  # batches that may go by without an item, until all wait for its quotas
@@ -178,7 +178,7 @@ def _ask(items: list[Item], *, waits: bool) -> tuple[Callable[[], Book], Callabl
     quota_ids = {quota_id for item in items for quota_id in item.quota_ids}
     objects = {item.object_key for item in items if item.quota_ids}
     clusters = {stamp[0] for item in items if (stamp := item.stamp)}
-    book = usage.ask_book(quota_ids, objects, waits=waits)
+    book = ledger.ask_book(quota_ids, objects, waits=waits)
     return book, policy_set.ask_revisions(sorted(clusters))
 
 

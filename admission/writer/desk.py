@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from admission.writer import thread
 from admission.writer.items import LOOK_EVERY
-from policies.asking import is_postgresql
+from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from uuid import UUID
 
+    from policies.ledger import Book
     from policies.snapshot import Snapshot
-    from policies.usage import Book
 
 LOOK_EVERY: Final = 0.25  # seconds
 Stamp = tuple[int, "UUID", int]

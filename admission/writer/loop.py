@@ -29,7 +29,7 @@ from admission.writer import session, thread
 from admission.writer.batch import Outcome, Trouble, try_once
 from admission.writer.items import UnavailableError
 from admission.writer.turns import Turns
-from policies.asking import Session
+from policies.db.deferred import Session
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import connection, connections
 from django.db.utils import load_backend
 
-from policies.asking import Session, has_session, is_postgresql, use
+from policies.db.deferred import Session, has_session, is_postgresql, use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

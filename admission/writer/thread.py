@@ -24,7 +24,7 @@ from admission.writer import session
 from admission.writer.batch import Trouble, commit, mend
 from admission.writer.items import UnavailableError
 from admission.writer.turns import ON_SQLITE, Turns
-from policies.asking import is_postgresql
+from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.resource_list import add, mask, max_of, parse, stored, subtract, to_json
+from policies.ledger import object_key
 from policies.models import Charge, QuotaUsage
-from policies.usage import object_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rest_framework.exceptions import APIException
 
 from policies.manifests.checks import shape_problems
-from policies.manifests.documents import Document
 from policies.manifests.objects import API_VERSIONS, Item
 from policies.manifests.schema import ANYTHING, KINDS, LIMITED_RESOURCES, Shape
+from policies.manifests.yaml.documents import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from policies.manifests.checks import configuration_problems, limited_resources, object_problems
-from policies.manifests.documents import parse_documents
 from policies.manifests.objects import API_VERSIONS, CLUSTER_KINDS, Found, Item, find_objects
 from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.yaml.documents import parse_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.manifests.emitter import render_documents
 from policies.manifests.objects import ADMISSION_VERSIONS, API_VERSIONS, PLUGIN
 from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION
+from policies.manifests.yaml.emitter import render_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

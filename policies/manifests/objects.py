@@ -15,8 +15,8 @@ from engine.wire import json_type
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from policies.manifests.documents import Document
     from policies.manifests.problems import Problem
+    from policies.manifests.yaml.documents import Document
 
 API_VERSIONS = {
     "Namespace": "v1",

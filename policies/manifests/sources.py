@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from policies.manifests.documents import LARGEST_FILE
 from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.yaml.documents import LARGEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,7 +13,7 @@ from policies.models.resource_quota import ResourceQuota
 class QuotaUsage(models.Model):
     """The sum of a quota's charges that are not released, by tracked name of its ``hard``.
 
-    Written by the ledger (``policies.usage``) alone. On PostgreSQL the primary key is (quota,
+    Written by the ledger (``policies.ledger``) alone. On PostgreSQL the primary key is (quota,
     cluster), so that the table can be distributed by cluster: every statement names the cluster.
     """
 

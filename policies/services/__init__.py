@@ -1,7 +1,8 @@
 """The only writer of policies: check, save, put on record and count, in one transaction."""
 
 from policies.services.authority import not_native, note_native, set_authority
-from policies.services.changing import store_previews
+from policies.services.bulk_create import create_many
+from policies.services.bulk_update import store_previews
 from policies.services.clusters import (
     delete_cluster,
     delete_namespace,
@@ -14,7 +15,6 @@ from policies.services.clusters import (
     save_priority_class,
     set_limited_resources,
 )
-from policies.services.creating import create_many
 from policies.services.manifests import (
     KINDS,
     apply_manifest,
@@ -29,7 +29,7 @@ from policies.services.policies import delete_policy, save_policy
 from policies.services.preview import Preview, lint_previews, preview_many
 from policies.services.roles import bind_role, role_history, unbind_role
 from policies.services.uncounted import Uncounted, note_counted, uncounted
-from policies.services.writing import (
+from policies.services.write import (
     Saved,
     StaleRevisionError,
     in_bulk,

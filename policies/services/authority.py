@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from engine.policy import Enforcement
 from policies.models import Cluster, LimitRange, Namespace, PolicyRevision, ResourceQuota
 from policies.services.clusters import save_cluster
-from policies.services.writing import policy_write, record
+from policies.services.write import policy_write, record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from policies.models import PolicyObject
-    from policies.services.writing import Saved
+    from policies.services.write import Saved
 
     Native = tuple[str, str, str]
 

@@ -21,7 +21,7 @@ from policies.models import (
     WebhookCredential,
 )
 from policies.services.policies import delete_policy
-from policies.services.writing import (
+from policies.services.write import (
     Action,
     Saved,
     check_fresh,

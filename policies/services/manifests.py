@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from engine.errors import DecodeError
 from engine.resource_quota import decode_resource_quota
-from policies import usage
+from policies import ledger
 from policies.models import (
     Cluster,
     LimitRange,
@@ -28,7 +28,7 @@ from policies.services.clusters import (
     set_limited_resources,
 )
 from policies.services.policies import save_policy
-from policies.services.writing import Action, Saved, policy_write
+from policies.services.write import Action, Saved, policy_write
 from policies.validators import PlacedError, as_validation_error
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _open_balance(quota: ResourceQuota, manifest: Mapping[str, Any]) -> None:
     status = manifest.get("status")
     if isinstance(status, dict) and status.get("used"):
         used = decode_resource_quota(manifest).used
-        usage.set_opening_balance(quota, used)
+        ledger.set_opening_balance(quota, used)
         quota.uncounted = [name for name in quota.uncounted if name not in used]
         ResourceQuota.objects.filter(pk=quota.pk).update(uncounted=quota.uncounted)
 

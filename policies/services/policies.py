@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies import usage
+from policies import ledger
 from policies.models import (
     LimitRange,
     MetadataPolicy,
@@ -13,7 +13,7 @@ from policies.models import (
     ResourceQuotaRow,
 )
 from policies.services.uncounted import note_new_names
-from policies.services.writing import (
+from policies.services.write import (
     Action,
     Saved,
     check_fresh,
@@ -46,7 +46,7 @@ def save_policy(
     """
     with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
-            usage.lock_quotas(policy.owner.name, policy.namespace_name)
+            ledger.lock_quotas(policy.owner.name, policy.namespace_name)
         stored = stored_version(policy)
         check_fresh(stored, expected_revision)
         check_identity(stored, policy)
@@ -76,7 +76,7 @@ def _write(policy: PolicyObject) -> None:
         else:
             _replace_rows(policy, row_set, rows)
     if isinstance(policy, ResourceQuota):
-        usage.settle(policy)
+        ledger.settle(policy)
 
 
 def _replace_rows(policy: PolicyObject, row_set: str, rows: list[models.Model]) -> None:
@@ -105,7 +105,7 @@ def delete_policy(
     """Delete a policy; its manifest stays on record, and a quota's charges wait for its return."""
     with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
-            usage.lock_quotas(policy.owner.name, policy.namespace_name)
+            ledger.lock_quotas(policy.owner.name, policy.namespace_name)
         stored = stored_version(policy)
         check_fresh(stored, expected_revision)
         before = stored.to_manifest() if stored else None

@@ -14,7 +14,7 @@ from engine.resource_quota import decode_resource_quota
 from policies import policy_set
 from policies.lints import Lint, lint_namespace
 from policies.models import Namespace, PolicyObject, PriorityClass
-from policies.services.creating import key_of, owners_of
+from policies.services.bulk_create import key_of, owners_of
 from policies.services.manifests import KINDS, require_namespace, take_over
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from engine.policy import PolicySet
     from policies.models import Cluster, Recorded
-    from policies.services.writing import Key
+    from policies.services.write import Key
 
     Manifest = Mapping[str, Any]
 

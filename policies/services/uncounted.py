@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from engine.resource_quota import is_tracked, resources_of
-from policies import usage
+from policies import ledger
 from policies.models import (
     Cluster,
     ClusterConnection,
@@ -23,7 +23,7 @@ from policies.models import (
     ResourceQuota,
     ResourceQuotaRow,
 )
-from policies.services.writing import policy_write, record
+from policies.services.write import policy_write, record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -55,7 +55,7 @@ def names_to_count(cluster: Cluster, names: Iterable[str]) -> list[str]:
 
 def _is_followed(cluster: Cluster) -> bool:
     """Whether the portal decides there, and a worker sees the cluster at this time."""
-    now = usage.read_clock()
+    now = ledger.read_clock()
     every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
     is_looked_after = Q(cluster__sync_state__lease_until__gt=now) | Q(
         cluster__sync_state__last_success__gt=now - max(2 * every, _ALIVE)

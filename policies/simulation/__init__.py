@@ -5,12 +5,12 @@ them, an object; back come the engine's decision, the cause of each change and w
 would be charged.
 """
 
-from policies.simulation.asking import request_for, run, simulate
-from policies.simulation.causes import Cause, Change, Source
+from policies.simulation.ask import request_for, run, simulate
 from policies.simulation.costs import Cost, CostLine
-from policies.simulation.replacing import with_unsaved
-from policies.simulation.restarting import Refused, RunningPod, refused_restarts
+from policies.simulation.explain import Cause, Change, Source
+from policies.simulation.restart_preview import Refused, RunningPod, refused_restarts
 from policies.simulation.values import Simulation
+from policies.simulation.with_drafts import with_unsaved
 
 __all__ = [
     "Cause",

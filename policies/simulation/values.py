@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from engine.decision import Decision, Violation
     from engine.policy import PolicySet
     from engine.request import AdmissionRequest
-    from policies.simulation.causes import Change
     from policies.simulation.costs import Cost, CostLine
+    from policies.simulation.explain import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from policies.snapshot.building import advance
+from policies.snapshot.build import advance
 from policies.snapshot.values import Snapshot
 
 if TYPE_CHECKING:

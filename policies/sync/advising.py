@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Final
 
+from policies.ledger import read_clock
 from policies.models import ClusterConnection, SyncRun, SyncState
 from policies.sync.pausing import told
 from policies.sync.runs import LEASE, STOPPED
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from policies.models import Cluster

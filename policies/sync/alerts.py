@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import IntegrityError, transaction
 
+from policies.ledger import read_clock
 from policies.models import ClusterAlert
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from policies.models import Cluster

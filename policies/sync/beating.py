@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import DatabaseError, connection
 
+from policies.ledger import read_clock
 from policies.models import SyncRun, SyncState
 from policies.sync.leases import LostLeaseError
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.quantity import ZERO
 from engine.resource_list import parse, to_json
+from policies.ledger import OPENING_RESOURCE
 from policies.models import Charge, QuotaUsage, UsageComparison
-from policies.usage import OPENING_RESOURCE
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from engine.quantity import Quantity
     from engine.resource_list import ResourceList
+    from policies.ledger.live_objects import CompleteList, Live
     from policies.models import Cluster
-    from policies.usage.reality import CompleteList, Live
 
 OPEN: Final = (Charge.State.RESERVED, Charge.State.CONFIRMED)
 SHOWN: Final = 50

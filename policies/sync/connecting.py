@@ -16,7 +16,7 @@ from cryptography import x509
 from django.db import transaction
 
 from policies.models import Cluster, ClusterConnection
-from policies.services.writing import Action, policy_write
+from policies.services.write import Action, policy_write
 from policies.sync import alerts, first_count, sealing
 from policies.sync.errors import UnauthorizedError, UnreachableError
 from policies.sync.probing import test

@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.ledger import read_clock
 from policies.models import Cluster, ClusterAlert, ClusterConnection, WebhookHealth
 from policies.sync import alerts, canary, certificates, connecting, installation
 from policies.sync.canary import Outcome
 from policies.sync.errors import APIError, ForbiddenError
 from policies.sync.values import Limits
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from policies.sync.canary import Flight

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
+from policies.ledger import read_clock
 from policies.models import WebhookCredential
 from policies.sync.permissions import CONFIGURATION
 from policies.sync.webhooks import key_in
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from policies.models import Cluster

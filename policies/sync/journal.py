@@ -6,10 +6,10 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from policies.ledger import read_clock
 from policies.models import SyncResult, SyncRun
 from policies.sync.keeping import differences_of
 from policies.sync.values import ObjectKey
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.manifests.documents import parse_documents
 from policies.manifests.problems import ManifestError
+from policies.manifests.yaml.documents import parse_documents
 from policies.sync.kubeconfig_values import Findings, decode_certificates, decode_pair, read_server
 from policies.sync.values import Credentials
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from policies.ledger import read_clock
 from policies.models import SyncState
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

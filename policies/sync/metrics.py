@@ -11,6 +11,7 @@ from django.db.models import Count
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 
+from policies.ledger import read_clock
 from policies.models import (
     ClusterAlert,
     ClusterConnection,
@@ -20,7 +21,6 @@ from policies.models import (
     SyncState,
     WebhookHealth,
 )
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     import datetime as dt

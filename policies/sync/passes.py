@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db.models import Count
 
+from policies.ledger import read_clock
 from policies.models import Cluster, SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from policies.plurals import counted
 from policies.sync import keeping, plan, reality
@@ -24,7 +25,6 @@ from policies.sync.reading import (
 from policies.sync.taking_in import note_native, take_in
 from policies.sync.values import ObjectKey
 from policies.sync.watching import watch_for
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -13,11 +13,11 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 
+from policies.ledger import read_clock
 from policies.models import ClusterConnection, SyncRun, SyncState
-from policies.services.writing import Action, policy_write
+from policies.services.write import Action, policy_write
 from policies.sync import first_count
 from policies.sync.telling import describe, record_connection
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.ledger import read_clock
 from policies.models import ClusterConnection
 from policies.sync import alerts
 from policies.sync.counting import grants_of
@@ -16,7 +17,6 @@ from policies.sync.errors import (
     UntrustedError,
 )
 from policies.sync.permissions import ESSENTIAL_VERBS, GRANTS
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 
 from engine.resource_quota import resources_of
-from policies import services, usage
+from policies import ledger, services
+from policies.ledger.live_objects import count_vanished, meet
+from policies.ledger.unlisted import end_by_lease
 from policies.models import LedgerPass
 from policies.sync import alerts, comparing, first_count, plan
 from policies.sync.errors import (
@@ -28,19 +30,17 @@ from policies.sync.errors import (
 )
 from policies.sync.leases import LostLeaseError
 from policies.sync.seeing import figures_of, list_all, places_of, resources_in, unlisted
-from policies.usage.reality import count_vanished, meet
-from policies.usage.unlisted import end_by_lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
 
     from engine.request import GroupVersionResource
+    from policies.ledger.live_objects import CompleteList
     from policies.models import Cluster, SyncRun
     from policies.sync.client import Client
     from policies.sync.leases import Lease
     from policies.sync.seeing import Place
-    from policies.usage.reality import CompleteList
 
     Guard = Callable[[], AbstractContextManager[object]]
 
@@ -103,7 +103,7 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     counts: Counter[str] = Counter()
     if not places:
         return counts
-    begun = usage.read_clock()
+    begun = ledger.read_clock()
     figures = list(figures_of(client, places))
     wanted = resources_in(places)
     look = _Look(cluster, client, lease, places, begun)
@@ -125,7 +125,7 @@ def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
     new = services.uncounted(cluster)
     if not new:
         return
-    places, begun = places_of(cluster), usage.read_clock()
+    places, begun = places_of(cluster), ledger.read_clock()
     list(figures_of(client, places))
     due = resources_of(name for quota in new for name in quota.names)
     wanted = {each: where for each, where in resources_in(places).items() if each in due}
@@ -183,7 +183,12 @@ def _forget_others(cluster: Cluster, wanted: Collection[str]) -> None:
 
 
 def _note_whole(cluster: Cluster, begun: dt.datetime, counts: Counter[str]) -> None:
-    done = {"started": begun, "finished": usage.read_clock(), "counts": dict(counts), "trouble": ""}
+    done = {
+        "started": begun,
+        "finished": ledger.read_clock(),
+        "counts": dict(counts),
+        "trouble": "",
+    }
     LedgerPass.objects.update_or_create(cluster=cluster, resource=WHOLE, defaults=done)
 
 
@@ -197,7 +202,7 @@ def is_due(run: SyncRun) -> bool:
         return run.mode != run.Mode.PREVIEW
     rows = LedgerPass.objects.filter(cluster=run.cluster_id, resource=WHOLE)
     last = rows.values_list("finished", flat=True).first()
-    if last is None or usage.read_clock() - last >= EVERY:
+    if last is None or ledger.read_clock() - last >= EVERY:
         return True
     return bool(services.uncounted(run.cluster))
 
@@ -229,7 +234,7 @@ def _list(
 def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
     """Confirm, give back and correct; what vanished in bulk only when a second list says so."""
     names = cluster.name, seen.resource
-    orphans = usage.release_orphans(
+    orphans = ledger.release_orphans(
         names[0], resource=names[1], seen=seen.objects, list_started=seen.started, guard=guard
     )
     row, _ = LedgerPass.objects.get_or_create(cluster=cluster, resource=seen.resource)
@@ -240,14 +245,14 @@ def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
     believe = not is_doubtful or row.doubted is not None
     met = meet(seen, believe=believe, guard=guard)
     # Last, since it makes charges look fresh: as if an update had just been admitted.
-    confirmed = usage.confirm_seen(names[0], resource=names[1], seen=seen.objects, guard=guard)
+    confirmed = ledger.confirm_seen(names[0], resource=names[1], seen=seen.objects, guard=guard)
     counts = Counter(
         confirmed=confirmed,
         added=met.added,
         corrected=met.corrected,
         released=met.released + orphans,
     )
-    row.started, row.finished = seen.started, usage.read_clock()
+    row.started, row.finished = seen.started, ledger.read_clock()
     row.objects_seen, row.counts, row.trouble = len(seen.objects), dict(counts), ""
     row.doubted = None if believe else seen.started
     with guard():

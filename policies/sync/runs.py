@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
+from policies.ledger import read_clock
 from policies.models import ClusterAlert, ClusterConnection, SyncResult, SyncRun, SyncState
 from policies.sync import alerts, first_count, leases, turns
 from policies.sync.beating import beating
@@ -24,7 +25,6 @@ from policies.sync.errors import (
     UntrustedError,
 )
 from policies.sync.leases import LeaseHeldError, LostLeaseError
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -12,10 +12,10 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
+from policies.ledger import read_clock
 from policies.models import ClusterConnection, SyncedObject, SyncRun, SyncState
 from policies.sync.runs import Mode, State, request, take_up_lost
 from policies.sync.turns import PERSON, STOPPED, ready, room_for_watches
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

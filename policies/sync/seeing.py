@@ -10,11 +10,11 @@ from engine.policy import Authority
 from engine.quantity import QuantityError
 from engine.resource_list import mask, parse
 from engine.resource_quota import counted_of, is_final, names_of
-from policies import snapshot, usage
+from policies import ledger, snapshot
+from policies.ledger.live_objects import CompleteList, Live
+from policies.ledger.unlisted import Unlisted
 from policies.sync import comparing
 from policies.sync.counting import SECRETS, where_counted
-from policies.usage.reality import CompleteList, Live
-from policies.usage.unlisted import Unlisted
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -103,7 +103,7 @@ def list_all(
     namespaces: Iterable[str],
 ) -> CompleteList:
     """List all objects of a resource in all namespaces, Secrets in these alone; raises APIError."""
-    started = usage.read_clock()
+    started = ledger.read_clock()
     items = list(_items(client, resource, namespaces))
     quotas = list(_bound(places, resource))
     return CompleteList(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.services.writing import Action, record
+from policies.services.write import Action, record
 
 if TYPE_CHECKING:
     from policies.models import ClusterConnection

@@ -16,7 +16,7 @@ from django.db.models import F
 
 from policies import services
 from policies.models import PolicyRevision, SyncedObject, SyncRun
-from policies.services.writing import Action, record
+from policies.services.write import Action, record
 from policies.sync import runs
 from policies.sync.reading import manifest_of, read_ownership
 from policies.sync.values import ObjectKey

@@ -13,6 +13,7 @@ import mmap
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.ledger import read_clock
 from policies.models import SyncCursor, SyncRun, SyncState
 from policies.sync import keeping, reality
 from policies.sync.apply import WRITES
@@ -23,7 +24,6 @@ from policies.sync.reading import ALL_KINDS, is_leaving, read_ours, read_ownersh
 from policies.sync.taking_in import note_native, take_in
 from policies.sync.turns import is_somebody_unserved
 from policies.sync.values import ObjectKey
-from policies.usage import read_clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.urls import reverse
 
 from policies import roles
-from policies.editing import words
-from policies.editing.kinds import BY_NAME
+from policies.drafts.kinds import BY_NAME
+from policies.manifests import diff_in_words
 from policies.models import Cluster, Namespace, PolicyRevision
 from policies.views.access import Page
 from policies.views.policies_page import names_of, route_of
@@ -87,7 +87,7 @@ def _lines(shown: Sequence[PolicyRevision]) -> list[dict[str, Any]]:
 
 
 def _line(one: PolicyRevision, *, has_page: bool) -> dict[str, Any]:
-    said = words.changes(one.before, one.after)
+    said = diff_in_words.changes(one.before, one.after)
     return {
         "revision": one,
         "changes": said[:LINES],

@@ -14,8 +14,8 @@ from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 
 from policies import services
-from policies.editing import danger, judging, keeping, merging, words
-from policies.editing.drafts import (
+from policies.drafts import danger, kept, merge, preview
+from policies.drafts.draft import (
     LONGEST,
     Draft,
     Finding,
@@ -24,7 +24,8 @@ from policies.editing.drafts import (
     kept_parts,
     render,
 )
-from policies.editing.kinds import LIMITED_RESOURCES
+from policies.drafts.kinds import LIMITED_RESOURCES
+from policies.manifests import diff_in_words
 from policies.validators import findings_of
 from policies.views.editor_form import form_context
 from policies.views.editor_state import State, change_lines, read_state
@@ -87,7 +88,7 @@ class EditorView(PolicyPage):
         if do == "delete":
             return self._delete()
         if do == "forget":
-            keeping.drop(self.user, self.place)
+            kept.drop(self.user, self.place)
             return redirect(self.here)
         state = self.read(request.POST)
         self._keep(state)
@@ -116,24 +117,24 @@ class EditorView(PolicyPage):
     @cached_property
     def kept_draft(self) -> KeptDraft | None:
         """What the person typed here before and did not save, if it says anything else."""
-        found = keeping.kept(self.user, self.place) if self.may_post() else None
+        found = kept.kept(self.user, self.place) if self.may_post() else None
         return found if found and found.text != render(self.current) else None
 
     def _keep(self, state: State) -> None:
         """Keep what was typed, as far as it differs from what is stored."""
         text = state.draft.text
         if text.strip() == render(self.current).strip() or len(text) > LONGEST:
-            keeping.drop(self.user, self.place)
+            kept.drop(self.user, self.place)
         else:
-            keeping.keep(self.user, self.place, text, seen=self.seen)
+            kept.keep(self.user, self.place, text, seen=self.seen)
 
     def _dangers(self, state: State) -> list[str]:
         """What saving would stop."""
-        before = judging.load(self.place) if self.place.namespace else None
+        before = preview.load(self.place) if self.place.namespace else None
         manifest = state.draft.manifest
         if before is None or manifest is None:
             return []
-        found = judging.hints(self.place, manifest, before)
+        found = preview.hints(self.place, manifest, before)
         return danger.dangers_of(self.place, manifest, before, [each.lint for each in found])
 
     def read(self, data: QueryDict) -> State:
@@ -168,7 +169,7 @@ class EditorView(PolicyPage):
                 text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=found
             )
             return self.answer(State(draft=broken, shown=state.shown), status=422)
-        keeping.drop(self.user, self.place)
+        kept.drop(self.user, self.place)
         if saved.changed:
             messages.success(self.request, "Saved. The next decision goes by it.")
         else:
@@ -214,7 +215,7 @@ class EditorView(PolicyPage):
         except services.StaleRevisionError:
             draft = draft_of_manifest(self.place, self.current)
             return self.answer(State(draft=draft, shown=draft.text), status=409, is_stale=True)
-        keeping.drop(self.user, self.place)
+        kept.drop(self.user, self.place)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
 
@@ -232,15 +233,15 @@ class EditorView(PolicyPage):
         seen = self.history().filter(number=self.seen).first()
         base = seen.after if seen else None
         mine, theirs = state.draft.manifest or {}, self.read_stored()
-        merged = merging.merge(base, mine, theirs)
+        merged = merge.merge(base, mine, theirs)
         context = self.get_context_data(
             base_text=render(base) if base else "",
             theirs_text=render(theirs) if theirs else "",
             mine_text=state.draft.text,
             merged_text=render(merged.manifest),
             conflicts=merged.conflicts,
-            their_changes=words.changes(base, theirs),
-            my_changes=words.changes(base, mine),
+            their_changes=diff_in_words.changes(base, theirs),
+            my_changes=diff_in_words.changes(base, mine),
             theirs=self.history().first(),
             reason=self.reason,
         )
@@ -261,7 +262,9 @@ class EditorView(PolicyPage):
         found: dict[str, Any] = {
             "draft": draft,
             "kept": kept_parts(self.place, draft),
-            "changes": words.changes(self.manifest, draft.manifest) if draft.is_fine else [],
+            "changes": diff_in_words.changes(self.manifest, draft.manifest)
+            if draft.is_fine
+            else [],
             "is_new": self.is_new,
             "reason": self.reason,
             "kept_draft": self.kept_draft if self.request.method == "GET" else None,
@@ -269,11 +272,11 @@ class EditorView(PolicyPage):
             "pod": self.request.POST.get("pod", ""),
             "here": self.here,
         }
-        before = judging.load(self.place) if self.place.namespace else None
+        before = preview.load(self.place) if self.place.namespace else None
         if draft.is_fine and before is not None and draft.manifest is not None:
-            found["hints"] = judging.hints(self.place, draft.manifest, before)
+            found["hints"] = preview.hints(self.place, draft.manifest, before)
         if self.request.POST.get("do") == "try" and draft.manifest is not None:
-            found |= judging.tried(draft.manifest, before, found["pod"])
+            found |= preview.tried(draft.manifest, before, found["pod"])
         return {**found, "before": before, **form_context(self.place, draft, before)}
 
 

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.resource_quota.scopes import ALLOWED_NAMES
-from policies.editing import limit_ranges, metadata_rules, quotas
-from policies.editing.quota_matrix import matrix_of
-from policies.editing.scopes import OPERATORS
+from policies.drafts.forms import limit_range
+from policies.drafts.forms import quota as forms_quota
+from policies.drafts.forms.quota_matrix import matrix_of
+from policies.drafts.forms.scope import OPERATORS
+from policies.manifests import sentences
 from policies.models import PriorityClass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from engine.policy import PolicySet
-    from policies.editing.drafts import Draft, Place
-    from policies.editing.sheets import Sheet
+    from policies.drafts.draft import Draft, Place
+    from policies.drafts.forms.sheets import Sheet
 
 CONTAINER_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 MODES: Final = {
@@ -64,12 +66,12 @@ class Row:
 
 
 COLUMNS: Final = {
-    limit_ranges.ROW: ("item", "type", "resource", *limit_ranges.AMOUNTS),
-    quotas.HARD: ("resource", "amount"),
-    quotas.SCOPE: ("entry", "scopeName", "operator", "values"),
-    metadata_rules.RULE: ("does", "every"),
-    metadata_rules.IF: ("rule", "on", "key", "is", "values"),
-    metadata_rules.THEN: ("rule", "on", "key", "value"),
+    limit_range.ROW: ("item", "type", "resource", *limit_range.AMOUNTS),
+    forms_quota.HARD: ("resource", "amount"),
+    forms_quota.SCOPE: ("entry", "scopeName", "operator", "values"),
+    sentences.RULE: ("does", "every"),
+    sentences.IF: ("rule", "on", "key", "is", "values"),
+    sentences.THEN: ("rule", "on", "key", "value"),
     "entry": ("resource", "apiGroup", "contains"),
 }
 
@@ -79,14 +81,14 @@ def form_context(place: Place, draft: Draft, before: PolicySet | None) -> dict[s
     sheet = draft.sheet
     if sheet is None:
         return {"form": None}
-    derived = limit_ranges.derived(sheet) if place.kind.name == "LimitRange" else {}
+    derived = limit_range.derived(sheet) if place.kind.name == "LimitRange" else {}
     used = _used(place, before)
     rows = {group: _rows(group, sheet, draft, {**derived, **used}) for group in place.kind.groups}
-    for row in rows.get(metadata_rules.RULE, []):
-        row.conditions.extend(_children(rows[metadata_rules.IF], "rule", row.number))
-        row.updates.extend(_children(rows[metadata_rules.THEN], "rule", row.number))
+    for row in rows.get(sentences.RULE, []):
+        row.conditions.extend(_children(rows[sentences.IF], "rule", row.number))
+        row.updates.extend(_children(rows[sentences.THEN], "rule", row.number))
     for row in rows.get("entry", []):
-        row.scopes.extend(_children(rows[quotas.SCOPE], "entry", row.number))
+        row.scopes.extend(_children(rows[forms_quota.SCOPE], "entry", row.number))
     choices = _choices(place, sheet)
     return {
         "form": rows,
@@ -113,34 +115,34 @@ def _laid_out(
         return {}
     found = matrix_of(draft.manifest, draft.sheet, before, choices["priorities"])
     if found is None:
-        return {"unplaced": rows[quotas.HARD]}
-    lines: dict[int | None, Row] = {row.number: row for row in rows[quotas.HARD]}
+        return {"unplaced": rows[forms_quota.HARD]}
+    lines: dict[int | None, Row] = {row.number: row for row in rows[forms_quota.HARD]}
     return {
         "columns": list(found.resources),
         "bands": [
             (band, [(spot, lines.get(spot.line)) for spot in band.spots]) for band in found.bands
         ],
-        "unplaced": [row for row in rows[quotas.HARD] if row.number not in found.lines],
+        "unplaced": [row for row in rows[forms_quota.HARD] if row.number not in found.lines],
     }
 
 
 def _choices(place: Place, sheet: Sheet) -> dict[str, Any]:
     """What may be chosen."""
     if place.kind.name == "LimitRange":
-        return {"types": limit_ranges.TYPES, "resources": (*CONTAINER_RESOURCES, "storage")}
+        return {"types": limit_range.TYPES, "resources": (*CONTAINER_RESOURCES, "storage")}
     if place.kind.name == "MetadataPolicy":
-        return {"conditions": metadata_rules.CONDITIONS.items(), "ready": READY_WORDS.items()}
+        return {"conditions": sentences.CONDITIONS.items(), "ready": READY_WORDS.items()}
     if place.kind.name == "ResourceQuota":
         return {
-            "resources": quotas.offered_resources(sheet),
-            "scopes": quotas.offered_scopes(sheet),
+            "resources": forms_quota.offered_resources(sheet),
+            "scopes": forms_quota.offered_scopes(sheet),
             "all_scopes": tuple(ALLOWED_NAMES),
             "operators": OPERATORS,
             "priorities": _priorities(place),
         }
     if place.kind.is_configuration:
         return {
-            "resources": quotas.RESOURCES,
+            "resources": forms_quota.RESOURCES,
             "all_scopes": tuple(ALLOWED_NAMES),
             "operators": OPERATORS,
             "priorities": _priorities(place),

@@ -5,22 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.editing import metadata_rules
-from policies.editing.drafts import Draft, Finding, draft_of_sheet, draft_of_text
-from policies.editing.sheets import read_sheet, with_line, without_line
+from policies.drafts.draft import Draft, Finding, draft_of_sheet, draft_of_text
+from policies.drafts.forms import metadata_rules
+from policies.drafts.forms.sheets import read_sheet, with_line, without_line
+from policies.manifests import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.editing.drafts import Place
-    from policies.editing.sheets import Built, Line, Sheet
+    from policies.drafts.draft import Place
+    from policies.drafts.forms.sheets import Built, Line, Sheet
 
 BOTH: Final = "Both the form and the YAML were changed. Say which of them counts."
 BLANK: Final[Mapping[str, Line]] = {
     "row": {"type": "Container"},
     "hard": {},
     "scope": {},
-    "rule": {"does": metadata_rules.REFUSE},
+    "rule": {"does": sentences.REFUSE},
     "if": {"on": "label", "is": "DoesNotExist"},
     "then": {"on": "label"},
     "entry": {},

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from engine.policy import Enforcement
 from policies import roles
-from policies.editing.kinds import BY_NAME, PRIORITY_CLASS
+from policies.drafts.kinds import BY_NAME, PRIORITY_CLASS
 from policies.models import (
     LimitRange,
     MetadataPolicy,

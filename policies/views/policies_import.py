@@ -12,9 +12,9 @@ from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
 
 from policies import roles
-from policies.editing import importing
-from policies.editing.drafts import LONGEST
-from policies.editing.kinds import KINDS
+from policies.drafts import bulk_import
+from policies.drafts.draft import LONGEST
+from policies.drafts.kinds import KINDS
 from policies.manifests.bundle import DEFAULT_NAMESPACE
 from policies.manifests.problems import ManifestError
 from policies.plurals import counted
@@ -23,7 +23,7 @@ from policies.views.access import ClusterPage
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from policies.editing.importing import Plan, Planned
+    from policies.drafts.bulk_import import Plan, Planned
     from policies.manifests.bundle import Bundle
 
 NO_REASON: Final = "Say why: the reason stays on record."
@@ -80,12 +80,12 @@ class ImportView(ClusterPage):
         if self.creates and not self.may_make_namespaces:
             raise PermissionDenied
         try:
-            bundle = importing.read(text, namespace=namespace)
-            plan = importing.plan(
+            bundle = bulk_import.read(text, namespace=namespace)
+            plan = bulk_import.plan(
                 self.cluster, bundle, sees=self._sees, create_namespaces=self.creates
             )
         except ManifestError as error:
-            broken = importing.Plan(problems=tuple(error.problems))
+            broken = bulk_import.Plan(problems=tuple(error.problems))
             return self._answer(text, broken, status=422)
         if request.POST.get("do") != "save":
             return self._answer(text, plan, status=200)
@@ -98,12 +98,12 @@ class ImportView(ClusterPage):
             return self._answer(text, plan, status=422, form_error=NO_REASON)
         if plan.seen != self.request.POST.get("seen", ""):
             return self._answer(text, plan, status=409, form_error=OVERTAKEN)
-        dangers, word = importing.dangers_of(self.cluster, plan)
+        dangers, word = bulk_import.dangers_of(self.cluster, plan)
         if dangers and self.request.POST.get("confirm", "").strip() != word:
             return self._answer(text, plan, status=422, dangers=dangers, word=word)
         try:
-            importing.save(self.cluster, bundle, plan, author=(self.username, reason))
-        except importing.OvertakenError:
+            bulk_import.save(self.cluster, bundle, plan, author=(self.username, reason))
+        except bulk_import.OvertakenError:
             return self._answer(text, plan, status=409, form_error=OVERTAKEN)
         number = sum(each.verb != "unchanged" for each in plan.objects)
         messages.success(

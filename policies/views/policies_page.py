@@ -13,15 +13,15 @@ from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
 
 from policies import roles
-from policies.editing.drafts import Place
-from policies.editing.kinds import BY_PLURAL, LIMITED_RESOURCES
+from policies.drafts.draft import Place
+from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
 from policies.models import LimitedResource, Namespace, PolicyRevision
 from policies.views.access import find_cluster
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
 
-    from policies.editing.kinds import Kind
+    from policies.drafts.kinds import Kind
     from policies.models import Cluster
 
 

@@ -12,8 +12,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from policies import services
-from policies.editing import words
-from policies.editing.drafts import render
+from policies.drafts.draft import render
+from policies.manifests import diff_in_words
 from policies.views.policies_page import PolicyPage, address_of, names_of, route_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class RevisionsView(PolicyPage):
 
     def line(self, one: PolicyRevision) -> dict[str, Any]:
         """A version with what it changed, in words."""
-        said = words.changes(one.before, one.after)
+        said = diff_in_words.changes(one.before, one.after)
         return {
             "revision": one,
             "changes": said[:LONGEST_LINE],
@@ -76,7 +76,7 @@ class RevisionsView(PolicyPage):
         return {
             "a": found[one],
             "b": found[other],
-            "changes": words.changes(found[one].after, found[other].after),
+            "changes": diff_in_words.changes(found[one].after, found[other].after),
             "lines": diff_lines(found[one].after, found[other].after),
         }
 
@@ -101,10 +101,10 @@ class RevisionView(PolicyPage):
         return super().get_context_data(
             **kwargs,
             version=one,
-            changes=words.changes(one.before, one.after),
+            changes=diff_in_words.changes(one.before, one.after),
             lines=diff_lines(one.before, one.after),
             text=render(whole) if whole else "",
-            since=[] if is_current else words.changes(self.manifest, whole),
+            since=[] if is_current else diff_in_words.changes(self.manifest, whole),
             may_restore=bool(whole) and not is_current and self.may_post(),
             is_current=is_current,
         )

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.manifests.emitter import render_documents
+from policies.manifests.yaml.emitter import render_documents
 from policies.sync import plan
 from policies.sync.values import WRITTEN_KINDS
 

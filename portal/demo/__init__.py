@@ -10,8 +10,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from policies import policy_set, services
-from policies.management.importing import Author, import_bundle
 from policies.manifests.bundle import read_bundle
+from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
 from policies.models import Cluster
 from portal.demo import connected

@@ -18,8 +18,8 @@ from admission import past
 from engine.request import Phase
 from engine.resource_list import add, subtract
 from policies import policy_set
+from policies.ledger.history import KEPT, STEP
 from policies.models import Cluster
-from policies.usage.history import KEPT, STEP
 from portal.demo.plot import BEGAN, ODD, WORKLOADS
 
 if TYPE_CHECKING:

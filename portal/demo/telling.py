@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from admission import past
 from engine.resource_list import to_json
-from policies import services, usage
-from policies.management.importing import Author, import_bundle
+from policies import ledger, services
 from policies.manifests.bundle import read_bundle
+from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
 from policies.models import Cluster, QuotaUsagePoint, ResourceQuota
 from portal.demo import connected
@@ -89,9 +89,9 @@ def _charge(pods: list[Running]) -> None:
             "namespace__cluster__name", "namespace__name", "name", "id"
         )
     }
-    keys = [(clusters[pod.workload.cluster], *usage.object_key(pod.request)) for pod in pods]
+    keys = [(clusters[pod.workload.cluster], *ledger.object_key(pod.request)) for pod in pods]
     with transaction.atomic():
-        book = usage.ask_book(quotas.values(), keys)()
+        book = ledger.ask_book(quotas.values(), keys)()
         for pod, key in zip(pods, keys, strict=True):
             for charge in pod.charges:
                 number = quotas[*pod.workload.place, charge.quota.name]
@@ -99,4 +99,4 @@ def _charge(pods: list[Running]) -> None:
         book.write()
     for cluster, number in clusters.items():
         seen = {key[2] for key in keys if key[0] == number}
-        usage.confirm_seen(cluster, resource="pods", seen=seen)
+        ledger.confirm_seen(cluster, resource="pods", seen=seen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from admission.redaction import restore
 from engine.patch import PatchOperation, apply_patch
 from engine.wire import RawNumber
-from policies.manifests.emitter import render_documents
+from policies.manifests.yaml.emitter import render_documents
 from portal.why.changes import as_text, spell
 
 if TYPE_CHECKING:

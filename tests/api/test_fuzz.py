@@ -23,7 +23,7 @@ from admission.review import ReviewError, parse_request, safe_code
 from engine import chain
 from engine.errors import DecodeError
 from engine.wire import loads
-from policies import policy_set, snapshot, usage
+from policies import ledger, policy_set, snapshot
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
 from tests.mutations import POLICIES, mutated, readable_uid
@@ -47,7 +47,7 @@ LONGEST_NAME, LONGEST_UID = 317, 128  # characters: what names of an API server 
 
 def _is_unfit(request: AdmissionRequest) -> bool:
     """Whether a name is none that an API server makes: refused before the engine sees it."""
-    resource, uid = usage.object_key(request)
+    resource, uid = ledger.object_key(request)
     names = (request.namespace, request.display_name, resource, uid)
     return len(uid) > LONGEST_UID or any(len(n) > LONGEST_NAME or is_unstorable(n) for n in names)
 

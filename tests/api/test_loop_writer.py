@@ -15,8 +15,8 @@ from admission import writer
 from admission.models import AuditEvent
 from admission.writer import thread
 from policies import services
+from policies.db.pipeline import Pipeline
 from policies.models import Cluster
-from policies.pipeline import Pipeline
 from tests.api.test_writer import Waiting, fail, recorded
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from django.db import DataError, IntegrityError, connection
 from django.db.utils import Error
 
-from policies.asking import ask, is_in_transaction, tell, transaction_of_few_packets
-from policies.pipeline import Pipeline, _encoded
+from policies.db.deferred import ask, is_in_transaction, tell, transaction_of_few_packets
+from policies.db.pipeline import Pipeline, _encoded
 from policies.snapshot.refresher import _parameters
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ from admission import audit, writer
 from admission.models import AuditEvent
 from engine.decision import Decision
 from engine.request import Phase
-from policies.pipeline import Pipeline
+from policies.db.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from policies.ledger import Book
     from policies.snapshot import Snapshot
-    from policies.usage import Book
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

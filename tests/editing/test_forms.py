@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.editing import limit_ranges, metadata_rules, quotas
-from policies.editing.drafts import render
-from policies.editing.kinds import BY_NAME, KINDS
-from policies.editing.sheets import Sheet, read_sheet, with_line, without_line
-from policies.manifests.documents import parse_documents
+from policies.drafts.draft import render
+from policies.drafts.forms import limit_range, metadata_rules, quota
+from policies.drafts.forms.sheets import Sheet, read_sheet, with_line, without_line
+from policies.drafts.kinds import BY_NAME, KINDS
+from policies.manifests.yaml.documents import parse_documents
 from tests.editing.manifests import OF_KIND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.editing.kinds import Kind
+    from policies.drafts.kinds import Kind
 
 QUICK = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 WHOLE = settings(max_examples=1000, suppress_health_check=list(HealthCheck))
@@ -81,7 +81,7 @@ def test_new_line_joins_the_item_of_its_type() -> None:
         {"type": "Pod", "resource": "cpu", "max": "8"},
         {"type": "Container"},
     ]
-    built = limit_ranges.build(Sheet({}, {"row": rows}), {})
+    built = limit_range.build(Sheet({}, {"row": rows}), {})
     maxima = [(item["type"], item["max"]) for item in built.manifest["spec"]["limits"]]
     assert maxima == [("Container", {"cpu": "2", "memory": "1Gi"}), ("Pod", {"cpu": "8"})]
     assert built.cell_of("spec.limits[0].max[memory]") == "row-1-max"
@@ -89,7 +89,7 @@ def test_new_line_joins_the_item_of_its_type() -> None:
 
 def test_second_line_of_one_resource_is_told_at_its_cell() -> None:
     row = {"type": "Pod", "resource": "cpu", "max": "1"}
-    built = limit_ranges.build(Sheet({}, {"row": [row, row]}), {})
+    built = limit_range.build(Sheet({}, {"row": [row, row]}), {})
     assert [cell for cell, _ in built.problems] == ["row-1-resource"]
 
 
@@ -99,7 +99,7 @@ def test_derived_amounts_are_those_of_the_engine() -> None:
         {"type": "Container", "resource": "memory", "min": "64Mi", "max": "nonsense"},
         {"type": "Pod", "resource": "cpu", "max": "2"},
     ]
-    assert limit_ranges.derived(Sheet({}, {"row": rows})) == {
+    assert limit_range.derived(Sheet({}, {"row": rows})) == {
         "row-0-default": "2",
         "row-0-defaultRequest": "2",
         "row-1-defaultRequest": "64Mi",
@@ -110,16 +110,16 @@ def test_only_legal_pairs_of_scope_and_resource_are_offered() -> None:
     best_effort = Sheet(
         {}, {"hard": [], "scope": [{"scopeName": "BestEffort", "operator": "plain"}]}
     )
-    offered = quotas.offered_resources(best_effort)
+    offered = quota.offered_resources(best_effort)
     assert "pods" in offered
     assert "cpu" not in offered
     services = Sheet({}, {"hard": [{"resource": "services", "amount": "1"}], "scope": []})
-    assert quotas.offered_scopes(services) == []
-    assert "NotBestEffort" not in quotas.offered_scopes(best_effort)
+    assert quota.offered_scopes(services) == []
+    assert "NotBestEffort" not in quota.offered_scopes(best_effort)
 
 
 def test_limit_without_amount_is_no_limit_of_zero() -> None:
-    built = quotas.build(Sheet({}, {"hard": [{"resource": "pods", "amount": ""}]}), {})
+    built = quota.build(Sheet({}, {"hard": [{"resource": "pods", "amount": ""}]}), {})
     assert built.manifest["spec"] == {}
     assert [cell for cell, _ in built.problems] == ["hard-0-amount"]
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from engine.decision import Reason
-from policies.editing import judging
-from policies.editing.drafts import Place
-from policies.editing.kinds import BY_NAME
+from policies.drafts import preview
+from policies.drafts.draft import Place
+from policies.drafts.kinds import BY_NAME
 from policies.lints import LintCode
-from policies.manifests.documents import parse_documents
+from policies.manifests.yaml.documents import parse_documents
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -33,9 +33,9 @@ def draft(kind: str, spec: dict[str, Any], name: str = "draft") -> dict[str, Any
     return factories.manifest(kind, spec, name=name)
 
 
-def hints_of(kind: str, spec: dict[str, Any]) -> dict[str, judging.Hint]:
+def hints_of(kind: str, spec: dict[str, Any]) -> dict[str, preview.Hint]:
     where = place(kind)
-    found = judging.hints(where, draft(kind, spec), judging.load(where))
+    found = preview.hints(where, draft(kind, spec), preview.load(where))
     return {hint.lint.code: hint for hint in found}
 
 
@@ -60,8 +60,8 @@ def test_hint_brings_a_pod_that_shows_it(
     assert hint.is_new
     where = place(kind)
     [document] = parse_documents(hint.example, "example")
-    after = judging.simulation.with_unsaved(judging.load(where), [draft(kind, spec)])
-    decision = judging.judge(after, document.value)
+    after = preview.simulation.with_unsaved(preview.load(where), [draft(kind, spec)])
+    decision = preview.judge(after, document.value)
     assert reason in {each.reason for each in decision.violations}
     assert hint.message == decision.message
 
@@ -82,9 +82,9 @@ def test_what_is_known_is_told_of_the_draft_only() -> None:
     factories.limit_range(LOW, name="low")
     factories.limit_range(HIGH, name="high")
     other = draft("LimitRange", {"limits": [{"type": "Pod", "max": {"cpu": "8"}}]}, name="other")
-    assert judging.hints(place("LimitRange"), other, judging.load(place("LimitRange"))) == []
+    assert preview.hints(place("LimitRange"), other, preview.load(place("LimitRange"))) == []
     same = draft("LimitRange", {"limits": [LOW]}, name="low")
-    found = judging.hints(place("LimitRange", "low"), same, judging.load(place("LimitRange")))
+    found = preview.hints(place("LimitRange", "low"), same, preview.load(place("LimitRange")))
     assert {hint.is_new for hint in found} == {False}
 
 
@@ -94,8 +94,8 @@ def test_what_is_known_is_told_of_the_draft_only() -> None:
     ids=["broken", "nothing", "two", "no_object"],
 )
 def test_what_is_no_object_is_told_so_and_judged_by_nobody(text: str) -> None:
-    found = judging.tried(
-        draft("LimitRange", {"limits": [LOW]}), judging.load(place("LimitRange")), text
+    found = preview.tried(
+        draft("LimitRange", {"limits": [LOW]}), preview.load(place("LimitRange")), text
     )
     assert list(found) == ["try_error"]
     assert found["try_error"]
@@ -103,15 +103,15 @@ def test_what_is_no_object_is_told_so_and_judged_by_nobody(text: str) -> None:
 
 def test_object_that_no_server_reads_is_refused_by_both() -> None:
     pod = POD.replace("image: i", "resources: {limits: {cpu: x}}")
-    stored = judging.load(place("LimitRange"))
-    found = judging.tried(draft("LimitRange", {"limits": [LOW]}), stored, pod)
+    stored = preview.load(place("LimitRange"))
+    found = preview.tried(draft("LimitRange", {"limits": [LOW]}), stored, pod)
     assert [found[name].code for name in ("verdict", "verdict_now")] == [400, 400]
 
 
 def test_draft_that_cannot_be_read_judges_nothing() -> None:
     broken = draft("LimitRange", {"limits": [{"type": "Container", "min": {"cpu": "x"}}]})
-    assert list(judging.tried(broken, judging.load(place("LimitRange")), POD)) == ["try_error"]
+    assert list(preview.tried(broken, preview.load(place("LimitRange")), POD)) == ["try_error"]
 
 
 def test_what_belongs_to_no_namespace_tries_no_object() -> None:
-    assert judging.tried({}, None, POD) == {}
+    assert preview.tried({}, None, POD) == {}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from engine.policy_manifests import build_policy_set
-from policies.editing import quotas
-from policies.editing.quota_matrix import ANY, ELSEWHERE, NONE, Matrix, matrix_of
+from policies.drafts.forms import quota
+from policies.drafts.forms.quota_matrix import ANY, ELSEWHERE, NONE, Matrix, matrix_of
 from tests.builders import resource_quota
 
 
@@ -19,7 +19,7 @@ def high(*values: str, operator: str = "In") -> dict[str, Any]:
 
 def laid_out(draft: dict[str, Any], *others: dict[str, Any]) -> Matrix:
     before = build_policy_set(others, [], namespace="ns")
-    found = matrix_of(draft, quotas.show(draft), before, ["high", "low"])
+    found = matrix_of(draft, quota.show(draft), before, ["high", "low"])
     assert found is not None
     return found
 
@@ -60,8 +60,8 @@ def test_only_legal_limits_are_offered() -> None:
 
 def test_limit_that_is_there_twice_stays_in_the_list() -> None:
     draft = resource_quota({"pods": "3"})
-    sheet = quotas.show(draft)
-    sheet.lines[quotas.HARD].append({"resource": "pods", "amount": "4"})
+    sheet = quota.show(draft)
+    sheet.lines[quota.HARD].append({"resource": "pods", "amount": "4"})
     found = matrix_of(draft, sheet, build_policy_set([], [], namespace="ns"), [])
     assert found is not None
     assert found.lines == {0}
@@ -70,5 +70,5 @@ def test_limit_that_is_there_twice_stays_in_the_list() -> None:
 def test_draft_that_cannot_be_read_has_none() -> None:
     draft = resource_quota({"pods": "?"})
     before = build_policy_set([], [], namespace="ns")
-    assert matrix_of(draft, quotas.show(draft), before, []) is None
-    assert matrix_of(None, quotas.show(draft), before, []) is None
+    assert matrix_of(draft, quota.show(draft), before, []) is None
+    assert matrix_of(None, quota.show(draft), before, []) is None

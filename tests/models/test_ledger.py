@@ -9,7 +9,7 @@ import pytest
 from engine.quantity import Quantity
 from engine.request import AdmissionRequest, Operation
 from engine.wire import loads
-from policies import services, usage
+from policies import ledger, services
 from policies.models import Charge, QuotaUsage
 from tests import builders, charging, factories
 
@@ -49,7 +49,7 @@ def used(name: str = "rq") -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def _ledger_is_even() -> Any:
     yield
-    assert usage.recount("prod") == []
+    assert ledger.recount("prod") == []
 
 
 def test_a_create_is_charged() -> None:
@@ -70,10 +70,12 @@ def test_a_replay_is_charged_once_even_at_the_limit() -> None:
 
 def test_an_object_without_uid_goes_by_the_request() -> None:
     factories.cluster()
-    assert usage.object_key(builders.request(None, uid="r")) == ("pods", "r")
-    assert usage.object_key(builders.request(builders.pod(), uid="r")) == ("pods", "r")
+    assert ledger.object_key(builders.request(None, uid="r")) == ("pods", "r")
+    assert ledger.object_key(builders.request(builders.pod(), uid="r")) == ("pods", "r")
     numbered = loads('{"metadata": {"uid": 0}}')
-    assert usage.object_key(builders.request(numbered, uid="r")) == ("pods", "r"), "no text, no uid"
+    assert ledger.object_key(builders.request(numbered, uid="r")) == ("pods", "r"), (
+        "no text, no uid"
+    )
 
 
 def test_growth_is_charged_once() -> None:
@@ -97,7 +99,7 @@ def test_growth_of_an_object_of_the_opening_balance() -> None:
     factories.resource_quota({"requests.cpu": "3"}, used={"requests.cpu": "1"})
     assert [admit(resize("1", "2")), admit(resize("1", "2"))] == [True, True]
     assert used() == {"requests.cpu": "2"}
-    usage.release("prod", resource="pods", uid="u1")
+    ledger.release("prod", resource="pods", uid="u1")
     assert used() == {"requests.cpu": "0"}
 
 
@@ -131,8 +133,8 @@ def test_several_quotas_are_charged_each() -> None:
 def test_release_gives_back_and_only_once() -> None:
     factories.resource_quota({"pods": "1"})
     admit(create())
-    assert usage.release("prod", resource="pods", uid="u1") == 1
-    assert usage.release("prod", resource="pods", uid="u1") == 0
+    assert ledger.release("prod", resource="pods", uid="u1") == 1
+    assert ledger.release("prod", resource="pods", uid="u1") == 0
     assert used() == {"pods": "0"}
     assert Charge.objects.get().amounts == {"pods": "1"}
 
@@ -140,7 +142,7 @@ def test_release_gives_back_and_only_once() -> None:
 def test_a_released_object_can_be_charged_again() -> None:
     factories.resource_quota({"pods": "1"})
     admit(create())
-    usage.release("prod", resource="pods", uid="u1")
+    ledger.release("prod", resource="pods", uid="u1")
     assert admit(create())
     assert (used(), Charge.objects.get().state) == ({"pods": "1"}, "reserved")
 
@@ -148,9 +150,9 @@ def test_a_released_object_can_be_charged_again() -> None:
 def test_confirm_keeps_or_corrects_the_amounts() -> None:
     quota = factories.resource_quota({"pods": "5", "requests.cpu": "5"})
     admit(create("3"))
-    assert usage.confirm("prod", resource="pods", uid="u1") == 1
+    assert ledger.confirm("prod", resource="pods", uid="u1") == 1
     seen = {quota.uid: {"pods": Quantity.parse("1"), "requests.cpu": Quantity.parse("1")}}
-    usage.confirm("prod", resource="pods", uid="u1", amounts=seen)
+    ledger.confirm("prod", resource="pods", uid="u1", amounts=seen)
     assert used() == {"pods": "1", "requests.cpu": "1"}
     admit(resize("1", "2"))
     assert Charge.objects.get().state == "confirmed"
@@ -160,7 +162,7 @@ def test_charges_of_a_deleted_quota_are_released_all_the_same() -> None:
     quota = factories.resource_quota({"pods": "5"})
     admit(create())
     deleted = services.delete_policy(policy=quota, user="x").revision
-    assert usage.release("prod", resource="pods", uid="u1") == 1
+    assert ledger.release("prod", resource="pods", uid="u1") == 1
     assert deleted is not None
     services.restore_revision(revision=deleted, user="x")
     assert used() == {"pods": "0"}
@@ -190,6 +192,6 @@ def test_untracked_names_are_never_charged() -> None:
 def test_recount_reports_and_repairs() -> None:
     factories.resource_quota({"pods": "5"}, used={"pods": "3"})
     QuotaUsage.objects.update(used={"pods": "4"})
-    [found] = usage.recount("prod", repair=True)
+    [found] = ledger.recount("prod", repair=True)
     assert (found.quota, found.resource, found.used, found.charged) == ("rq", "pods", "4", "3")
     assert used() == {"pods": "3"}

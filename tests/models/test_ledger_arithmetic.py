@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.decision import Charge
 from engine.policy import PolicyRef
 from engine.quantity import Quantity
-from policies.usage.arithmetic import as_stored, grown, moved, used_before, without_surplus
+from policies.ledger.arithmetic import as_stored, grown, moved, used_before, without_surplus
 
 QUOTA = PolicyRef(kind="ResourceQuota", namespace="team", name="rq", revision=1)
 SUFFIXES = ["", "n", "u", "m", "k", "M", "G", "E", "Ki", "Mi", "Gi", "Ei", "e3", "e-3"]

@@ -16,7 +16,7 @@ from engine.decision import Charge as DecidedCharge
 from engine.policy import PolicyRef
 from engine.quantity import Quantity
 from engine.resource_list import parse
-from policies import usage
+from policies import ledger
 from policies.models import Charge, Namespace, QuotaUsage, ResourceQuota, ResourceQuotaRow
 from tests import factories
 from tests.sequential_ledger import SequentialQuota, growth_of
@@ -64,7 +64,7 @@ def make_start(number: int) -> Start:
         start.quotas[name], start.hard[name] = quota, read_hard(dice)
         start.opening[name] = {n: dice.randint(0, 2) for n in start.hard[name]}
         set_rows(quota, start.hard[name])
-        usage.set_opening_balance(quota, quantities(start.opening[name]))
+        ledger.set_opening_balance(quota, quantities(start.opening[name]))
     return start
 
 
@@ -74,7 +74,7 @@ def set_rows(quota: ResourceQuota, hard: Amounts) -> None:
         ResourceQuotaRow(quota=quota, resource=name, hard=str(amount))
         for name, amount in hard.items()
     )
-    usage.settle(quota)
+    ledger.settle(quota)
 
 
 class History:
@@ -96,12 +96,12 @@ class History:
         uids = self.dice.choices(UIDS, k=self.dice.randint(1, 4))
         owner = self.namespace.cluster_id
         with transaction.atomic():
-            book = usage.open_book(self.ids.values(), [(owner, "pods", uid) for uid in uids])
+            book = ledger.open_book(self.ids.values(), [(owner, "pods", uid) for uid in uids])
             for uid in uids:
                 self._decide(book, (owner, "pods", uid))
             book.write()
 
-    def _decide(self, book: usage.Book, key: usage.Key) -> None:
+    def _decide(self, book: ledger.Book, key: ledger.Key) -> None:
         uid, present = key[2], [name for name in QUOTAS if self.model[name].exists]
         change = self._change_of(uid)
         for name in present:
@@ -120,7 +120,7 @@ class History:
         wanted = {"pods": 1, "requests.cpu": self.dice.randint(0, 4)}
         return self.live.get(uid, {}), wanted
 
-    def _charge(self, book: usage.Book, name: str, key: usage.Key, change: Change) -> None:
+    def _charge(self, book: ledger.Book, name: str, key: ledger.Key, change: Change) -> None:
         quota = self.model[name]
         before, after = map(quota.cut, change)
         delta, whole = quantities(growth_of(before, after)), quantities(after)
@@ -137,7 +137,7 @@ class History:
             self.uids[name]: quantities(quota.cut(self.live[uid]))
             for name, quota in self.model.items()
         }
-        usage.confirm("prod", resource="pods", uid=uid, amounts=amounts)
+        ledger.confirm("prod", resource="pods", uid=uid, amounts=amounts)
         for quota in self.model.values():
             entry = quota.entries.get(uid)
             if entry is not None and entry.state != "released":
@@ -145,7 +145,7 @@ class History:
 
     def confirm_seen(self) -> None:
         """A list shows what lives."""
-        usage.confirm_seen("prod", resource="pods", seen=self.live)
+        ledger.confirm_seen("prod", resource="pods", seen=self.live)
         for quota in self.model.values():
             for uid in self.live.keys() & quota.entries.keys():
                 if quota.entries[uid].state == "reserved":
@@ -155,7 +155,7 @@ class History:
         """The object is gone."""
         uid = self.dice.choice(UIDS)
         self.live.pop(uid, None)
-        usage.release("prod", resource="pods", uid=uid)
+        ledger.release("prod", resource="pods", uid=uid)
         for quota in self.model.values():
             if uid in quota.entries:
                 quota.entries[uid].state = "released"
@@ -227,9 +227,9 @@ def test_after_a_pass_the_ledger_is_what_lives() -> None:
         history.live.pop(uid, None)
     for uid in UIDS:
         if uid in history.live:
-            usage.confirm("prod", resource="pods", uid=uid)
+            ledger.confirm("prod", resource="pods", uid=uid)
         else:
-            usage.release("prod", resource="pods", uid=uid)
+            ledger.release("prod", resource="pods", uid=uid)
     held = Charge.objects.filter(resource="pods").exclude(state="released")
     assert {row.object_uid for row in held} <= history.live.keys()
-    assert usage.recount("prod") == []
+    assert ledger.recount("prod") == []

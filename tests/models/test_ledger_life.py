@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from engine.quantity import Quantity
-from policies import services, usage
+from policies import ledger, services
 from policies.models import Charge, QuotaUsage, ResourceQuota
 from tests import builders, charging, factories
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 def _ledger_is_even(db: None) -> Iterator[None]:
     factories.resource_quota({"pods": "5"})
     yield
-    assert usage.recount("prod") == []
+    assert ledger.recount("prod") == []
 
 
 def reserve(*uids: str, seconds_ago: int = 0, namespace: str = "team") -> None:
@@ -34,7 +34,7 @@ def reserve(*uids: str, seconds_ago: int = 0, namespace: str = "team") -> None:
         for made, uid in zip(pods, uids, strict=True)
     ]
     assert all(charging.admit(*requests))
-    moment = usage.read_clock() - timedelta(seconds=seconds_ago)
+    moment = ledger.read_clock() - timedelta(seconds=seconds_ago)
     Charge.objects.filter(object_uid__in=uids).update(reserved_at=moment)
 
 
@@ -47,8 +47,8 @@ def used(name: str = "rq") -> str:
 
 
 def release_orphans(*seen: str, list_age: int = 0) -> int:
-    started = usage.read_clock() - timedelta(seconds=list_age)
-    return usage.release_orphans("prod", list_started=started, seen=set(seen))
+    started = ledger.read_clock() - timedelta(seconds=list_age)
+    return ledger.release_orphans("prod", list_started=started, seen=set(seen))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_orphans(age: int, list_age: int, seen: tuple[str, ...], is_released: bo
 
 def test_only_what_waits_can_be_an_orphan() -> None:
     reserve("u1", "u2", seconds_ago=1000)
-    usage.confirm("prod", resource="pods", uid="u1")
+    ledger.confirm("prod", resource="pods", uid="u1")
     assert release_orphans() == 1
     assert states() == {"u1": "confirmed", "u2": "released"}
 
@@ -83,12 +83,12 @@ def test_a_list_of_pods_says_nothing_about_other_resources_and_clusters() -> Non
     reserve("u1", seconds_ago=1000)
     Charge.objects.update(resource="services")
     assert release_orphans() == 0
-    started = usage.read_clock()
+    started = ledger.read_clock()
     factories.cluster("other")
     for cluster in ("other", "unknown"):
-        found = usage.release_orphans(cluster, list_started=started, seen=(), resource="services")
+        found = ledger.release_orphans(cluster, list_started=started, seen=(), resource="services")
         assert found == 0
-    assert usage.release_orphans("prod", list_started=started, seen=(), resource="services") == 1
+    assert ledger.release_orphans("prod", list_started=started, seen=(), resource="services") == 1
 
 
 def test_an_orphan_that_was_asked_for_again_waits_anew() -> None:
@@ -121,17 +121,17 @@ def test_orphans_of_many_namespaces_go_in_short_transactions() -> None:
 
 def test_what_a_list_shows_is_confirmed_in_bulk() -> None:
     reserve("u1", "u2", "u3")
-    assert usage.confirm_seen("prod", resource="pods", seen={"u1", "u3", "stranger"}) == 2
+    assert ledger.confirm_seen("prod", resource="pods", seen={"u1", "u3", "stranger"}) == 2
     assert states() == {"u1": "confirmed", "u2": "reserved", "u3": "confirmed"}
-    assert usage.confirm_seen("prod", resource="pods", seen={"u1"}) == 0
+    assert ledger.confirm_seen("prod", resource="pods", seen={"u1"}) == 0
     assert used() == "3"
 
 
 def test_what_is_released_is_not_confirmed() -> None:
     reserve("u1")
-    usage.release("prod", resource="pods", uid="u1")
-    assert usage.confirm_seen("prod", resource="pods", seen={"u1"}) == 0
-    assert usage.confirm("prod", resource="pods", uid="u1") == 0
+    ledger.release("prod", resource="pods", uid="u1")
+    assert ledger.confirm_seen("prod", resource="pods", seen={"u1"}) == 0
+    assert ledger.confirm("prod", resource="pods", uid="u1") == 0
     assert states() == {"u1": "released"}
 
 
@@ -140,8 +140,8 @@ def test_charges_of_a_deleted_quota_live_on() -> None:
     quota = ResourceQuota.objects.get()
     deleted = services.delete_policy(policy=quota, user="x").revision
     assert deleted is not None
-    assert usage.confirm_seen("prod", resource="pods", seen={"u1"}) == 1
-    assert usage.release("prod", resource="pods", uid="u3") == 1
+    assert ledger.confirm_seen("prod", resource="pods", seen={"u1"}) == 1
+    assert ledger.release("prod", resource="pods", uid="u3") == 1
     assert release_orphans() == 1
     services.restore_revision(revision=deleted, user="x")
     assert (states(), used()) == ({"u1": "confirmed", "u2": "released", "u3": "released"}, "1")
@@ -152,7 +152,7 @@ def test_a_quota_of_the_same_name_inherits_nothing() -> None:
     services.delete_policy(policy=ResourceQuota.objects.get(), user="x")
     factories.resource_quota({"pods": "5"})
     assert used() == "0"
-    assert usage.release("prod", resource="pods", uid="u1") == 1
+    assert ledger.release("prod", resource="pods", uid="u1") == 1
     assert used() == "0"
 
 
@@ -162,7 +162,7 @@ def test_a_limit_below_what_is_used_denies_creates_and_takes_deletes() -> None:
     assert used() == "2"
     [allowed] = charging.admit(builders.request(builders.pod(uid="u3"), namespace="team"))
     assert not allowed
-    assert usage.release("prod", resource="pods", uid="u1") == 1
+    assert ledger.release("prod", resource="pods", uid="u1") == 1
     assert used() == "1"
 
 
@@ -174,12 +174,12 @@ def test_an_object_seen_smaller_gives_back() -> None:
     )
     charging.admit(request)
     seen = {quota.uid: {"pods": Quantity.parse("1"), "requests.cpu": Quantity.parse("1500m")}}
-    assert usage.confirm("prod", resource="pods", uid="u1", amounts=seen) == 2
+    assert ledger.confirm("prod", resource="pods", uid="u1", amounts=seen) == 2
     assert QuotaUsage.objects.get(quota=quota).used == {"pods": "1", "requests.cpu": "1500m"}
 
 
 def test_the_clock_is_the_databases() -> None:
-    before = usage.read_clock()
+    before = ledger.read_clock()
     reserve("u1")
     charge = Charge.objects.get()
-    assert before <= charge.created <= usage.read_clock()
+    assert before <= charge.created <= ledger.read_clock()

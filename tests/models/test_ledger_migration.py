@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from policies import usage
+from policies import ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,8 +70,8 @@ def test_what_was_used_moves_and_comes_back() -> None:
 def test_nothing_differs_after_the_move() -> None:
     store(migrate(BEFORE))
     migrate(*MigrationExecutor(connection).loader.graph.leaf_nodes())
-    assert usage.recount("prod") == []
-    assert usage.release("prod", resource="pods", uid="u1") == 1
+    assert ledger.recount("prod") == []
+    assert ledger.release("prod", resource="pods", uid="u1") == 1
 
 
 def test_keys_have_the_cluster_and_one_index_of_charges_begins_with_it() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from policies import tasks, usage
+from policies import ledger, tasks
 from policies.models import Charge, QuotaUsage
 from tests import builders, charging, factories
 
@@ -93,4 +93,4 @@ def test_the_task_reports_and_repairs_nothing(caplog: Any) -> None:
     drift(pods="4")
     tasks.report_differences()
     assert "used='4'" in caplog.text
-    assert len(usage.recount("prod")) == 2
+    assert len(ledger.recount("prod")) == 2

@@ -12,7 +12,7 @@ from django.db import connection, connections, transaction
 from engine.decision import Charge as DecidedCharge
 from engine.policy import PolicyRef
 from engine.quantity import Quantity
-from policies import services, usage
+from policies import ledger, services
 from policies.models import Charge, Cluster, QuotaUsage, ResourceQuota
 from tests import factories
 
@@ -52,33 +52,33 @@ def charge_batch(dice: random.Random) -> None:
     rows = rows[: dice.randint(2, len(rows))]
     keys = [(cluster, "pods", uid) for uid in dice.sample(UIDS, 6)]
     with transaction.atomic():
-        book = usage.open_book([row.pk for row in rows], keys)
+        book = ledger.open_book([row.pk for row in rows], keys)
         for key in keys * 3:
             for row in rows:
                 charge_one(book, row.pk, key)
         book.write()
 
 
-def charge_one(book: usage.Book, quota_id: int, key: usage.Key) -> None:
+def charge_one(book: ledger.Book, quota_id: int, key: ledger.Key) -> None:
     if book.has(quota_id) and book.used(quota_id, key, {})["pods"] < Quantity.from_int(HARD):
         book.charge(quota_id, key, name="p", decided=DECIDED)
 
 
 def release_some(dice: random.Random) -> None:
     for uid in dice.sample(UIDS, 3):
-        usage.release("prod", resource="pods", uid=uid)
+        ledger.release("prod", resource="pods", uid=uid)
 
 
 def show_list(dice: random.Random) -> None:
-    usage.confirm_seen("prod", resource="pods", seen=set(dice.sample(UIDS, 20)))
-    usage.confirm("prod", resource="pods", uid=dice.choice(UIDS))
+    ledger.confirm_seen("prod", resource="pods", seen=set(dice.sample(UIDS, 20)))
+    ledger.confirm("prod", resource="pods", uid=dice.choice(UIDS))
 
 
 def show_old_list(dice: random.Random) -> None:
     Charge.objects.filter(object_uid=dice.choice(UIDS), state="reserved").update(
-        reserved_at=usage.read_clock().replace(year=2020)
+        reserved_at=ledger.read_clock().replace(year=2020)
     )
-    usage.release_orphans("prod", list_started=usage.read_clock(), seen=())
+    ledger.release_orphans("prod", list_started=ledger.read_clock(), seen=())
 
 
 def write_policy(dice: random.Random) -> None:
@@ -93,7 +93,7 @@ def delete_and_restore(_dice: random.Random) -> None:
 
 
 def repair(_dice: random.Random) -> None:
-    assert usage.recount("prod", repair=True) == [], "under lock nothing is ever uneven"
+    assert ledger.recount("prod", repair=True) == [], "under lock nothing is ever uneven"
 
 
 def in_thread(work: Callable[[random.Random], None], number: int) -> None:
@@ -127,7 +127,7 @@ def at_once(work: tuple[Callable[[random.Random], None], ...], count: int) -> No
 
 
 def check_all() -> None:
-    assert usage.recount("prod") == []
+    assert ledger.recount("prod") == []
     for row in QuotaUsage.objects.all():
         held = Charge.objects.filter(quota_uid=row.quota_uid).exclude(state="released")
         assert row.used == {"pods": str(held.count())}

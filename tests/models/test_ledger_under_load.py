@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection, connections
 
-from policies import usage
+from policies import ledger
 from policies.models import Charge, QuotaUsage
 from tests import builders, charging, factories
 
@@ -40,7 +40,7 @@ def give_back(uid: str) -> bool:
     try:
         if connection.vendor == "sqlite":
             connection.cursor().execute("PRAGMA busy_timeout = 60000")
-        return usage.release("prod", resource="pods", uid=uid) > 0
+        return ledger.release("prod", resource="pods", uid=uid) > 0
     finally:
         connections.close_all()
 
@@ -60,7 +60,7 @@ def test_exactly_as_many_as_there_is_room_for() -> None:
     verdicts = at_once(attempt, [f"u{i}" for i in range(30)])
     assert verdicts.count(True) == 7
     assert used() == ["7", "7"]
-    assert usage.recount("prod") == []
+    assert ledger.recount("prod") == []
 
 
 def test_each_asked_three_times_counts_once() -> None:

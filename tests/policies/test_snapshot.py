@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from engine.quantity import ZERO
-from policies import policy_set, services, snapshot, usage
+from policies import ledger, policy_set, services, snapshot
 from policies.models import (
     Cluster,
     LimitRange,
@@ -26,7 +26,7 @@ from policies.models import (
     WebhookCredential,
 )
 from policies.policy_set import Authentication
-from policies.snapshot import Snapshot, UnreadablePolicyError, building, holder
+from policies.snapshot import Snapshot, UnreadablePolicyError, build, holder
 from tests import factories
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def check(now: Snapshot) -> None:
         }
     heads = Cluster.objects.order_by("name").values_list("name", "id", "uid", "policy_revision")
     assert [(c.name, c.id, c.uid, c.revision) for c in now.clusters.values()] == list(heads)
-    assert now == building.advance(Snapshot())
+    assert now == build.advance(Snapshot())
 
 
 class Chance:
@@ -131,7 +131,7 @@ class Chance:
                 setattr(row, manager.field.name, policy)
             manager.bulk_create(rows)
         if isinstance(policy, ResourceQuota):
-            usage.settle(policy)
+            ledger.settle(policy)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from admission.models import AuditEvent, Tally
 from admission.models.tally import added, counted
-from policies import policy_set, services, usage
+from policies import ledger, policy_set, services
 from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
 from policies.policy_set import Authentication
 from portal.accounts import ensure_first_admin
@@ -59,7 +59,7 @@ def test_demo_begins_with_a_month_that_adds_up() -> None:
     }
     full = QuotaUsage.objects.get(namespace="payments", quota__name="critical")
     assert full.used["pods"] == "20"
-    assert usage.recount(CLUSTER) == []
+    assert ledger.recount(CLUSTER) == []
 
 
 def test_demo_has_the_policies_of_both_stories() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.policy import Authority
-from policies.services.switching import EXAMPLES, Judged, what_changes
+from policies.simulation.authority_preview import EXAMPLES, Judged, what_changes
 
 PORTAL, NATIVE = Authority.PORTAL, Authority.NATIVE
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from policies.ledger import read_clock
 from policies.models import ClusterConnection, SyncRun, SyncState
 from policies.sync import pausing
 from policies.sync.advising import CONNECTION_HINTS, advice
-from policies.usage import read_clock
 from tests.sync.working import connected
 
 if TYPE_CHECKING:

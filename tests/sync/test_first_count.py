@@ -11,10 +11,10 @@ import pytest
 from admission.decide import Call, decide
 from engine.request import Phase
 from policies import policy_set, services, snapshot
+from policies.ledger import read_clock
 from policies.models import ClusterConnection, PolicyRevision, QuotaUsage, ResourceQuota, SyncState
 from policies.sync import connecting, first_count, leases, passes, pausing, reality, runs, watching
 from policies.sync.errors import APIError, BusyError, ForbiddenError, UnreachableError
-from policies.usage import read_clock
 from tests import factories
 from tests.builders import request
 from tests.sync.memory import Memory

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from policies import services
+from policies.ledger import read_clock
 from policies.models import (
     Charge,
     LimitRange,
@@ -24,7 +25,6 @@ from policies.models import (
 )
 from policies.sync import runs, taking_in
 from policies.sync.reading import manifest_of
-from policies.usage import read_clock
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, quota, serve, stored, sync

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from policies.ledger import read_clock
 from policies.models import SyncResult, SyncRun, SyncState
 from policies.sync import leases, passes, runs
 from policies.sync.values import ObjectKey
-from policies.usage import read_clock
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve, stored

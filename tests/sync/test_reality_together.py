@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from engine.request import Operation
 from engine.resource_list import parse
-from policies import usage
+from policies import ledger
+from policies.ledger import release
 from policies.models import Charge
 from policies.sync import reality
-from policies.usage import life
 from tests import factories
 from tests.builders import request
 from tests.charging import admit
@@ -69,9 +69,9 @@ def test_list_that_was_ten_minutes_on_its_way_releases_nothing_early(
     there.put(live_pod("other"))
     for name in ("orphan", "young"):
         let_in(live_pod(name))
-    usage.confirm_seen("prod", resource="pods", seen=[_uid("young")])
+    ledger.confirm_seen("prod", resource="pods", seen=[_uid("young")])
     age(timedelta(minutes=5))
-    began = life.read_clock() - timedelta(minutes=10)
+    began = release.read_clock() - timedelta(minutes=10)
     with monkeypatch.context() as late:
         late.setattr(reality.usage, "read_clock", lambda: began)
         assert look(there) == {"added": 1}

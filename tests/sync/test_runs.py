@@ -9,6 +9,7 @@ import pytest
 from django.db import OperationalError
 
 from policies import services
+from policies.ledger import read_clock
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
 from policies.sync import health, leases, passes, runs, scheduling
 from policies.sync.errors import (
@@ -20,7 +21,6 @@ from policies.sync.errors import (
     UntrustedError,
 )
 from policies.sync.resolving import confirm_held
-from policies.usage import read_clock
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve, stored, sync

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from policies.ledger import read_clock
 from policies.models import ClusterConnection, SyncRun, SyncState
 from policies.sync import leases, passes, scheduling, watching
-from policies.usage import read_clock
 from tests.sync.memory import Memory
 from tests.sync.working import connected, sync
 

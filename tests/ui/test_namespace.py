@@ -10,8 +10,8 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from policies.management.importing import Author, import_bundle
 from policies.manifests.bundle import read_bundle
+from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
 from policies.models import SyncedObject
 from portal import demo

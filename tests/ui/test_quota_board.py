@@ -12,7 +12,7 @@ from django.test import Client
 
 from admission import decision_id
 from admission.models import AuditEvent
-from policies import usage
+from policies import ledger
 from policies.models import Charge, QuotaUsage, QuotaUsagePoint
 from policies.tasks import forget_old_runs
 from portal.quota_board import PAGE_SIZE
@@ -202,14 +202,14 @@ def test_story_for_the_drawer_is_a_part_and_of_one_class(reader: Client) -> None
 def test_points_are_taken_where_something_changed_and_forgotten(reader: Client) -> None:
     made = quota({"pods": "4"}, {"pods": "1"})
     start = datetime.now(UTC) - timedelta(days=2)
-    assert usage.take_points(start) == 1
-    assert usage.take_points(start + timedelta(minutes=1)) == 0
-    assert usage.take_points(start + timedelta(hours=1)) == 0
+    assert ledger.take_points(start) == 1
+    assert ledger.take_points(start + timedelta(minutes=1)) == 0
+    assert ledger.take_points(start + timedelta(hours=1)) == 0
     QuotaUsage.objects.filter(quota=made).update(used={"pods": "3"})
-    assert usage.take_points(start + timedelta(hours=2)) == 1
+    assert ledger.take_points(start + timedelta(hours=2)) == 1
     ((_, _, plot),) = reader.get("/quotas/prod/team/").context["stories"]
     assert json.loads(plot)["series"] == [{"label": "pods", "values": [25, 75, 75]}]
-    assert usage.forget_points(start + usage.history.KEPT + dt.timedelta(hours=1)) == 1
+    assert ledger.forget_points(start + ledger.history.KEPT + dt.timedelta(hours=1)) == 1
     forget_old_runs()
     assert QuotaUsagePoint.objects.count() == 2
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from admission import past
 from admission.past import Asked
 from engine.request import Operation, Phase
-from policies import policy_set, usage
+from policies import ledger, policy_set
 from policies.models import LedgerPass, LimitRange
 from tests import factories
 from tests.builders import container, pod, request
@@ -142,7 +142,7 @@ def test_owner_asks_as_it_did_before_anything_was_changed(editor: Client) -> Non
 def test_what_is_gone_is_not_asked_for_and_what_is_unknown_is_counted(editor: Client) -> None:
     factories.resource_quota({"pods": "9"})
     running(asks("web-1"), asks("web-2"))
-    usage.release("prod", resource="pods", uid="uid-web-1")
+    ledger.release("prod", resource="pods", uid="uid-web-1")
     admit(asks("older"))
     LedgerPass.objects.create(cluster=factories.cluster(), resource="pods", finished=timezone.now())
     found = asked_of(editor, TIGHT)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import CommandError
 
 from policies.management.console import USAGE, Console, find_cluster
-from policies.management.exporting import KINDS, export_cluster, export_limited_resources
+from policies.manifests.export import KINDS, export_cluster, export_limited_resources
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

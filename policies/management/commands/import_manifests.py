@@ -6,15 +6,15 @@ import getpass
 from typing import TYPE_CHECKING, Any
 
 from policies.management.console import Console, find_cluster, refused
-from policies.management.importing import Author, import_bundle
 from policies.manifests.bundle import DEFAULT_NAMESPACE, read_bundle
+from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.problems import ManifestError
 from policies.manifests.sources import read_sources
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from policies.management.importing import Report
+    from policies.manifests.import_bundle import Report
 
 _HELP = """\
 Take over policies from YAML or JSON: LimitRange, MetadataPolicy, ResourceQuota, PriorityClass,

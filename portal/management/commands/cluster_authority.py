@@ -16,7 +16,7 @@ from portal.switching import DAYS, DECISIONS, LONGEST, preview
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from policies.services.switching import Change
+    from policies.simulation.authority_preview import Change
 
 _HELP = f"""\
 Say who enforces ranges and quotas in a cluster, the portal or the API server's own plugins.

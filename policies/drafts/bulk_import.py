@@ -1,0 +1,197 @@
+"""Many policies of one text: what each would change, in words, and saving all of them or none."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.policy import Enforcement
+from policies import policy_set, services
+from policies.drafts.danger import REFUSING, mode_of, word_for
+from policies.drafts.draft import LONGEST, render
+from policies.drafts.kinds import BY_NAME, CONFIGURATION
+from policies.manifests import diff_in_words
+from policies.manifests.bundle import read_bundle
+from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.sources import Source
+from policies.models import LimitedResource
+from policies.validators import errors_by_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from policies.manifests.bundle import Bundle, Wanted
+    from policies.models import Cluster
+
+SOURCE: Final = "text"
+_WAYS_OUT: Final = {"unknown_namespace": "tick the box for it below, or add its manifest"}
+MOST_OBJECTS: Final = 2_000
+See = Callable[[str, str, str], bool]
+"""Whether somebody may know of the object of this kind, namespace and name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One object of the text: what is stored, what will be, and the difference in words.
+
+    Of one that is hidden from whoever asks nothing was looked up: it is told like any other that
+    is not there to be written.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] = field(default_factory=dict)
+    changes: Sequence[str] = ()
+    is_hidden: bool = False
+
+    @property
+    def verb(self) -> str:
+        """What saving does with it."""
+        if self.before is None:
+            return "created"
+        return "changed" if self.changes else "unchanged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All objects; ``seen`` is what was stored of them, so that nothing is written over blindly.
+
+    ``number`` is the cluster's last policy write before it was made; ``previews`` are what is
+    stored of it.
+    """
+
+    objects: tuple[Planned, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    others: tuple[str, ...] = ()
+    seen: str = ""
+    number: int = 0
+    previews: tuple[tuple[services.Preview, Mapping[str, Any]], ...] = ()
+
+
+class OvertakenError(Exception):
+    """Something was written since the plan was shown."""
+
+
+def read(text: str, *, namespace: str) -> Bundle:
+    """Read what a page was given; raises ManifestError, also for more than fits a page."""
+    if len(text) > LONGEST:
+        raise ManifestError([_too_much(f"{len(text)} characters; at most {LONGEST} fit a page")])
+    bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
+    if len(bundle.objects) > MOST_OBJECTS:
+        number = len(bundle.objects)
+        raise ManifestError([_too_much(f"{number} objects; at most {MOST_OBJECTS} fit a page")])
+    return bundle
+
+
+def plan(cluster: Cluster, bundle: Bundle, *, sees: See, create_namespaces: bool = False) -> Plan:
+    """Say what a text would change, object by object; nothing is written, and nothing locked.
+
+    Raises ManifestError with all that cannot be written.
+    """
+    number = policy_set.revision(cluster.name)
+    shown = [wanted for wanted in bundle.objects if sees(*wanted.key)]
+    previews = services.preview_many(
+        cluster=cluster,
+        manifests=[wanted.manifest for wanted in shown],
+        create_namespaces=create_namespaces,
+    )
+    if problems := _problems(zip(shown, previews, strict=True)):
+        raise ManifestError(problems)
+    found = {id(wanted): each for wanted, each in zip(shown, previews, strict=True)}
+    planned = [_of_preview(wanted, found.get(id(wanted))) for wanted in bundle.objects]
+    if bundle.limited_resources is not None:
+        planned.append(_configuration(cluster, bundle.limited_resources))
+    pairs = zip(previews, shown, strict=True)
+    return Plan(
+        objects=tuple(planned),
+        others=bundle.others,
+        seen=_digest(planned),
+        number=number,
+        previews=tuple((preview, wanted.manifest) for preview, wanted in pairs),
+    )
+
+
+def save(cluster: Cluster, bundle: Bundle, found: Plan, *, author: tuple[str, str]) -> None:
+    """Write all objects of a plan, or none; raises OvertakenError if it is old."""
+    user, reason = author
+    with services.policy_write(cluster):
+        # All is compared and checked by now: whoever else writes waits for the statements alone.
+        if policy_set.revision(cluster.name) != found.number:
+            raise OvertakenError
+        if any(each.is_hidden for each in found.objects):
+            raise OvertakenError
+        services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
+        services.store_previews(cluster=cluster, previews=found.previews, user=user, reason=reason)
+        if bundle.limited_resources is not None:
+            entries = list(bundle.limited_resources)
+            services.set_limited_resources(
+                cluster=cluster, entries=entries, user=user, reason=reason
+            )
+
+
+def dangers_of(cluster: Cluster, found: Plan) -> tuple[list[str], str]:
+    """Say what saving would stop, and the word to type for it; nothing where nothing is known."""
+    changed = {
+        each.key: each
+        for each, _ in found.previews
+        if each.after and each.after != each.before and mode_of(each.after) is Enforcement.ENFORCE
+    }
+    lints = [
+        lint
+        for lint in services.lint_previews(cluster, [each for each, _ in found.previews])
+        if lint.code in REFUSING
+        and (lint.policy.kind, lint.policy.namespace, lint.policy.name) in changed
+    ]
+    told = [f"{lint.policy.namespace}/{lint.policy.name}: {lint.message}" for lint in lints]
+    return told, word_for(lint.policy.namespace for lint in lints) if lints else ""
+
+
+def _too_much(message: str) -> Problem:
+    return Problem(source=SOURCE, message=message, hint="divide it, or use import_manifests")
+
+
+def _problems(previews: Iterable[tuple[Wanted, services.Preview]]) -> list[Problem]:
+    return [
+        wanted.item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
+        for wanted, found in previews
+        if found.error is not None
+        for path, entries in errors_by_path(found.error).items()
+        for entry in entries
+    ]
+
+
+def _of_preview(wanted: Wanted, found: services.Preview | None) -> Planned:
+    kind, namespace, name = wanted.key
+    if found is None or found.after is None:
+        return Planned(kind=kind, namespace=namespace, name=name, is_hidden=True)
+    changes = diff_in_words.changes(found.before, found.after)
+    return Planned(
+        kind=kind, namespace=namespace, name=name,
+        before=found.before, after=found.after, changes=changes,
+    )  # fmt: skip
+
+
+def _configuration(cluster: Cluster, entries: Sequence[dict[str, Any]]) -> Planned:
+    blank = BY_NAME[CONFIGURATION].blank()
+    rows = LimitedResource.objects.filter(cluster=cluster)
+    before = {**blank, "limitedResources": [row.to_manifest() for row in rows]}
+    after = {**blank, "limitedResources": list(entries)}
+    changes = diff_in_words.changes(before, after)
+    return Planned(
+        kind=CONFIGURATION, namespace="", name="limitedResources",
+        before=before, after=after, changes=changes,
+    )  # fmt: skip
+
+
+def _digest(planned: Sequence[Planned]) -> str:
+    """What was stored of all that may be seen, as one word."""
+    texts = (
+        render(each.before) if each.before and each.kind in BY_NAME else str(each.before)
+        for each in planned
+        if not each.is_hidden
+    )
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()

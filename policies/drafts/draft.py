@@ -1,0 +1,237 @@
+"""A policy that is being written: its text, what it says, its form, and all that is wrong with it.
+
+The text is the truth: what a form says is written as text first, and read like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import ValidationError
+
+from policies import services
+from policies.drafts.forms.metadata import kept_metadata
+from policies.drafts.forms.sheets import LARGEST, Sheet
+from policies.manifests.bundle import stripped
+from policies.manifests.canonical import admission_configuration, render_manifests
+from policies.manifests.checks import (
+    configuration_problems,
+    limited_resources,
+    object_problems,
+)
+from policies.manifests.objects import Item, find_objects
+from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.schema import KINDS as SHAPES
+from policies.manifests.schema import QUOTA_CONFIGURATION, shape_findings
+from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.yaml.emitter import render_documents
+from policies.models import Cluster, Namespace, PriorityClass
+from policies.validators import errors_by_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from policies.drafts.forms.sheets import Built
+    from policies.drafts.kinds import Kind
+
+SOURCE: Final = "YAML"
+LONGEST: Final = 300_000
+"""Characters of a text that the editor reads; a longer one is for the command line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a policy lives: ``name`` is empty for one that is new."""
+
+    kind: Kind
+    cluster: Cluster
+    namespace: Namespace | None = None
+    name: str = ""
+
+    @property
+    def namespace_name(self) -> str:
+        """Its namespace's name; empty for what belongs to a whole cluster."""
+        return self.namespace.name if self.namespace else ""
+
+    def find(self) -> Any:
+        """The stored object, or None."""
+        if not self.name:
+            return None
+        return services.find_object(
+            self.cluster, kind=self.kind.name, name=self.name, namespace=self.namespace_name
+        )
+
+    def make(self) -> Any:
+        """An object that is not stored."""
+        if self.namespace is None:
+            return PriorityClass(cluster=self.cluster)
+        return services.KINDS[self.kind.name](namespace=self.namespace)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong: where it stands in the text, and in which cell of the form."""
+
+    message: str
+    path: str = ""
+    line: int = 0
+    column: int = 0
+    cell: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A text and what it says; ``manifest`` is None where it cannot be read, ``sheet`` then too."""
+
+    text: str
+    manifest: dict[str, Any] | None = None
+    sheet: Sheet | None = None
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether it may be saved."""
+        return self.manifest is not None and not self.findings
+
+
+def render(manifest: Mapping[str, Any]) -> str:
+    """The text of a manifest."""
+    if "limitedResources" in manifest:
+        plugin = admission_configuration(manifest["limitedResources"])["plugins"][0]
+        return render_documents([plugin["configuration"]])
+    return render_manifests([manifest])
+
+
+def draft_of_manifest(place: Place, manifest: Mapping[str, Any]) -> Draft:
+    """What is stored, as a draft that is not checked."""
+    return Draft(text=render(manifest), manifest=dict(manifest), sheet=_sheet(place, manifest))
+
+
+def draft_of_sheet(place: Place, sheet: Sheet, base: Mapping[str, Any]) -> Draft:
+    """What a form says; what it cannot say comes from ``base``."""
+    built = place.kind.build(sheet, base)
+    read = draft_of_text(place, render(built.manifest), built=built)
+    extra = tuple(Finding(message=text, cell=cell) for cell, text in built.problems)
+    return Draft(
+        text=read.text, manifest=read.manifest, sheet=sheet, findings=extra + read.findings
+    )
+
+
+def draft_of_text(
+    place: Place, text: str, *, built: Built | None = None, is_checked: bool = True
+) -> Draft:
+    """What a text says, all that is wrong with it included; unless checked, by its rules alone."""
+    try:
+        item = _only_object(place, text)
+    except ManifestError as error:
+        return Draft(text=text, findings=tuple(_found(error.problems)))
+    problems = _problems(place, item)
+    if _is_misshapen(place, item):
+        return Draft(text=text, findings=tuple(_found(problems, built)))
+    manifest = _normal(place, item)
+    sheet = _sheet(place, manifest)
+    if built is None and sheet is not None:
+        built = place.kind.build(sheet, manifest)
+    if is_checked and not problems:
+        problems = _stored_problems(place, item, manifest)
+    return Draft(text=text, manifest=manifest, sheet=sheet, findings=tuple(_found(problems, built)))
+
+
+def kept_parts(place: Place, draft: Draft) -> list[str]:
+    """What the form does not show and leaves as it is."""
+    if draft.sheet is None or draft.manifest is None:
+        return []
+    lines = [
+        line["kept"] for found in draft.sheet.lines.values() for line in found if "kept" in line
+    ]
+    entries = [f"{len(lines)} line{'s' if len(lines) > 1 else ''} marked as kept"] if lines else []
+    return entries + ([] if place.kind.is_configuration else kept_metadata(draft.manifest))
+
+
+def _sheet(place: Place, manifest: Mapping[str, Any]) -> Sheet | None:
+    """The form of a manifest; None where it would be too large for one request."""
+    sheet = place.kind.show(manifest)
+    return sheet if sheet.size <= LARGEST else None
+
+
+def _only_object(place: Place, text: str) -> Item:
+    """The one object of a text; raises ManifestError."""
+    if len(text) > LONGEST:
+        raise ManifestError([_lone(f"longer than {LONGEST} characters")])
+    found = find_objects(parse_documents(text, SOURCE))
+    wanted = found.configurations if place.kind.is_configuration else found.objects
+    mine = [item for item in wanted if item.kind == place.kind.name or place.kind.is_configuration]
+    if found.problems:
+        raise ManifestError(found.problems)
+    number = len(found.objects) + len(found.configurations) + len(found.others)
+    if len(mine) != 1 or number != 1:
+        words = f"there must be one {place.kind.name} here and nothing else"
+        raise ManifestError([_lone(words)])
+    return mine[0]
+
+
+def _lone(message: str) -> Problem:
+    return Problem(source=SOURCE, line=1, column=1, message=message)
+
+
+def _is_misshapen(place: Place, item: Item) -> bool:
+    shape = QUOTA_CONFIGURATION if place.kind.is_configuration else SHAPES[place.kind.name]
+    return any(True for _ in shape_findings(item.value, shape))
+
+
+def _problems(place: Place, item: Item) -> list[Problem]:
+    if place.kind.is_configuration:
+        return configuration_problems(item)
+    problems = object_problems(item)
+    for name, here in (("name", place.name), ("namespace", place.namespace_name)):
+        said = item.metadata.get(name) or ""
+        if here and said and said != here:
+            message = f"this is the page of {here}; another {name} is another policy"
+            problems.append(item.problem(f"metadata.{name}", message, f"write {here}"))
+    return problems
+
+
+def _normal(place: Place, item: Item) -> dict[str, Any]:
+    """The manifest as it would be stored; as it stands, where its rules are broken."""
+    if place.kind.is_configuration:
+        if configuration_problems(item):
+            return {**place.kind.blank(), **item.value}
+        return {**place.kind.blank(), "limitedResources": list(limited_resources(item))}
+    manifest = stripped(item, place.namespace_name)
+    try:
+        found: dict[str, Any] = services.take_over(place.make(), manifest).to_manifest()
+    except ValidationError:
+        return manifest
+    return found
+
+
+def _stored_problems(place: Place, item: Item, manifest: Mapping[str, Any]) -> list[Problem]:
+    """What only the stored objects can tell: names that are taken, fields that may not change."""
+    if place.kind.is_configuration:
+        return []
+    instance = place.find() or place.make()
+    try:
+        services.take_over(instance, manifest)
+        if instance.pk and place.namespace is not None:
+            instance.replaces = place.find()
+        instance.full_clean()
+    except ValidationError as error:
+        return [
+            item.problem(path, entry["message"])
+            for path, entries in errors_by_path(error).items()
+            for entry in entries
+        ]
+    return []
+
+
+def _found(problems: Iterable[Problem], built: Built | None = None) -> Iterable[Finding]:
+    for problem in problems:
+        hint = f" ({problem.hint})" if problem.hint else ""
+        yield Finding(
+            message=f"{problem.message}{hint}",
+            path=problem.field,
+            line=problem.line,
+            column=problem.column,
+            cell=built.cell_of(problem.field) if built else "",
+        )

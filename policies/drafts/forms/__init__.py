@@ -1,0 +1,1 @@
+"""The form of each kind of policy. No page, no request, no storage."""

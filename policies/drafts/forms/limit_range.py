@@ -1,0 +1,144 @@
+"""A LimitRange as a grid: one line for each type and resource, five amounts in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.limit_range import default_item
+from engine.policy import LimitRangeItem
+from engine.quantity import Quantity, QuantityError
+from engine.resource_list import to_json
+from policies.drafts.forms.metadata import build_metadata, show_metadata
+from policies.drafts.forms.sheets import Built, Sheet, can_be_typed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.drafts.forms.sheets import Line
+
+ROW: Final = "row"
+AMOUNTS: Final = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
+TYPES: Final = ("Container", "Pod", "PersistentVolumeClaim")
+
+
+@dataclass(slots=True)
+class _Part:
+    """One item under way."""
+
+    item: str
+    type: str
+    value: dict[str, Any]
+    resources: set[str] = field(default_factory=set)
+
+
+def show(manifest: Mapping[str, Any]) -> Sheet:
+    """The grid of a manifest; an item that no lines can say is one line that keeps it."""
+    rows: list[Line] = []
+    for number, item in enumerate(_limits(manifest)):
+        lines = _lines(number, item)
+        if can_be_typed(lines) and _parts(lines, [], Built({})) == [item]:
+            rows += lines
+        else:
+            kind = str((item or {}).get("type") or "")
+            rows.append({"item": str(number), "kept": str(number), "type": kind})
+    return Sheet(show_metadata(manifest), {ROW: rows})
+
+
+def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
+    """The manifest of a grid; what the grid keeps is taken from ``base``."""
+    built = Built(dict(base))
+    build_metadata(sheet, base, built)
+    limits = _parts(sheet.of(ROW), _limits(base), built)
+    built.manifest["spec"] = {**(base.get("spec") or {}), "limits": limits}
+    return built
+
+
+def derived(sheet: Sheet) -> dict[str, str]:
+    """What Kubernetes fills in where a cell is empty, by cell; unreadable amounts count as none."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(sheet.of(ROW)):
+        given = {name: quantity for name in AMOUNTS if (quantity := _quantity(line.get(name, "")))}
+        amounts = {_FIELDS[name]: {"r": quantity} for name, quantity in given.items()}
+        item = default_item(LimitRangeItem(type=line.get("type", ""), **amounts))
+        for name in ("default", "defaultRequest"):
+            texts = to_json(getattr(item, _FIELDS[name]))
+            if not line.get(name) and texts:
+                found[f"{ROW}-{number}-{name}"] = texts["r"]
+    return found
+
+
+_FIELDS: Final = {
+    "min": "min",
+    "max": "max",
+    "default": "default",
+    "defaultRequest": "default_request",
+    "maxLimitRequestRatio": "max_limit_request_ratio",
+}
+
+
+def _limits(manifest: Mapping[str, Any]) -> Sequence[Any]:
+    return (manifest.get("spec") or {}).get("limits") or []
+
+
+def _lines(number: int, item: Mapping[str, Any] | None) -> list[Line]:
+    """The lines of one item, resources in the order in which they first appear."""
+    item = item or {}
+    names = dict.fromkeys(name for amount in AMOUNTS for name in item.get(amount) or {})
+    return [
+        {
+            "item": str(number),
+            "type": str(item.get("type") or ""),
+            "resource": name,
+            **{amount: _text((item.get(amount) or {}).get(name)) for amount in AMOUNTS},
+        }
+        for name in names or [""]
+    ]
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _parts(lines: Sequence[Line], kept: Sequence[Any], built: Built) -> list[Any]:
+    parts: list[_Part] = []
+    for number, line in enumerate(lines):
+        if (place := line.get("kept", "")).isdecimal():
+            if int(place) < len(kept):
+                parts.append(_Part(f"kept {place}", "", kept[int(place)]))
+            continue
+        if not _is_blank(line):
+            _add(parts, line, number, built)
+    return [part.value for part in parts]
+
+
+def _is_blank(line: Line) -> bool:
+    return not any(line.get(name) for name in ("item", "resource", *AMOUNTS))
+
+
+def _add(parts: list[_Part], line: Line, number: int, built: Built) -> None:
+    """Put a line into the item it came from, a new one into that of its type."""
+    name, kind, item = line.get("resource", ""), line.get("type", ""), line.get("item", "")
+    cell = f"{ROW}-{number}"
+    same = [part for part in parts if part.type == kind and item in (part.item, "")]
+    part = next((part for part in same if name not in part.resources), None)
+    if part is None:
+        if same and name:
+            built.problems.append((f"{cell}-resource", f"{name} has a line for {kind} already"))
+        part = _Part(item, kind, {"type": kind})
+        parts.append(part)
+    part.resources.add(name)
+    path = f"spec.limits[{parts.index(part)}]"
+    built.places.setdefault(path, f"{cell}-type")
+    for amount in AMOUNTS:
+        if text := line.get(amount, ""):
+            part.value.setdefault(amount, {})[name] = text
+        built.places[f"{path}.{amount}[{name}]"] = f"{cell}-{amount}"
+        built.places.setdefault(f"{path}.{amount}", f"{cell}-{amount}")
+
+
+def _quantity(text: str) -> Quantity | None:
+    try:
+        return Quantity.parse(text) if text else None
+    except QuantityError:
+        return None

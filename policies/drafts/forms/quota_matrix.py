@@ -1,0 +1,170 @@
+"""A namespace's quotas as priority by resource: what bounds a pod of each class, and how much.
+
+The draft stands in the place of its stored self. Which quota covers which class is the engine's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import DecodeError
+from engine.resource_quota import scope_requirements
+from engine.resource_quota.scopes import PRIORITY_CLASS
+from engine.selector import SelectorError, matches_value
+from policies.drafts.forms import quota as forms_quota
+from policies.simulation import with_unsaved
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.policy import PolicySet, ResourceQuota
+    from policies.drafts.forms.sheets import Sheet
+
+MOST: Final = 12
+"""So many resources have a column, all of the draft among them, and so many classes a row."""
+ANY: Final = "any priority"
+NONE: Final = "no priority class"
+ELSEWHERE: Final = "no class of this cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """One quota's limit of a resource, as stored, and what of it is used."""
+
+    quota: str
+    hard: str
+    used: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Spot:
+    """Where a row and a resource meet; ``line`` is the draft's own limit, if it has one here."""
+
+    resource: str
+    line: int | None = None
+    is_typed: bool = False
+    is_offered: bool = False
+    others: list[Bound] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """One row: a priority class, or what stands for all or none; ``is_own``: the draft's."""
+
+    name: str
+    is_own: bool
+    spots: Sequence[Spot]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """All of it; ``lines`` are the limits of the draft that it shows."""
+
+    resources: Mapping[str, int | None]
+    bands: Sequence[Band]
+    lines: frozenset[int]
+
+
+def matrix_of(
+    manifest: Mapping[str, Any] | None,
+    sheet: Sheet,
+    before: PolicySet | None,
+    priorities: Sequence[str],
+) -> Matrix | None:
+    """Lay out the namespace's quotas with the draft; None for a draft that cannot be read."""
+    if manifest is None or before is None:
+        return None
+    name = (manifest.get("metadata") or {}).get("name") or ""
+    try:
+        after = with_unsaved(before, [manifest])
+    except DecodeError:
+        return None
+    own = next((quota for quota in after.resource_quotas if quota.name == name), None)
+    if own is None:
+        return None
+    others = [quota for quota in after.resource_quotas if quota is not own]
+    mine = _lines(sheet)
+    columns = _columns(mine, others)
+    offered = set(forms_quota.offered_resources(sheet))
+    bands = [_band(row, own, others, columns, offered) for row in _rows(own, others, priorities)]
+    _mark_first(bands)
+    return Matrix(resources=columns, bands=bands, lines=frozenset(mine.values()))
+
+
+def _lines(sheet: Sheet) -> dict[str, int]:
+    """The draft's limits by resource; a name that is there twice stays in the list."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(sheet.of(forms_quota.HARD)):
+        if (name := line.get("resource", "")) and "kept" not in line:
+            found.setdefault(name, number)
+    return found
+
+
+def _columns(mine: Mapping[str, int], others: Sequence[ResourceQuota]) -> dict[str, int | None]:
+    bounded = {name for quota in others for name in quota.hard}
+    order = [*[name for name in forms_quota.RESOURCES if name in bounded], *sorted(bounded)]
+    more = [name for name in dict.fromkeys(order) if name not in mine]
+    return {**mine, **dict.fromkeys(more[: max(0, MOST - len(mine))])}
+
+
+def _rows(
+    own: ResourceQuota, others: Sequence[ResourceQuota], priorities: Sequence[str]
+) -> list[str]:
+    """The rows, those of the draft first among the classes when there are too many."""
+    ordered = sorted(priorities, key=lambda name: not _covers(own, name))[:MOST]
+    classes = [name for name in priorities if name in ordered]
+    rows = [ANY, *classes, NONE]
+    has_any = any(_covers(quota, ANY) for quota in (own, *others))
+    if not any(_covers(own, row) for row in rows):
+        rows.append(ELSEWHERE)
+    return rows if has_any else rows[1:]
+
+
+def _covers(quota: ResourceQuota, row: str) -> bool:
+    """Whether the quota means pods of this row; one that asks for no priority means any."""
+    asked = [each for each in scope_requirements(quota) if each.scope_name == PRIORITY_CLASS]
+    if row == ANY or not asked:
+        return row == ANY and not asked
+    try:
+        return all(matches_value(each, "" if row == NONE else row) for each in asked)
+    except SelectorError:
+        return False
+
+
+def _band(
+    row: str,
+    own: ResourceQuota,
+    others: Sequence[ResourceQuota],
+    columns: Mapping[str, int | None],
+    offered: set[str],
+) -> Band:
+    is_own = row == ELSEWHERE or _covers(own, row)
+    spots = [
+        Spot(
+            resource=name,
+            line=line if is_own else None,
+            is_offered=is_own and line is None and name in offered,
+            others=[
+                Bound(
+                    quota=quota.name,
+                    hard=str(quota.hard[name]),
+                    used=str(quota.used[name]) if name in quota.used else "",
+                )
+                for quota in others
+                if name in quota.hard and _covers(quota, row)
+            ],
+        )
+        for name, line in columns.items()
+    ]
+    return Band(name=row, is_own=is_own, spots=spots)
+
+
+def _mark_first(bands: Sequence[Band]) -> None:
+    """The draft's limits are typed in its first row; the others repeat them."""
+    first = next((band for band in bands if band.is_own), None)
+    for spot in first.spots if first else ():
+        spot.is_typed = spot.line is not None
+    for band in bands:
+        for spot in band.spots:
+            spot.is_offered = spot.is_offered and band is first

@@ -1,0 +1,130 @@
+"""A draft among the stored policies: hints about it, a pod that shows each, and any object's fate.
+
+Every verdict is the chain's.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from engine import chain
+from engine.decision import Reason
+from engine.errors import DecodeError
+from engine.request import Phase
+from policies import policy_set as stored
+from policies import simulation
+from policies.lints import BUILT_IN_CLASSES, LintCode, lint_namespace
+from policies.manifests.problems import ManifestError
+from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.yaml.emitter import render_documents
+from policies.models import PriorityClass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from engine.decision import Decision
+    from engine.policy import PolicySet
+    from policies.drafts.draft import Place
+    from policies.lints import Lint
+
+_SHOWN_BY: Final = {
+    LintCode.UNSATISFIABLE_RANGES: {Reason.MIN_CONSTRAINT, Reason.MAX_CONSTRAINT},
+    LintCode.LIMITS_WITHOUT_DEFAULT: {Reason.MUST_SPECIFY},
+    LintCode.UNCOVERED_SCOPE_VALUE: {Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE},
+    LintCode.HARD_BELOW_USED: {Reason.EXCEEDED_QUOTA, Reason.MUST_SPECIFY},
+    LintCode.REFUSES_EVERYTHING: {Reason.REJECTED_BY_RULE},
+}
+"""Which refusals show what a lint speaks of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """A lint, whether the draft brought it, and a pod that shows it with what it is told."""
+
+    lint: Lint
+    is_new: bool
+    example: str = ""
+    message: str = ""
+
+
+def load(place: Place) -> PolicySet:
+    """The stored policies of the draft's namespace."""
+    return stored.load(place.cluster.name, place.namespace_name)
+
+
+def hints(place: Place, manifest: Mapping[str, Any], before: PolicySet) -> list[Hint]:
+    """What is probably not meant about the draft, or about others because of it."""
+    names = PriorityClass.objects.filter(cluster=place.cluster).values_list("name", flat=True)
+    classes = BUILT_IN_CLASSES | frozenset(names)
+    after = simulation.with_unsaved(before, [manifest])
+    known = {(lint.code, lint.message) for lint in lint_namespace(before, priority_classes=classes)}
+    name = (manifest.get("metadata") or {}).get("name") or ""
+    found = []
+    for lint in lint_namespace(after, priority_classes=classes):
+        is_new = (lint.code, lint.message) not in known
+        if is_new or (lint.policy.kind, lint.policy.name) == (place.kind.name, name):
+            pod, message = _example(lint, after, sorted(classes))
+            text = render_documents([pod]) if pod else ""
+            found.append(Hint(lint=lint, is_new=is_new, example=text, message=message))
+    return found
+
+
+def _example(
+    lint: Lint, policies: PolicySet, classes: list[str]
+) -> tuple[dict[str, Any] | None, str]:
+    """A pod whose refusal shows what the lint speaks of, asked of the chain; None for none."""
+    wanted = _SHOWN_BY.get(lint.code, set())
+    for pod in _candidates(policies, classes) if wanted else ():
+        decision = judge(policies, pod)
+        if {each.reason for each in decision.violations + decision.observed} & wanted:
+            return pod, decision.message
+    return None, ""
+
+
+def _candidates(policies: PolicySet, classes: list[str]) -> Iterator[dict[str, Any]]:
+    yield pod_of({})
+    for name in classes:
+        yield pod_of({}, priorityClassName=name)
+    for limit_range in policies.limit_ranges:
+        for item in limit_range.items:
+            amounts = {name: str(quantity) for name, quantity in item.min.items()}
+            if amounts:
+                yield pod_of({"requests": amounts, "limits": amounts})
+
+
+def pod_of(resources: Mapping[str, Any], **spec: Any) -> dict[str, Any]:
+    """A pod of one container."""
+    container: dict[str, Any] = {"name": "app", "image": "example/app:1"}
+    container |= {"resources": resources} if resources else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "example"},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def judge(policies: PolicySet, obj: Mapping[str, Any]) -> Decision:
+    """What the chain says of a new object under these policies; raises DecodeError."""
+    request = simulation.request_for(obj, namespace=policies.namespace)
+    return chain.admit(request, policies, phase=Phase.BOTH, now=int(time.time()))
+
+
+def tried(manifest: Mapping[str, Any], before: PolicySet | None, text: str) -> dict[str, Any]:
+    """What a pasted object is told with the draft, and what it is told now."""
+    if before is None:
+        return {}
+    try:
+        documents = parse_documents(text, "pod")
+    except ManifestError as error:
+        return {"try_error": str(error)}
+    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+        return {"try_error": "paste one object, such as a pod"}
+    obj = documents[0].value
+    try:
+        after = simulation.with_unsaved(before, [manifest])
+        return {"verdict": judge(after, obj), "verdict_now": judge(before, obj)}
+    except DecodeError as error:
+        return {"try_error": str(error)}

@@ -1,0 +1,273 @@
+"""The quota ledger of one transaction: read at once, charged in memory, written at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, cast
+
+import orjson
+from django.db import transaction
+
+from engine.quantity import ZERO
+from engine.resource_list import mask, parse, subtract
+from policies.db.deferred import is_in_transaction, is_postgresql
+from policies.ledger import postgresql, sqlite
+from policies.ledger.arithmetic import as_stored, grown, moved, without_surplus
+from policies.ledger.entries import entry_of
+from policies.ledger.rows import NewCharge, NewUsage, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from engine.decision import Charge as DecidedCharge
+    from engine.resource_list import ResourceList
+    from policies.ledger.rows import FoundCharge, Key, Statements, UsageRow
+
+RESERVED: Final = "reserved"
+CONFIRMED: Final = "confirmed"
+RELEASED: Final = "released"
+OPENING_RESOURCE: Final = "resourcequotas/status"
+OPENING_UID: Final = "opening-balance"
+OPENING_NAME: Final = "opening balance"
+LONGEST_NAME: Final = 253
+
+
+def statements() -> Statements:
+    """Choose the statements of this thread's database."""
+    found = postgresql if is_postgresql() else sqlite
+    return cast("Statements", found)
+
+
+def require_transaction() -> None:
+    """Refuse to go on where no lock would last."""
+    if not is_in_transaction():
+        raise transaction.TransactionManagementError("the ledger is read inside of a transaction")
+
+
+class Quota:
+    """One quota's numbers; ``used`` is replaced, never changed, so that it can be given out."""
+
+    __slots__ = ("changed", "cluster_id", "id", "namespace", "uid", "used")
+
+    def __init__(self, row: UsageRow) -> None:
+        self.id, self.cluster_id, self.uid, self.namespace = row[:4]
+        self.used: ResourceList = parse(orjson.loads(row.used))
+        self.changed = False
+
+    def move(self, held: ResourceList, wanted: ResourceList) -> None:
+        """Count the second amounts of an object instead of the first."""
+        used = moved(self.used, held, wanted)
+        if used is not self.used:
+            self.used, self.changed = used, True
+
+    def grow_to(self, total: ResourceList) -> None:
+        """Count what somebody added up already."""
+        self.used, self.changed = total, True
+
+    def row(self) -> NewUsage:
+        """Give what is to be written of it."""
+        return NewUsage(self.cluster_id, self.id, text_of(self.used))
+
+
+class _Charge:
+    """What one quota counts of one object."""
+
+    __slots__ = ("amounts", "changed", "key", "name", "quota", "state", "text")
+
+    def __init__(self, quota: Quota, key: Key, found: FoundCharge | None = None) -> None:
+        self.quota, self.key = quota, key
+        self.name = found.object_name if found else ""
+        self.amounts: ResourceList = parse(orjson.loads(found.amounts)) if found else {}
+        self.text: str | None = None  # of the amounts, where it is known
+        self.state = found.state if found else RESERVED
+        self.changed = False
+
+    @property
+    def held(self) -> ResourceList:
+        """What of it counts now."""
+        return {} if self.state == RELEASED else self.amounts
+
+    def row(self) -> NewCharge:
+        cluster_id, resource, uid = self.key
+        place = (cluster_id, self.quota.uid, self.quota.namespace)
+        text = self.text or text_of(self.amounts)
+        return NewCharge(*place, resource, uid, self.name, text, self.state)
+
+    def hold(self, amounts: ResourceList, text: str | None = None) -> None:
+        """Count these amounts from now on."""
+        self.amounts, self.text = amounts, text
+
+
+class Book:
+    """What some quotas have used and some objects are charged, under lock.
+
+    Everything happens in memory until ``write``; each charge is seen by the next question. One
+    book is used by one thread inside of one transaction. Amounts are exact; ``used`` has the
+    tracked names of a quota's ``hard`` only.
+    """
+
+    def __init__(self, rows: Iterable[UsageRow], charges: Iterable[FoundCharge]) -> None:
+        self._statements = statements()
+        self._quotas = {row.quota_id: Quota(row) for row in rows}
+        by_uid = {quota.uid: quota for quota in self._quotas.values()}
+        self._charges: dict[tuple[int, Key], _Charge] = {}
+        self._openings: dict[int, _Charge] | None = None
+        self._known: set[Key] = set()
+        self._waiting: set[Key] = set()
+        self._unconfirmed: dict[tuple[int, str], int] = {}
+        self._added: Counter[tuple[int, str]] = Counter()
+        for found in charges:
+            self._note(found[:3], found.state)
+            quota = by_uid.get(found.quota_uid)
+            if quota is not None and quota.cluster_id == found.cluster_id:
+                charge = _Charge(quota, found[:3], found)
+                self._charges[quota.id, charge.key] = charge
+
+    def _note(self, key: Key, state: str) -> None:
+        """Remember which objects are charged, and which of them wait for confirmation."""
+        if state != RELEASED:
+            self._known.add(key)
+        if state == RESERVED:
+            self._waiting.add(key)
+
+    def has(self, quota_id: int) -> bool:
+        """Whether the quota is still there, in a cluster of the objects."""
+        return quota_id in self._quotas
+
+    def used(self, quota_id: int, key: Key, before: ResourceList) -> ResourceList:
+        """Give what the quota has used now, net of what the object itself is charged already.
+
+        ``before`` is what the quota counted of the object before an update, empty for a create.
+        The result must not be changed. Raises KeyError without the quota.
+        """
+        quota = self._quotas[quota_id]
+        charge = self._charges.get((quota_id, key))
+        if charge is None:
+            return quota.used
+        return without_surplus(quota.used, charge.held, before)
+
+    def charge(
+        self,
+        quota_id: int,
+        key: Key,
+        *,
+        name: str,
+        decided: DecidedCharge,
+        total: ResourceList | None = None,
+    ) -> None:
+        """Note what an allowed request costs; decided on ``used``. Raises KeyError as that does.
+
+        An object's amounts only ever grow here; they shrink when it is seen smaller, or gone.
+        The same again changes nothing but the time of the reservation. ``total`` is what the
+        decision found that the quota uses then, where that was added up already.
+        """
+        quota = self._quotas[quota_id]
+        if quota.cluster_id != key[0]:
+            raise KeyError(quota_id)
+        charge, text = self._charges.get((quota_id, key)), None
+        if charge is None:
+            charge = self._charges[quota_id, key] = _Charge(quota, key)
+            wanted, text, before, is_all_new = entry_of(decided)
+            held = self._take_from_opening_balance(quota, before)
+        else:
+            held, wanted, is_all_new = charge.held, grown(charge.held, decided), False
+        if is_all_new and total is not None and total.keys() == quota.used.keys():
+            quota.grow_to(total)
+        else:
+            quota.move(held, wanted)
+        confirmed = charge.state == CONFIRMED
+        charge.changed |= not confirmed or wanted != charge.amounts
+        charge.hold(wanted, text)
+        charge.name = name[:LONGEST_NAME]
+        if not confirmed:
+            charge.state = RESERVED
+            self._added[quota.cluster_id, quota.namespace] += key not in self._waiting
+        self._note(key, charge.state)
+
+    def _take_from_opening_balance(self, quota: Quota, before: ResourceList) -> ResourceList:
+        """Move what an object used before the ledger first saw it out of the opening balance.
+
+        Returns what was moved. Of an object that no balance covers, all it uses is newly counted.
+        """
+        opening = self._opening_balances().get(quota.id) if before else None
+        if opening is None:
+            return {}
+        balance = opening.amounts
+        taken = {name: min(balance.get(name, ZERO), amount) for name, amount in before.items()}
+        opening.hold(as_stored(subtract(balance, mask(taken, balance))))
+        opening.changed = True
+        return taken
+
+    def _opening_balances(self) -> dict[int, _Charge]:
+        """Read them when the first is asked for; few objects are older than the ledger."""
+        if self._openings is None:
+            by_uid = {quota.uid: quota for quota in self._quotas.values()}
+            clusters = {quota.cluster_id for quota in self._quotas.values()}
+            rows = self._statements.charges_by(
+                clusters, by_uid.keys(), OPENING_RESOURCE, OPENING_UID
+            )
+            found = [_Charge(by_uid[row.quota_uid], row[:3], row) for row in rows]
+            self._openings = {charge.quota.id: charge for charge in found}
+        return self._openings
+
+    def over_cap(
+        self, cluster_id: int, namespace: str, limit: int, *, key: Key | None = None
+    ) -> bool:
+        """Whether a namespace has no room for one more object that waits for its confirmation.
+
+        ``limit`` is the most that may wait; 0 means any number. ``key`` is the object in question:
+        one that is charged already needs no room. One statement for each namespace asked for.
+        Writers that hold no quota in common do not see each other's last reservations.
+        """
+        if not limit or key in self._known:
+            return False
+        place = (cluster_id, namespace)
+        if place not in self._unconfirmed:
+            self._unconfirmed[place] = self._statements.count_unconfirmed(*place, limit)
+        return self._unconfirmed[place] + self._added[place] >= limit
+
+    def write(self) -> None:
+        """Write what changed since it was read or last written; nothing changed, no statement."""
+        quotas = [quota for quota in self._quotas.values() if quota.changed]
+        charges = [charge for charge in self._all_charges() if charge.changed]
+        if not charges:
+            return
+        self._statements.write(
+            [quota.row() for quota in quotas], [charge.row() for charge in charges]
+        )
+        for quota in quotas:
+            quota.changed = False
+        for charge in charges:
+            charge.changed = False
+        # The next question about the cap finds these in the database.
+        self._unconfirmed.clear()
+        self._added.clear()
+
+    def _all_charges(self) -> Iterable[_Charge]:
+        return (*self._charges.values(), *(self._openings or {}).values())
+
+
+def open_book(quota_ids: Collection[int], objects: Collection[Key]) -> Book:
+    """Lock the usage of some quotas, in id order, then read the charges of some objects.
+
+    ``objects`` are all that will be asked about or charged; the quotas are those of their
+    clusters, others are not found. Must run inside of ``atomic``. Two statements, since one that
+    waits for a lock goes on reading as of before its wait; none for nothing.
+    """
+    return ask_book(quota_ids, objects)()
+
+
+def ask_book(
+    quota_ids: Collection[int], objects: Collection[Key], *, waits: bool = True
+) -> Callable[[], Book]:
+    """Send what ``open_book`` asks; returns what waits for the answers, and makes the book.
+
+    Without waiting, a book has the quotas alone that no other transaction holds now.
+    """
+    require_transaction()
+    cluster_ids = {key[0] for key in objects}
+    if not quota_ids or not cluster_ids:
+        return lambda: Book((), ())
+    rows = statements().lock(cluster_ids, set(quota_ids), waits=waits)
+    charges = statements().charges_of(set(objects))
+    return lambda: Book(rows(), charges())

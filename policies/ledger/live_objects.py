@@ -1,0 +1,294 @@
+"""The ledger held against complete lists of what is in a cluster.
+
+An object that is there is charged what it uses, never less; an object that was there and is not
+any more gives back what it used. What is not seen yet keeps its reservation, which only its lease
+ends (``life.release_orphans``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from engine.quantity import ZERO
+from engine.resource_list import (
+    add,
+    equals,
+    max_of,
+    parse,
+    remove_zeros,
+    stored,
+    to_json,
+)
+from policies.ledger.book import (
+    CONFIRMED,
+    LONGEST_NAME,
+    OPENING_NAME,
+    OPENING_RESOURCE,
+    OPENING_UID,
+    Quota,
+    statements,
+)
+from policies.ledger.release import LIST_MARGIN
+from policies.ledger.rows import NewCharge, text_of
+from policies.ledger.sums import OPEN_STATES
+from policies.models import Charge
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from engine.resource_list import ResourceList
+
+RELEASED: Final = Charge.State.RELEASED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """An object on a list: what each quota counts of it, by quota uid; None where that is unknown.
+
+    ``is_final``: it cannot use more again, whatever was admitted before.
+    """
+
+    name: str
+    namespace: str
+    counted: Mapping[UUID, ResourceList] | None
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteList:
+    """All objects of one resource of a cluster, by uid.
+
+    ``started`` is what ``read_clock`` gave before the list was asked for. ``places`` are
+    the namespaces of quotas and ``names`` the names under which such objects count, by quota uid;
+    ``observed`` is what the cluster itself says is used of these, where that is what counts.
+    """
+
+    cluster_id: int
+    resource: str
+    started: dt.datetime
+    objects: Mapping[str, Live]
+    places: Mapping[UUID, str] = field(default_factory=dict)
+    names: Mapping[UUID, tuple[str, ...]] = field(default_factory=dict)
+    observed: Mapping[UUID, ResourceList] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Met:
+    """What came of it, in charges; ``vanished`` are those that were there and are not any more."""
+
+    added: int = 0
+    corrected: int = 0
+    released: int = 0
+    vanished: int = 0
+    known: int = 0
+
+
+def count_vanished(seen: CompleteList) -> Met:
+    """Count the confirmed charges, and those of them whose objects are not on the list."""
+    met = Met()
+    for charge in _charges(seen):
+        if charge.state == CONFIRMED:
+            met.known += 1
+            met.vanished += _has_vanished(charge, seen)
+    return met
+
+
+def meet(
+    seen: CompleteList,
+    *,
+    believe: bool,
+    guard: Callable[[], AbstractContextManager[object]] = transaction.atomic,
+) -> Met:
+    """Have the ledger hold what is there; one short transaction for each namespace with news.
+
+    ``believe``: release what vanished, too. Where one list alone is not to be believed, call again
+    with the next one. ``guard`` begins such a transaction, and may refuse to.
+    """
+    met = count_vanished(seen)
+    for namespace in sorted(_with_news(seen, believe=believe)):
+        with guard():
+            _Meeting(seen, namespace, believe=believe).hold(met)
+    return met
+
+
+def _charges(seen: CompleteList, **which: object) -> Iterable[Charge]:
+    rows = Charge.objects.filter(
+        cluster_id=seen.cluster_id, resource=seen.resource, state__in=OPEN_STATES, **which
+    )
+    return rows.order_by("id").iterator()
+
+
+def _has_vanished(charge: Charge, seen: CompleteList) -> bool:
+    return charge.object_uid not in seen.objects and charge.updated < seen.started
+
+
+def _is_there(charge: Charge, seen: CompleteList) -> bool:
+    """Whether the object was seen, now or before; else the cluster has not counted it yet."""
+    return charge.state == CONFIRMED or charge.object_uid in seen.objects
+
+
+def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
+    """What the charge should be; None where nothing is known of its object.
+
+    More at once; less only where no update can be on its way that was admitted already. Names that
+    the quota does not bound now are left as they are: it may bound them again.
+    """
+    live = seen.objects.get(charge.object_uid)
+    if live is None:
+        return None
+    held = parse(charge.amounts)
+    if live.counted is None:
+        return held
+    names, found = seen.names.get(charge.quota_uid, ()), live.counted.get(charge.quota_uid, {})
+    latest = seen.started if live.is_final else seen.started - LIST_MARGIN
+    if charge.updated < latest:
+        kept = {name: amount for name, amount in held.items() if name not in names}
+        return stored({**kept, **found})
+    return stored(max_of(held, found))
+
+
+def _is_news(charge: Charge, seen: CompleteList, *, believe: bool) -> bool:
+    wanted = _wanted(charge, seen)
+    if wanted is None:
+        return believe and charge.state == CONFIRMED and _has_vanished(charge, seen)
+    return not _same(wanted, parse(charge.amounts))
+
+
+def _same(a: ResourceList, b: ResourceList) -> bool:
+    return equals(remove_zeros(a), remove_zeros(b))
+
+
+def _opening_wanted(
+    seen: CompleteList, quota_uid: UUID, opening: ResourceList, confirmed: ResourceList
+) -> ResourceList:
+    """What of the opening balance is left once each object is charged itself.
+
+    Nothing; or, where the cluster's own figure counts, what that has beyond them.
+    """
+    observed = seen.observed.get(quota_uid, {})
+    left = dict(opening)
+    for name in seen.names.get(quota_uid, ()):
+        beyond = observed.get(name, ZERO) - confirmed.get(name, ZERO)
+        left[name] = beyond if beyond.sign > 0 else ZERO
+    return stored(remove_zeros(left))
+
+
+def _openings(seen: CompleteList, **which: object) -> dict[UUID, Charge]:
+    rows = Charge.objects.filter(
+        cluster_id=seen.cluster_id, resource=OPENING_RESOURCE, object_uid=OPENING_UID, **which
+    )
+    return {row.quota_uid: row for row in rows}
+
+
+def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
+    """Find the namespaces where anything is to be written, without a lock."""
+    news: set[str] = set()
+    known: set[tuple[UUID, str]] = set()
+    sums: dict[UUID, ResourceList] = defaultdict(dict)
+    for charge in _charges(seen):
+        known.add((charge.quota_uid, charge.object_uid))
+        if _is_there(charge, seen):
+            sums[charge.quota_uid] = add(sums[charge.quota_uid], parse(charge.amounts))
+        if _is_news(charge, seen, believe=believe):
+            news.add(charge.namespace)
+    for uid, live in seen.objects.items():
+        if any((quota_uid, uid) not in known for quota_uid in live.counted or ()):
+            news.add(live.namespace)
+    return news | _with_openings_moved(seen, sums)
+
+
+def _with_openings_moved(seen: CompleteList, sums: Mapping[UUID, ResourceList]) -> set[str]:
+    openings = _openings(seen)
+    moved = set()
+    for quota_uid, namespace in seen.places.items():
+        row = openings.get(quota_uid)
+        held = parse(row.amounts) if row else {}
+        if not _same(_opening_wanted(seen, quota_uid, held, sums.get(quota_uid, {})), held):
+            moved.add(namespace)
+    return moved
+
+
+class _Meeting:
+    """One namespace, its quotas locked."""
+
+    def __init__(self, seen: CompleteList, namespace: str, *, believe: bool) -> None:
+        self.seen, self.namespace, self.believe = seen, namespace, believe
+        rows = statements().lock_namespace(seen.cluster_id, namespace)
+        self.quotas = {str(row.quota_uid).replace("-", ""): Quota(row) for row in rows}
+        self.confirmed: dict[UUID, ResourceList] = defaultdict(dict)
+        self.known: set[tuple[UUID, str]] = set()
+
+    def hold(self, met: Met) -> None:
+        """Correct, release and add charges, then write what the quotas use."""
+        for charge in list(_charges(self.seen, namespace=self.namespace)):
+            self.known.add((charge.quota_uid, charge.object_uid))
+            quota = self.quotas.get(charge.quota_uid.hex)
+            if quota is not None:
+                self._correct(charge, quota, met)
+        added = list(self._added())
+        met.added += len(added)
+        added += self._openings()
+        changed = [quota.row() for quota in self.quotas.values() if quota.changed]
+        if changed or added:
+            statements().write(changed, added)
+
+    def _correct(self, charge: Charge, quota: Quota, met: Met) -> None:
+        held = parse(charge.amounts)
+        wanted = _wanted(charge, self.seen)
+        if _is_news(charge, self.seen, believe=self.believe):
+            quota.move(held, wanted or {})
+            if wanted is None:
+                met.released += self._update(charge, state=RELEASED)
+                return
+            state = charge.state if remove_zeros(wanted) else RELEASED
+            met.corrected += self._update(charge, state=state, amounts=to_json(wanted))
+        if _is_there(charge, self.seen):
+            self._count(charge.quota_uid, held if wanted is None else wanted)
+
+    def _count(self, quota_uid: UUID, amounts: ResourceList) -> None:
+        self.confirmed[quota_uid] = add(self.confirmed[quota_uid], amounts)
+
+    def _update(self, charge: Charge, **news: object) -> int:
+        rows = Charge.objects.filter(cluster_id=charge.cluster_id, pk=charge.pk)
+        return rows.update(**news, updated=Now())
+
+    def _added(self) -> Iterator[NewCharge]:
+        """Charge what is there and was never charged: older than the portal, or let in without it.
+
+        A charge that was released by mistake comes back in the same way.
+        """
+        for uid, live in self.seen.objects.items():
+            counted = live.counted if live.namespace == self.namespace else None
+            for quota_uid, amounts in (counted or {}).items():
+                quota = self.quotas.get(quota_uid.hex)
+                if quota is not None and (quota_uid, uid) not in self.known:
+                    quota.move({}, amounts)
+                    self._count(quota_uid, amounts)
+                    yield self._row(quota, self.seen.resource, uid, live.name, amounts)
+
+    def _openings(self) -> Iterator[NewCharge]:
+        """Have the opening balances hold what no object was found for."""
+        found = _openings(self.seen, namespace=self.namespace)
+        for quota in self.quotas.values():
+            quota_uid = UUID(str(quota.uid))
+            row = found.get(quota_uid)
+            held = parse(row.amounts) if row else {}
+            wanted = _opening_wanted(self.seen, quota_uid, held, self.confirmed[quota_uid])
+            if not _same(wanted, held):
+                quota.move(held, wanted)
+                yield self._row(quota, OPENING_RESOURCE, OPENING_UID, OPENING_NAME, wanted)
+
+    def _row(
+        self, quota: Quota, resource: str, uid: str, name: str, amounts: ResourceList
+    ) -> NewCharge:
+        place = (self.seen.cluster_id, quota.uid, self.namespace)
+        counted = text_of(stored(amounts))
+        return NewCharge(*place, resource, uid, name[:LONGEST_NAME], counted, CONFIRMED)

@@ -1,0 +1,247 @@
+"""What becomes of charges after admission: confirmed when seen, released when gone or never made.
+
+Everything here locks the usage of a namespace's quotas first, in id order, as admission does, in
+one short transaction for each namespace. A caller's own transaction around several namespaces
+would hold their locks out of order.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from engine.resource_list import parse, stored, to_json
+from policies.ledger.book import (
+    OPENING_NAME,
+    OPENING_RESOURCE,
+    OPENING_UID,
+    Quota,
+    require_transaction,
+    statements,
+)
+from policies.ledger.sums import OPEN_STATES, settle
+from policies.models import Charge, Cluster, QuotaUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from contextlib import AbstractContextManager
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+
+    from engine.resource_list import ResourceList
+    from policies.models import ResourceQuota
+
+    Guard = Callable[[], AbstractContextManager[object]]
+
+ORPHAN_AGE: Final = dt.timedelta(seconds=120)
+LIST_MARGIN: Final = dt.timedelta(seconds=60)
+
+
+_CLOCK: Final = {
+    "postgresql": "SELECT clock_timestamp()",
+    "sqlite": "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')",
+}
+
+
+class _QuotaCameBackError(Exception):
+    """A quota was made, or restored, after the others of its namespace were locked."""
+
+
+class _Ledger:
+    """The charges of one namespace that some work is about, its quotas locked."""
+
+    def __init__(self, cluster_id: int, namespace: str) -> None:
+        self.cluster_id, self.namespace = cluster_id, namespace
+        rows = statements().lock_namespace(cluster_id, namespace)
+        self._quotas = {str(row.quota_uid).replace("-", ""): Quota(row) for row in rows}
+        self._gone: set[UUID] = set()
+
+    def read(self, charges: QuerySet[Charge]) -> list[Charge]:
+        """Read those of the namespace; what no locked quota guards is locked itself."""
+        charges = charges.filter(namespace=self.namespace)
+        found = list(charges.order_by("id"))
+        unguarded = [row.pk for row in found if row.quota_uid.hex not in self._quotas]
+        if not unguarded:
+            return found
+        self._gone.update(row.quota_uid for row in found if row.quota_uid.hex not in self._quotas)
+        guarded = [row for row in found if row.quota_uid.hex in self._quotas]
+        locked = charges.filter(pk__in=unguarded).order_by("id").select_for_update(no_key=True)
+        return [*guarded, *locked]
+
+    def move(self, charge: Charge, wanted: ResourceList) -> None:
+        """Have the quota use what the charge is to become instead of what it is."""
+        quota = self._quotas.get(charge.quota_uid.hex)
+        if quota is not None:
+            quota.move(parse(charge.amounts), wanted)
+
+    def mark(self, charges: Collection[Charge], state: str) -> None:
+        """Give charges another state."""
+        rows = Charge.objects.filter(cluster_id=self.cluster_id, pk__in=[row.pk for row in charges])
+        rows.update(state=state, updated=Now())
+
+    def write(self) -> None:
+        """Write what moved; raises ``_QuotaCameBackError`` if a quota was not locked after all."""
+        changed = [quota.row() for quota in self._quotas.values() if quota.changed]
+        if changed:
+            statements().write(changed, ())
+        here = QuotaUsage.objects.filter(cluster_id=self.cluster_id, quota_uid__in=self._gone)
+        if self._gone and here.exists():
+            raise _QuotaCameBackError
+
+
+def _in_namespace(
+    cluster_id: int, namespace: str, work: Callable[[_Ledger], int], guard: Guard
+) -> int:
+    """Do the work in a transaction; again, when a quota came in between."""
+    while True:
+        try:
+            with guard():
+                ledger = _Ledger(cluster_id, namespace)
+                count = work(ledger)
+                ledger.write()
+                return count
+        except _QuotaCameBackError:
+            continue
+
+
+def _in_each_namespace(
+    charges: QuerySet[Charge], work: Callable[[_Ledger], int], guard: Guard = transaction.atomic
+) -> int:
+    """Do the work in every namespace that has such charges; gives the sum.
+
+    ``guard`` begins the short transaction of each, and may refuse to.
+    """
+    places = charges.order_by().values_list("cluster_id", "namespace").distinct()
+    return sum(_in_namespace(*place, work, guard) for place in sorted(places))
+
+
+def lock_quotas(cluster: str, namespace: str) -> None:
+    """Lock the usage of all quotas of a namespace, in id order, until the transaction ends.
+
+    Must run inside ``atomic``. SQLite has locked the database already (immediate transactions).
+    """
+    require_transaction()
+    statements().lock_namespace(_id_of(cluster), namespace)
+
+
+def confirm(
+    cluster: str, *, resource: str, uid: str, amounts: dict[UUID, ResourceList] | None = None
+) -> int:
+    """Note that the object exists; ``amounts`` by quota uid, where it was seen to use others.
+
+    Returns how many charges it has. Locks the quotas of its namespace.
+    """
+    charges = _open_charges(cluster, resource=resource, object_uid=uid)
+
+    def work(ledger: _Ledger) -> int:
+        found = ledger.read(charges)
+        ledger.mark(found, Charge.State.CONFIRMED)
+        for row in found:
+            seen = (amounts or {}).get(row.quota_uid)
+            if seen is not None:
+                ledger.move(row, wanted := stored(seen))
+                rows = Charge.objects.filter(cluster_id=row.cluster_id, pk=row.pk)
+                rows.update(amounts=to_json(wanted))
+        return len(found)
+
+    return _in_each_namespace(charges, work)
+
+
+def confirm_seen(
+    cluster: str, *, resource: str, seen: Collection[str], guard: Guard = transaction.atomic
+) -> int:
+    """Note which objects of a resource exist, by uid; returns how many charges waited for it.
+
+    What they use stays as it was reserved. ``guard`` begins each namespace's transaction.
+    """
+    waiting = _open_charges(cluster, resource=resource, state=Charge.State.RESERVED)
+    uids = frozenset(seen)
+
+    def work(ledger: _Ledger) -> int:
+        found = [row for row in ledger.read(waiting) if row.object_uid in uids]
+        ledger.mark(found, Charge.State.CONFIRMED)
+        return len(found)
+
+    return _in_each_namespace(waiting, work, guard)
+
+
+def release(cluster: str, *, resource: str, uid: str) -> int:
+    """Give back what an object used, since it is gone; returns how many charges that were."""
+    charges = _open_charges(cluster, resource=resource, object_uid=uid)
+    return _in_each_namespace(charges, lambda ledger: _release(ledger, ledger.read(charges)))
+
+
+def release_orphans(
+    cluster: str,
+    *,
+    list_started: dt.datetime,
+    seen: Collection[str],
+    resource: str = "pods",
+    guard: Guard = transaction.atomic,
+) -> int:
+    """Give back what objects reserved that were never made; returns how many charges that were.
+
+    Call it after a complete list of all objects of ``resource`` only: ``seen`` are their uids,
+    ``list_started`` is what ``read_clock`` gave before the list was asked for. Released is what is
+    still unconfirmed, was reserved more than 120 s ago and more than 60 s before the list began,
+    and is not on it. Whoever has no complete list must not call this: nothing is released then.
+    ``guard`` begins each namespace's transaction.
+    """
+    latest = min(read_clock() - ORPHAN_AGE, list_started - LIST_MARGIN)
+    waiting = _open_charges(
+        cluster, resource=resource, state=Charge.State.RESERVED, reserved_at__lt=latest
+    )
+    uids = frozenset(seen)
+
+    def work(ledger: _Ledger) -> int:
+        return _release(ledger, [row for row in ledger.read(waiting) if row.object_uid not in uids])
+
+    return _in_each_namespace(waiting, work, guard)
+
+
+def read_clock() -> dt.datetime:
+    """Tell the time by the database's clock, the only one that leases go by."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOCK[connection.vendor])
+        [now] = cursor.fetchone()
+    found = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
+    return found.replace(tzinfo=found.tzinfo or dt.UTC)
+
+
+def _open_charges(cluster: str, **which: object) -> QuerySet[Charge]:
+    charges = Charge.objects.filter(cluster_id=_id_of(cluster), state__in=OPEN_STATES)
+    return charges.filter(**which)
+
+
+def _id_of(cluster: str) -> int:
+    """Find a cluster's number; 0, which none has, for an unknown one."""
+    return Cluster.objects.filter(name=cluster).values_list("id", flat=True).first() or 0
+
+
+def _release(ledger: _Ledger, charges: Collection[Charge]) -> int:
+    for row in charges:
+        ledger.move(row, {})
+    ledger.mark(charges, Charge.State.RELEASED)
+    return len(charges)
+
+
+def set_opening_balance(quota: ResourceQuota, amounts: ResourceList) -> None:
+    """Set what was used before the ledger began; the quota must be locked or new."""
+    Charge.objects.update_or_create(
+        cluster=quota.owner,
+        quota_uid=quota.uid,
+        resource=OPENING_RESOURCE,
+        object_uid=OPENING_UID,
+        defaults={
+            "namespace": quota.namespace_name,
+            "object_name": OPENING_NAME,
+            "amounts": to_json(amounts),
+            "state": Charge.State.CONFIRMED,
+            "updated": Now(),
+        },
+    )
+    settle(quota)

@@ -1,0 +1,98 @@
+"""The ledger's statements for SQLite, where the transaction itself is the lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from django.db import connection
+
+from policies.db.deferred import ask
+from policies.ledger.rows import FoundCharge, UsageRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from policies.ledger.rows import Key, NewCharge, NewUsage
+
+_USAGE: Final = "SELECT quota_id, cluster_id, quota_uid, namespace, used FROM policies_quotausage"
+_CHARGE: Final = """
+    SELECT cluster_id, resource, object_uid, quota_uid, object_name, amounts, state"""
+_LOCK: Final = f"""{_USAGE}
+    WHERE cluster_id IN (SELECT value FROM json_each(%s))
+    AND quota_id IN (SELECT value FROM json_each(%s)) ORDER BY quota_id"""  # noqa: S608 - our own words
+_LOCK_NAMESPACE: Final = f"{_USAGE} WHERE cluster_id = %s AND namespace = %s ORDER BY quota_id"
+# CROSS JOIN keeps the order: each object is looked up in the index.
+_CHARGES_OF: Final = f"""{_CHARGE} FROM json_each(%s) AS asked CROSS JOIN policies_charge
+    WHERE cluster_id = json_extract(asked.value, '$[0]')
+    AND resource = json_extract(asked.value, '$[1]')
+    AND object_uid = json_extract(asked.value, '$[2]')"""
+_CHARGES_BY: Final = f"""{_CHARGE} FROM policies_charge
+    WHERE cluster_id IN (SELECT value FROM json_each(%s)) AND resource = %s AND object_uid = %s
+    AND quota_uid IN (SELECT value FROM json_each(%s))"""  # noqa: S608 - our own words
+_COUNT: Final = """SELECT count(*) FROM (
+    SELECT DISTINCT resource, object_uid FROM policies_charge
+    WHERE cluster_id = %s AND namespace = %s AND state = 'reserved' LIMIT %s)"""
+_NOW: Final = "strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now')"
+_WRITE_USAGE: Final = """
+    UPDATE policies_quotausage SET used = %s WHERE cluster_id = %s AND quota_id = %s"""
+_WRITE_CHARGE: Final = f"""
+    INSERT INTO policies_charge (cluster_id, quota_uid, namespace, resource, object_uid,
+        object_name, amounts, state, reserved_at, created, updated)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, {_NOW}, {_NOW}, {_NOW})
+    ON CONFLICT (cluster_id, resource, object_uid, quota_uid) DO UPDATE SET
+        object_name = excluded.object_name,
+        amounts = excluded.amounts,
+        reserved_at = CASE state WHEN 'confirmed' THEN reserved_at ELSE excluded.reserved_at END,
+        state = CASE state WHEN 'confirmed' THEN state ELSE excluded.state END,
+        updated = excluded.updated"""  # noqa: S608 - our own words
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def lock(
+    cluster_ids: Collection[int], quota_ids: Collection[int], *, waits: bool
+) -> Callable[[], list[UsageRow]]:
+    """Read the rows of those quotas in id order; who writes holds the whole database anyway."""
+    del waits
+    rows = ask(_LOCK, [_json(list(cluster_ids)), _json(list(quota_ids))])
+    return lambda: [UsageRow(*row) for row in rows()]
+
+
+def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
+    """Read the rows of all quotas of a namespace in id order."""
+    return [UsageRow(*row) for row in ask(_LOCK_NAMESPACE, [cluster_id, namespace])()]
+
+
+def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
+    """Read the charges of some objects, whatever their state."""
+    rows = ask(_CHARGES_OF, [_json(list(objects))])
+    return lambda: [FoundCharge(*row) for row in rows()]
+
+
+def charges_by(
+    cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
+) -> list[FoundCharge]:
+    """Read what each of some quotas is charged for one object."""
+    asked = [_json(list(cluster_ids)), resource, uid, _json(list(quota_uids))]
+    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked)()]
+
+
+def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
+    """Count the objects of a namespace that are only reserved, up to ``limit``."""
+    [(count,)] = ask(_COUNT, [cluster_id, namespace, limit])()
+    return int(count)
+
+
+def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
+    """Write both; charges are found by quota and object."""
+    with connection.cursor() as cursor:
+        if usage:
+            cursor.executemany(
+                _WRITE_USAGE,
+                [(row.used, row.cluster_id, row.quota_id) for row in usage],
+            )
+        if charges:
+            cursor.executemany(_WRITE_CHARGE, charges)

@@ -1,0 +1,127 @@
+"""Charges of what cannot be listed: the cluster's own figure takes their place when they are old.
+
+Where the cluster itself refuses what is beyond its quotas, its figure holds all that was stored.
+So charges that are past their lease are in it, or came to nothing. Elsewhere nothing ends without
+a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from engine.resource_list import equals, parse, remove_zeros, stored
+from policies.ledger.book import (
+    CONFIRMED,
+    OPENING_NAME,
+    OPENING_RESOURCE,
+    OPENING_UID,
+    Quota,
+    statements,
+)
+from policies.ledger.release import LIST_MARGIN, ORPHAN_AGE, read_clock
+from policies.ledger.rows import NewCharge, text_of
+from policies.ledger.sums import OPEN_STATES
+from policies.models import Charge
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from django.db.models import QuerySet
+
+    from engine.resource_list import ResourceList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlisted:
+    """A resource that cannot be listed, and what the cluster counts of it, by quota uid.
+
+    ``read`` is what ``read_clock`` gave before the figures were asked for.
+    """
+
+    cluster_id: int
+    resource: str
+    read: dt.datetime
+    places: Mapping[UUID, str]
+    figures: Mapping[UUID, ResourceList]
+
+
+def end_by_lease(
+    told: Unlisted, *, guard: Callable[[], AbstractContextManager[object]] = transaction.atomic
+) -> int:
+    """Have the figures stand for what is past its lease; gives how many charges that ended.
+
+    What was admitted since keeps its charge beside them, so that nothing is lowered below what is
+    outstanding. ``guard`` begins one short transaction for each namespace with news.
+    """
+    latest = min(read_clock() - ORPHAN_AGE, told.read - LIST_MARGIN)
+    ended = 0
+    for namespace in sorted(_with_news(told, latest)):
+        with guard():
+            ended += _end(told, namespace, latest)
+    return ended
+
+
+def _old(told: Unlisted, latest: dt.datetime) -> QuerySet[Charge]:
+    return Charge.objects.filter(
+        cluster_id=told.cluster_id,
+        resource=told.resource,
+        quota_uid__in=list(told.figures),
+        state__in=OPEN_STATES,
+        updated__lt=latest,
+    ).order_by("id")
+
+
+def _openings(told: Unlisted) -> dict[UUID, ResourceList]:
+    rows = Charge.objects.filter(
+        cluster_id=told.cluster_id,
+        resource=OPENING_RESOURCE,
+        object_uid=OPENING_UID,
+        quota_uid__in=list(told.figures),
+    )
+    return {row.quota_uid: parse(row.amounts) for row in rows}
+
+
+def _wanted(opening: ResourceList, figures: ResourceList) -> ResourceList:
+    return stored(remove_zeros({**opening, **figures}))
+
+
+def _with_news(told: Unlisted, latest: dt.datetime) -> set[str]:
+    openings = _openings(told)
+    moved = {
+        told.places[uid]
+        for uid, figures in told.figures.items()
+        if not equals(_wanted(openings.get(uid, {}), figures), openings.get(uid, {}))
+    }
+    return moved | set(_old(told, latest).order_by().values_list("namespace", flat=True).distinct())
+
+
+def _end(told: Unlisted, namespace: str, latest: dt.datetime) -> int:
+    rows = statements().lock_namespace(told.cluster_id, namespace)
+    quotas = {uid: Quota(row) for row in rows if (uid := UUID(str(row.quota_uid))) in told.figures}
+    ended = 0
+    for charge in list(_old(told, latest).filter(namespace=namespace)):
+        quota, charged = quotas.get(charge.quota_uid), parse(charge.amounts)
+        if quota is not None and charged.keys() <= told.figures[charge.quota_uid].keys():
+            quota.move(charged, {})
+            same = Charge.objects.filter(cluster_id=told.cluster_id, pk=charge.pk)
+            ended += same.update(state=Charge.State.RELEASED, updated=Now())
+    openings, added = _openings(told), []
+    for uid, quota in quotas.items():
+        held = openings.get(uid, {})
+        wanted = _wanted(held, told.figures[uid])
+        if not equals(wanted, held):
+            quota.move(held, wanted)
+            place = (told.cluster_id, quota.uid, namespace)
+            opening = (OPENING_RESOURCE, OPENING_UID, OPENING_NAME)
+            added.append(NewCharge(*place, *opening, text_of(wanted), CONFIRMED))
+    changed = [quota.row() for quota in quotas.values() if quota.changed]
+    if changed or added:
+        statements().write(changed, added)
+    return ended

@@ -1,0 +1,57 @@
+"""A cluster's policies as the YAML that kubectl reads; nothing is written here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from policies.manifests.canonical import admission_configuration, render_manifests
+from policies.manifests.yaml.emitter import render_documents
+from policies.models import (
+    LimitedResource,
+    LimitRange,
+    MetadataPolicy,
+    Namespace,
+    PriorityClass,
+    ResourceQuota,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from policies.models import Cluster, PolicyObject
+
+NAMESPACED: dict[str, type[PolicyObject]] = {
+    "LimitRange": LimitRange,
+    "MetadataPolicy": MetadataPolicy,
+    "ResourceQuota": ResourceQuota,
+}
+KINDS = ("Namespace", "PriorityClass", *NAMESPACED)
+
+
+def export_cluster(
+    cluster: Cluster, *, kinds: Collection[str] = KINDS, namespaces: Collection[str] = ()
+) -> str:
+    """Write the objects of the kinds; with ``namespaces`` only those in, or called, one of them."""
+    found = _objects(cluster, kinds, namespaces)
+    return render_manifests(obj.to_manifest() for obj in found)
+
+
+def export_limited_resources(cluster: Cluster) -> str:
+    """Write the file that the cluster's API server takes as its admission configuration."""
+    rows = LimitedResource.objects.filter(cluster=cluster)
+    return render_documents([admission_configuration([row.to_manifest() for row in rows])])
+
+
+def _objects(
+    cluster: Cluster, kinds: Collection[str], namespaces: Collection[str]
+) -> Iterator[Any]:
+    if "Namespace" in kinds:
+        spaces = Namespace.objects.filter(cluster=cluster)
+        yield from spaces.filter(name__in=namespaces) if namespaces else spaces
+    if "PriorityClass" in kinds and not namespaces:
+        yield from PriorityClass.objects.filter(cluster=cluster)
+    for kind, model in NAMESPACED.items():
+        if kind in kinds:
+            stored = model.objects.filter(namespace__cluster=cluster)
+            stored = stored.filter(namespace__name__in=namespaces) if namespaces else stored
+            yield from stored.select_related("namespace").prefetch_related(*model.row_sets)

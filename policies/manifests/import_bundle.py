@@ -1,0 +1,181 @@
+"""Write everything a bundle asks for, or nothing; what changed is shown as manifests.
+
+Reading files is ``policies.manifests``; each single write is ``policies.services``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+
+from policies import services
+from policies.manifests.canonical import admission_configuration, render_manifests
+from policies.manifests.problems import ManifestError
+from policies.manifests.yaml.emitter import render_documents
+from policies.models import LimitedResource
+from policies.validators import errors_by_path
+
+if TYPE_CHECKING:
+    from policies.lints import Lint
+    from policies.manifests.bundle import Bundle, Wanted
+    from policies.manifests.objects import Item
+    from policies.manifests.problems import Problem
+    from policies.models import Cluster
+
+_CONFIGURATION = "limitedResources"
+_WAYS_OUT = {"unknown_namespace": "--create-namespaces makes it"}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object before and after, as canonical YAML; ``before`` is empty for a new one."""
+
+    title: str
+    before: str
+    after: str
+
+    @property
+    def verb(self) -> str:
+        """What was done."""
+        if self.before == self.after:
+            return "unchanged"
+        return "changed" if self.before else "created"
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        lines = difflib.unified_diff(
+            self.before.splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
+            f"stored/{self.title}" if self.before else "/dev/null",
+            f"new/{self.title}",
+        )
+        return "".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who writes, and why."""
+
+    user: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an import did, or, of a dry run, would do; ``hints`` are the lints that remain."""
+
+    changes: tuple[Change, ...]
+    hints: tuple[str, ...]
+
+
+def import_bundle(
+    bundle: Bundle,
+    *,
+    cluster: Cluster,
+    author: Author,
+    dry_run: bool = False,
+    create_namespaces: bool = False,
+) -> Report:
+    """Write all objects in one transaction; a dry run writes nothing, and locks nothing.
+
+    A namespace that is not there is made with ``create_namespaces``, else refused. Raises
+    ManifestError with what the models refuse of any object; then nothing is written.
+    """
+    if dry_run:
+        return _preview(bundle, cluster, create=create_namespaces)
+    problems: list[Problem] = []
+    changes: list[Change] = []
+    with services.policy_write(cluster), services.in_bulk():
+        services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
+        for wanted in bundle.objects:
+            try:
+                changes.append(_apply(wanted, cluster, author, create=create_namespaces))
+            except ValidationError as error:
+                problems += _problems(wanted.item, error)
+        if bundle.configuration is not None:
+            changes.append(_configure(bundle, cluster, author))
+        if problems:
+            raise ManifestError(problems)
+    return Report(changes=tuple(changes), hints=_hints(bundle, cluster))
+
+
+def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
+    manifests = [wanted.manifest for wanted in bundle.objects]
+    previews = services.preview_many(cluster=cluster, manifests=manifests, create_namespaces=create)
+    problems = [
+        problem
+        for wanted, found in zip(bundle.objects, previews, strict=True)
+        if found.error is not None
+        for problem in _problems(wanted.item, found.error)
+    ]
+    if problems:
+        raise ManifestError(problems)
+    changes = [Change(_title(each.key), _text(each.before), _text(each.after)) for each in previews]
+    if bundle.configuration is not None:
+        after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
+        changes.append(Change(_CONFIGURATION, _configuration_text(cluster), after))
+    lints = services.lint_previews(cluster, previews)
+    return Report(changes=tuple(changes), hints=tuple(_hint(lint) for lint in lints))
+
+
+def _text(manifest: dict[str, Any] | None) -> str:
+    return render_manifests([manifest]) if manifest else ""
+
+
+def _title(key: tuple[str, str, str]) -> str:
+    kind, namespace, name = key
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) -> Change:
+    kind, namespace, name = wanted.key
+    stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
+    before = _text(stored.to_manifest() if stored else None)
+    saved = services.apply_manifest(
+        cluster=cluster,
+        manifest=wanted.manifest,
+        user=author.user,
+        reason=author.reason,
+        create_namespace=create,
+    )
+    return Change(_title(wanted.key), before, _text(saved.instance.to_manifest()))
+
+
+def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> Change:
+    before = _configuration_text(cluster)
+    services.set_limited_resources(
+        cluster=cluster,
+        entries=list(bundle.limited_resources or ()),
+        user=author.user,
+        reason=author.reason,
+    )
+    return Change(_CONFIGURATION, before, _configuration_text(cluster))
+
+
+def _configuration_text(cluster: Cluster) -> str:
+    rows = LimitedResource.objects.filter(cluster=cluster)
+    return render_documents([admission_configuration([row.to_manifest() for row in rows])])
+
+
+def _problems(item: Item, error: ValidationError) -> list[Problem]:
+    return [
+        item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
+        for path, entries in errors_by_path(error).items()
+        for entry in entries
+    ]
+
+
+def _hints(bundle: Bundle, cluster: Cluster) -> tuple[str, ...]:
+    """Look at each touched namespace once all of it is written."""
+    namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
+    found = (lint for name in namespaces for lint in services.lint(cluster, name))
+    return tuple(_hint(lint) for lint in found)
+
+
+def _hint(lint: Lint) -> str:
+    place = f"{lint.policy.kind} {lint.policy.namespace}/{lint.policy.name}"
+    return ": ".join(part for part in (place, lint.field, lint.message) if part)

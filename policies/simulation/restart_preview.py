@@ -1,0 +1,175 @@
+"""Who could not come back: pods that run, asked for anew, each in the room it holds itself.
+
+Plain values in and out. Every verdict is the engine's; pods that differ in name alone are asked
+for once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.chain import admit
+from engine.errors import DecodeError
+from engine.quantity import ZERO
+from engine.request import GroupVersionResource, Phase
+from engine.resource_list import add, mask, subtract_with_non_negative_result
+from engine.resource_quota import counted_of
+from policies.simulation.ask import request_for
+from policies.simulation.values import Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.decision import Violation
+    from engine.policy import PolicySet, ResourceQuota
+    from engine.resource_list import ResourceList
+
+_PODS: Final = GroupVersionResource(resource="pods")
+_OF_ITS_LIFE: Final = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+     "deletionGracePeriodSeconds", "managedFields"}
+)  # fmt: skip
+_OF_ITS_NAME: Final = frozenset({"name", "generateName"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningPod:
+    """A pod that runs: as it stands, as it is asked for, and what it is charged by quota."""
+
+    name: str
+    stands: Mapping[str, Any]
+    asked: Mapping[str, Any]
+    held: Mapping[str, ResourceList] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A pod that would not come back, why, and whether it would not today either."""
+
+    pod: RunningPod
+    refusals: tuple[Violation, ...]
+    is_so_today: bool
+
+
+def refused_restarts(
+    pods: Sequence[RunningPod], *, before: PolicySet, after: PolicySet
+) -> list[Refused]:
+    """Say which of these pods would be refused under the policies of ``after``, each by itself.
+
+    What a pod holds is given back before it is asked for. What a quota has not counted yet, since
+    it is new or means other objects now, is counted of these pods.
+    """
+    now = int(time.time())
+    counted, held = _counted(pods, before, after, now)
+    then, today = _Court(counted, now), _Court(before, now)
+    found = []
+    for pod, mine in zip(pods, held, strict=True):
+        if refusals := then.refusals(pod, {**pod.held, **mine}):
+            is_so = bool(today.refusals(pod, pod.held))
+            found.append(Refused(pod=pod, refusals=refusals, is_so_today=is_so))
+    return found
+
+
+class _Court:
+    """Asks the engine about pods under one set of policies, and remembers what it said."""
+
+    def __init__(self, policies: PolicySet, now: int) -> None:
+        self.policies = policies
+        self.now = now
+        self.known: dict[str, tuple[Violation, ...]] = {}
+
+    def refusals(self, pod: RunningPod, held: Mapping[str, ResourceList]) -> tuple[Violation, ...]:
+        """All that stands against the pod; raises DecodeError for one that cannot be read."""
+        fresh = _fresh(pod.asked)
+        told = {quota: {name: str(of) for name, of in each.items()} for quota, each in held.items()}
+        key = json.dumps([_nameless(fresh), told], sort_keys=True, default=str)
+        if key not in self.known:
+            self.known[key] = self._ask(fresh, held)
+        return self.known[key]
+
+    def _ask(
+        self, pod: Mapping[str, Any], held: Mapping[str, ResourceList]
+    ) -> tuple[Violation, ...]:
+        quotas = (_without(each, held.get(each.name, {})) for each in self.policies.resource_quotas)
+        policies = dataclasses.replace(self.policies, resource_quotas=tuple(quotas))
+        request = request_for(pod, namespace=policies.namespace)
+        decision = admit(request, policies, phase=Phase.BOTH, now=self.now)
+        return Simulation(request=request, policies=policies, decision=decision).refusals
+
+
+def _fresh(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """The pod as it is asked for, without what its life has given it."""
+    metadata, spec = pod.get("metadata"), pod.get("spec")
+    known = {key: value for key, value in pod.items() if key != "status"}
+    if isinstance(metadata, dict):
+        known["metadata"] = {k: v for k, v in metadata.items() if k not in _OF_ITS_LIFE}
+    if isinstance(spec, dict):
+        known["spec"] = {key: value for key, value in spec.items() if key != "nodeName"}
+    return {"apiVersion": "v1", "kind": "Pod", **known}
+
+
+def _nameless(pod: dict[str, Any]) -> dict[str, Any]:
+    metadata = pod.get("metadata")
+    kept = metadata if isinstance(metadata, dict) else {}
+    return {**pod, "metadata": {k: v for k, v in kept.items() if k not in _OF_ITS_NAME}}
+
+
+def _without(quota: ResourceQuota, held: ResourceList) -> ResourceQuota:
+    mine = mask(held, quota.used)
+    if not mine:
+        return quota
+    rest = subtract_with_non_negative_result(quota.used, mine)
+    return dataclasses.replace(quota, used=rest)
+
+
+def _counted(
+    pods: Sequence[RunningPod], before: PolicySet, after: PolicySet, now: int
+) -> tuple[PolicySet, list[dict[str, ResourceList]]]:
+    """The policies with what new limits would count, and what each pod has of that."""
+    stored = {quota.name: quota for quota in before.resource_quotas}
+    wanted = {
+        quota.name: names
+        for quota in after.resource_quotas
+        if (names := _uncounted(quota, stored.get(quota.name)))
+    }
+    new = [quota for quota in after.resource_quotas if quota.name in wanted]
+    sums: dict[str, ResourceList] = {
+        quota.name: {name: ZERO for name in wanted[quota.name] if name in quota.used}
+        for quota in new
+    }
+    each: list[dict[str, ResourceList]] = []
+    for pod in pods:
+        mine: dict[str, ResourceList] = {}
+        for name, amounts in _count(pod, new, now).items():
+            cut = mask(amounts, sums[name])
+            sums[name] = add(sums[name], cut)
+            mine[name] = {**pod.held.get(name, {}), **cut}
+        each.append(mine)
+    quotas = (
+        dataclasses.replace(quota, used={**quota.used, **sums.get(quota.name, {})})
+        for quota in after.resource_quotas
+    )
+    return dataclasses.replace(after, resource_quotas=tuple(quotas)), each
+
+
+def _uncounted(quota: ResourceQuota, stored: ResourceQuota | None) -> set[str]:
+    """The names that the ledger has no amount of for this quota as it would be."""
+    names = set(quota.hard)
+    if stored is None or _scopes(quota) != _scopes(stored):
+        return names
+    return names - set(stored.used)
+
+
+def _scopes(quota: ResourceQuota) -> tuple[object, ...]:
+    return (tuple(sorted(quota.scopes)), quota.scope_selector or ())
+
+
+def _count(pod: RunningPod, quotas: Sequence[ResourceQuota], now: int) -> dict[str, ResourceList]:
+    try:
+        return counted_of(pod.stands, _PODS, quotas, now=now) if quotas else {}
+    except DecodeError:
+        return {}

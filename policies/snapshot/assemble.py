@@ -1,0 +1,158 @@
+"""Decoded policies put together, namespace by namespace, each kind in byte order of names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine.policy import Authority, Enforcement, PolicySet
+from policies.snapshot.decode import Decoder, Names, known_only
+from policies.snapshot.read import as_uuid
+from policies.snapshot.values import NamespacePolicies, QuotaKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from engine.policy import LimitedResource, LimitRange, MetadataPolicy, ResourceQuota
+    from policies.snapshot.decode import Row
+    from policies.snapshot.read import Policies
+
+
+class Circumstances(NamedTuple):
+    """What holds in every namespace of a cluster: its name, what is limited, who enforces."""
+
+    cluster: str
+    limited_resources: tuple[LimitedResource, ...]
+    authority: Authority
+
+    def effective(self, *, is_native: bool) -> Authority:
+        """Say who enforces in a namespace: the portal, what the cluster itself does not have."""
+        return self.authority if is_native else Authority.PORTAL
+
+
+@dataclass(slots=True)
+class _Contents:
+    limit_ranges: list[LimitRange] = field(default_factory=list)
+    metadata_policies: list[MetadataPolicy] = field(default_factory=list)
+    resource_quotas: list[ResourceQuota] = field(default_factory=list)
+    quota_keys: dict[str, QuotaKey] = field(default_factory=dict)
+    is_native: bool = True
+    trouble: str = ""
+
+    def note(self, names: Names, error: ValueError) -> None:
+        """Keep the first trouble."""
+        self.trouble = self.trouble or f"{names.namespace}/{names.name}: {error}"
+
+
+def assemble(
+    batches: Iterable[Policies], clusters: Mapping[int, Circumstances]
+) -> dict[int, dict[str, NamespacePolicies]]:
+    """Make the policies of each namespace that has any, by id of cluster and name."""
+    result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
+    decoder = Decoder()
+    for batch in batches:
+        for namespace_id, contents in _contents(batch, decoder).items():
+            place = batch.places[namespace_id]
+            now = clusters[place.cluster_id]
+            policy_set = PolicySet(
+                cluster=now.cluster,
+                namespace=place.name,
+                limit_ranges=_in_order(contents.limit_ranges),
+                metadata_policies=_in_order(contents.metadata_policies),
+                resource_quotas=_in_order(contents.resource_quotas),
+                limited_resources=now.limited_resources,
+                authority=now.effective(is_native=contents.is_native),
+            )
+            result[place.cluster_id][place.name] = NamespacePolicies(
+                policy_set=policy_set,
+                is_native=contents.is_native,
+                quota_keys=contents.quota_keys,
+                trouble=contents.trouble,
+            )
+    return result
+
+
+def as_of(
+    namespaces: Mapping[str, NamespacePolicies], now: Circumstances
+) -> Mapping[str, NamespacePolicies]:
+    """Have namespaces that are taken over know what needs a covering quota now, and who enforces.
+
+    Where nothing is new they are given back as they are.
+    """
+    changed = {
+        name: replace(known, policy_set=replace(policy_set, **news))
+        for name, known in namespaces.items()
+        if (news := _news(policy_set := known.policy_set, now, is_native=known.is_native))
+    }
+    return {**namespaces, **changed} if changed else namespaces
+
+
+def _news(policy_set: PolicySet, now: Circumstances, *, is_native: bool) -> dict[str, Any]:
+    authority, limited = now.effective(is_native=is_native), now.limited_resources
+    if policy_set.authority is authority and policy_set.limited_resources == limited:
+        return {}
+    return {"authority": authority, "limited_resources": limited}
+
+
+def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
+    """Decode everything; what cannot be decoded troubles its own namespace alone."""
+    contents: dict[int, _Contents] = defaultdict(_Contents)
+    for row, names, place in _each(found.limit_ranges, found, contents):
+        try:
+            policy = decoder.limit_range(names, found.items.get(row[0], ()))
+            place.limit_ranges.append(policy)
+            place.is_native &= _is_native(names, row[5])
+        except ValueError as error:
+            place.note(names, error)
+    for row, names, place in _each(found.metadata_policies, found, contents):
+        ratchet, strict = row[5:]
+        rules = found.rules.get(row[0], ())
+        try:
+            rejects = decoder.metadata_policy(names, rules, ratchet=ratchet, strict=strict)
+            place.metadata_policies.append(rejects)
+        except ValueError as error:
+            place.note(names, error)
+    for row, names, place in _each(found.resource_quotas, found, contents):
+        try:
+            place.resource_quotas.append(_quota(decoder, found, names, row))
+            place.quota_keys[names.name] = QuotaKey(row[0], as_uuid(row[5]))
+            place.is_native &= _is_native(names, row[6])
+        except ValueError as error:
+            place.note(names, error)
+    return contents
+
+
+def _is_native(names: Names, stored: Any) -> bool:
+    """Whether the cluster has a policy, or need not have it: one that only watches."""
+    return bool(stored) or names.enforcement != Enforcement.ENFORCE
+
+
+def _each(
+    rows: list[Row], found: Policies, contents: Mapping[int, _Contents]
+) -> Iterator[tuple[Row, Names, _Contents]]:
+    for row in rows:
+        _, namespace_id, name, enforcement, revision, *_ = row
+        namespace = found.places[namespace_id].name
+        yield row, Names(namespace, name, enforcement, revision), contents[namespace_id]
+
+
+def _quota(decoder: Decoder, found: Policies, names: Names, row: Row) -> ResourceQuota:
+    pk, *_, uncounted, scopes, has_selector = row
+    expressions = found.expressions.get(pk)
+    quota = decoder.resource_quota(
+        names,
+        found.hard.get(pk, ()),
+        scopes=scopes,
+        expressions=expressions or (() if has_selector else None),
+    )
+    return known_only(quota, uncounted)
+
+
+def _in_order(policies: list[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(policies, key=_name)) if len(policies) > 1 else tuple(policies)
+
+
+def _name(policy: Any) -> bytes:
+    name: str = policy.name
+    return name.encode()

@@ -1,0 +1,120 @@
+"""From one snapshot to the next: what changed is read again, all else is taken over.
+
+Each cluster's revision is read before its policies and again behind them; if somebody wrote in
+between, what they wrote is named by later revisions, and read once more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from policies.policy_set import limited_resources_of
+from policies.snapshot.assemble import Circumstances, as_of, assemble
+from policies.snapshot.read import (
+    changes_since,
+    read_credentials,
+    read_heads,
+    read_places,
+    read_policies,
+)
+from policies.snapshot.values import ClusterPolicies, NamespacePolicies, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from policies.snapshot.read import Head
+
+MANY: Final = 500
+"""So many changed namespaces are not picked out any more: the whole cluster is read."""
+
+
+def advance(known: Snapshot) -> Snapshot:
+    """Give a snapshot that contains all that was committed before this call.
+
+    Must not run inside a transaction that itself writes policies: it might still be taken back.
+    """
+    heads = read_heads()
+    current = {head.name: known.clusters.get(head.name) for head in heads}
+    done = {
+        head.name: cluster
+        for head in heads
+        if (cluster := current[head.name]) is not None and _is_at(cluster, head)
+    }
+    if len(done) == len(heads) == len(known.clusters):
+        return known
+    drafts = {name: cluster for name, cluster in current.items() if cluster is not None}
+    waiting = [head for head in heads if head.name not in done]
+    while waiting:
+        drafts |= _read(waiting, drafts)
+        now = {head.name: head for head in read_heads()}
+        waiting = [now[head.name] for head in waiting if head.name in now]
+        done |= {h.name: drafts[h.name] for h in waiting if _is_at(drafts[h.name], h)}
+        waiting = [head for head in waiting if head.name not in done]
+    return Snapshot(dict(sorted(done.items())))
+
+
+def _is_at(cluster: ClusterPolicies, head: Head) -> bool:
+    return (cluster.id, cluster.uid, cluster.revision) == (head.id, head.uid, head.revision)
+
+
+def _read(
+    heads: Iterable[Head], known: Mapping[str, ClusterPolicies]
+) -> dict[str, ClusterPolicies]:
+    """Read these clusters up to their heads, and maybe beyond."""
+    whole: list[Head] = []
+    drafts: dict[str, ClusterPolicies] = {}
+    for head in heads:
+        names = _changed(known.get(head.name), head)
+        if names is None:
+            whole.append(head)
+        else:
+            drafts[head.name] = _changed_only(head, names, known[head.name])
+    return drafts | _whole(whole)
+
+
+def _changed(known: ClusterPolicies | None, head: Head) -> set[str] | None:
+    """Name the namespaces to read again; None where that cannot be told, or is too many."""
+    if known is None or known.uid != head.uid or known.id != head.id:
+        return None
+    if not 0 <= head.revision - known.revision <= MANY:
+        return None
+    changes = changes_since(head.name, known.revision)
+    counted = {revision for revision, _ in changes}
+    if not counted.issuperset(range(known.revision + 1, head.revision + 1)):
+        return None
+    names = {namespace for _, namespace in changes} - {""}
+    return names if len(names) <= MANY else None
+
+
+def _whole(heads: Collection[Head]) -> dict[str, ClusterPolicies]:
+    return _compiled(heads, None, {}) if heads else {}
+
+
+def _changed_only(head: Head, names: set[str], known: ClusterPolicies) -> ClusterPolicies:
+    kept = {name: found for name, found in known.namespaces.items() if name not in names}
+    return _compiled([head], names, kept)[head.name]
+
+
+def _compiled(
+    heads: Collection[Head], names: set[str] | None, kept: Mapping[str, NamespacePolicies]
+) -> dict[str, ClusterPolicies]:
+    """Read these names, or all, and add what is kept."""
+    ids = [head.id for head in heads]
+    credentials = read_credentials(ids)
+    limited = limited_resources_of(ids)
+    now = {head.id: Circumstances(head.name, limited[head.id], head.authority) for head in heads}
+    found = assemble(read_policies(read_places(ids, names)), now)
+    return {
+        head.name: ClusterPolicies(
+            id=head.id,
+            uid=head.uid,
+            name=head.name,
+            revision=head.revision,
+            unconfirmed_limit=head.unconfirmed_limit,
+            limited_resources=limited[head.id],
+            authority=head.authority,
+            namespaces={**as_of(kept, now[head.id]), **found[head.id]},
+            credentials=credentials[head.id],
+        )
+        for head in heads
+    }

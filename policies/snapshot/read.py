@@ -1,0 +1,190 @@
+"""Bulk reading: some hundred namespaces in seven queries, and no model instances.
+
+A reader may see some tables before and others after somebody's commit. What it read is good only
+if the cluster's revision is the same before and after (``building`` sees to that).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from engine.policy import Authority
+from policies.models import (
+    Cluster,
+    LimitRange,
+    LimitRangeRow,
+    MetadataPolicy,
+    MetadataPolicyRule,
+    Namespace,
+    PolicyObject,
+    PolicyRevision,
+    ResourceQuota,
+    ResourceQuotaRow,
+    ScopeSelectorRow,
+    WebhookCredential,
+)
+from policies.models.limit_range import MAPS
+from policies.models.metadata_policy import SELECTORS, UPDATES
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from django.db.models import Model, QuerySet
+
+    from policies.snapshot.decode import Row
+
+AT_ONCE: Final = 500
+_OWN: Final = ("id", "namespace_id", "name", "enforcement", "revision")
+_KINDS: Final[tuple[tuple[type[PolicyObject], tuple[str, ...]], ...]] = (
+    (LimitRange, ("is_native",)),
+    (MetadataPolicy, ("ratchet", "strict")),
+    (ResourceQuota, ("uid", "is_native", "uncounted", "scopes", "has_scope_selector")),
+)
+_ITEMS: Final = ("limit_range_id", "position", "type", "resource", *MAPS.values())
+_RULES: Final = ("policy_id", *SELECTORS.values(), "reject", *UPDATES.values())
+_HARD: Final = ("quota_id", "resource", "hard")
+_EXPRESSIONS: Final = ("quota_id", "scope_name", "operator", "values")
+
+
+class Head(NamedTuple):
+    """A cluster's own row."""
+
+    id: int
+    uid: UUID
+    name: str
+    revision: int
+    unconfirmed_limit: int
+    authority: Authority
+
+
+class Place(NamedTuple):
+    """A namespace's own row."""
+
+    id: int
+    cluster_id: int
+    name: str
+
+
+class Policies(NamedTuple):
+    """Everything of some namespaces, as columns; rows by the id of their policy, in order."""
+
+    places: dict[int, Place]
+    limit_ranges: list[Row]
+    items: dict[int, list[Row]]
+    metadata_policies: list[Row]
+    rules: dict[int, list[Row]]
+    resource_quotas: list[Row]
+    hard: dict[int, list[Row]]
+    expressions: dict[int, list[Row]]
+
+
+def read_heads() -> list[Head]:
+    """Read how far each cluster is; one small query."""
+    columns = ("id", "uid", "name", "policy_revision", "unconfirmed_limit", "authority")
+    found = Cluster.objects.order_by("id")
+    return [
+        Head(pk, as_uuid(uid), name, revision, limit, Authority(authority))
+        for pk, uid, name, revision, limit, authority in _fetch(found, *columns)
+    ]
+
+
+def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
+    """Read which namespaces were written after a revision: pairs of revision and namespace.
+
+    An empty namespace stands for what belongs to the whole cluster.
+    """
+    found = PolicyRevision.objects.filter(cluster=cluster, cluster_revision__gt=revision)
+    return set(found.order_by().values_list("cluster_revision", "namespace").distinct())
+
+
+def read_places(clusters: Collection[int], names: Collection[str] | None) -> list[Place]:
+    """Read which namespaces some clusters have, or which of these names."""
+    found = Namespace.objects.filter(cluster__in=clusters).order_by("id")
+    if names is not None:
+        if not names:
+            return []
+        found = found.filter(name__in=names)
+    return [Place(*row) for row in _fetch(found, "id", "cluster_id", "name")]
+
+
+def read_policies(places: Sequence[Place]) -> Iterator[Policies]:
+    """Read all policies of namespaces, some hundred at a time: a whole table is much to hold."""
+    for first in range(0, len(places), AT_ONCE):
+        yield _read({place.id: place for place in places[first : first + AT_ONCE]})
+
+
+def _read(places: dict[int, Place]) -> Policies:
+    limit_ranges, metadata_policies, quotas = (
+        _among(model, "namespace_id", places, (*_OWN, *more)) for model, more in _KINDS
+    )
+    return Policies(
+        places=places,
+        limit_ranges=limit_ranges,
+        items=_rows(LimitRangeRow, limit_ranges, _ITEMS, ("position", "id")),
+        metadata_policies=metadata_policies,
+        rules=_rows(MetadataPolicyRule, metadata_policies, _RULES, ("position",)),
+        resource_quotas=quotas,
+        hard=_rows(ResourceQuotaRow, quotas, _HARD, ("id",)),
+        expressions=_rows(ScopeSelectorRow, quotas, _EXPRESSIONS, ("position",)),
+    )
+
+
+def read_credentials(clusters: Collection[int]) -> dict[int, dict[str, dt.datetime | None]]:
+    """Read the digests that are not revoked, by cluster, each with its end."""
+    found = WebhookCredential.objects.filter(cluster_id__in=clusters, revoked=None).order_by()
+    credentials: dict[int, dict[str, dt.datetime | None]] = {pk: {} for pk in clusters}
+    for cluster_id, digest, expires in found.values_list("cluster_id", "digest", "expires"):
+        credentials[cluster_id][digest] = expires
+    return credentials
+
+
+def as_uuid(value: UUID | str) -> UUID:
+    """SQLite stores a text."""
+    return value if isinstance(value, UUID) else UUID(value)
+
+
+def _rows(
+    model: type[Model], policies: Sequence[Row], columns: tuple[str, ...], order: tuple[str, ...]
+) -> dict[int, list[Row]]:
+    """Read the rows of these policies; the first column is the policy's id."""
+    owner = columns[0]
+    grouped: dict[int, list[Row]] = {}
+    for row in _among(model, owner, [policy[0] for policy in policies], columns, order):
+        grouped.setdefault(row[0], []).append(row[1:])
+    return grouped
+
+
+def _among(
+    model: type[Model],
+    key: str,
+    ids: Iterable[int],
+    columns: tuple[str, ...],
+    order: tuple[str, ...] = (),
+) -> list[Row]:
+    """Read by many ids, which are one parameter: Django would look at each of them."""
+    quote, known = connection.ops.quote_name, list(ids)
+    chosen, sorting = (", ".join(map(quote, names)) for names in (columns, (key, *order)))
+    is_postgresql = connection.vendor == "postgresql"
+    among = "= ANY(%s::bigint[])" if is_postgresql else "IN (SELECT value FROM json_each(%s))"
+    table = quote(model._meta.db_table)  # noqa: SLF001 - Django's own API
+    sql = f"SELECT {chosen} FROM {table} WHERE {quote(key)} {among} ORDER BY {sorting}"  # noqa: S608 - our own names
+    # As a text: drivers write lists number by number.
+    opening, closing = "{}" if is_postgresql else "[]"
+    return _run(sql, (f"{opening}{','.join(map(str, known))}{closing}",))
+
+
+def _fetch(queryset: QuerySet[Any], *columns: str) -> list[Row]:
+    """Run the query without Django's converters."""
+    return _run(*queryset.values_list(*columns).query.sql_with_params())
+
+
+def _run(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
+    """Give columns as the driver does: equal texts are parsed once, by the decoder."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        found: list[Row] = cursor.fetchall()
+    return found
