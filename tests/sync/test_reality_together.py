@@ -16,7 +16,6 @@ from django.utils import timezone
 from engine.request import Operation
 from engine.resource_list import parse
 from policies import ledger
-from policies.ledger import release
 from policies.models import Charge
 from policies.sync import reality
 from tests import factories
@@ -71,7 +70,7 @@ def test_list_that_was_ten_minutes_on_its_way_releases_nothing_early(
         let_in(live_pod(name))
     ledger.confirm_seen("prod", resource="pods", seen=[_uid("young")])
     age(timedelta(minutes=5))
-    began = release.read_clock() - timedelta(minutes=10)
+    began = ledger.read_clock() - timedelta(minutes=10)
     with monkeypatch.context() as late:
         late.setattr(reality.usage, "read_clock", lambda: began)
         assert look(there) == {"added": 1}
