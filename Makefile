@@ -14,16 +14,16 @@ python:
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "gatehouse: there is no $(PYTHON); install Python 3.11 or later, or run: make PYTHON=/path/to/python $(MAKECMDGOALS)" >&2; exit 1; }
 
 setup: python ## make .venv with what the product needs
-	@$(PYTHON) -m portal.install main
+	@$(PYTHON) -m portal.dev.install main
 
 setup-dev: python ## make .venv with what the tests need, too
-	@$(PYTHON) -m portal.install dev
+	@$(PYTHON) -m portal.dev.install dev
 
 frontend: setup ## bundle what the pages load, with the machine's Node or one from the package index
-	@$(PY) -m portal.bundling
+	@$(PY) -m portal.dev.bundle
 
 run: setup ## start the portal with demo policies on 127.0.0.1:8000
-	@$(PY) -m portal.run $(if $(PORT),--port $(PORT))
+	@$(PY) -m portal.dev.run $(if $(PORT),--port $(PORT))
 
 test: setup-dev ## run everything that needs no extra server; COVERAGE=1 measures what it reaches, in twice the time
 	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench and not faults and not ui" $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=95)
@@ -59,7 +59,7 @@ test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or bui
 	@$(PY) -m pytest -n 2 --dist loadgroup -rs -m cluster tests
 
 test-ui: setup-dev ## visit every page with Chromium: journeys, accessibility, hostile texts (9 minutes)
-	@$(PY) -m portal.bundling
+	@$(PY) -m portal.dev.bundle
 	@$(PY) -m pytest -q -n 2 -m ui tests/editing tests/ui
 	@$(PY) -m pytest -n 2 --dist loadfile -rs -m ui tests/browser
 
@@ -119,11 +119,11 @@ bench-profile: setup-dev ## show where the product's time goes; SQLITE=1 on SQLi
 	@$(PY) -m bench --profile $(if $(SQLITE),--sqlite)
 
 bench-ui: setup-dev ## measure the pages over 5,000 policies and a million decisions; QUICK=1 over fewer
-	@$(PY) -m portal.bundling
+	@$(PY) -m portal.dev.bundle
 	@$(PY) -m bench.ui $(if $(QUICK),--quick)
 
 screenshots: setup-dev ## take the pictures of docs/images from the demo data, with Chromium
-	@$(PY) -m portal.bundling
+	@$(PY) -m portal.dev.bundle
 	@$(PY) -m tests.browser.pictures
 
 bench-peers: setup-dev ## fetch the engines that the benchmark compares with, where it can

@@ -162,7 +162,7 @@ def _python(folder: Path) -> str:
     pins = Path("requirements") / "main.txt"
     if (folder / pins).read_bytes() == (ROOT / pins).read_bytes():
         return sys.executable
-    words = [sys.executable, "-m", "portal.install", "main"]
+    words = [sys.executable, "-m", "portal.dev.install", "main"]
     subprocess.run(words, cwd=folder, env=surroundings(), check=True)  # noqa: S603 - our own words
     return str(folder / ".venv" / "bin" / "python")
 

@@ -148,7 +148,7 @@ def decide_some() -> dict[str, str]:
     from admission import past  # noqa: PLC0415  after setup
     from engine.request import Phase  # noqa: PLC0415  after setup
     from policies import policy_set  # noqa: PLC0415  after setup
-    from portal.demo.workloads import Workload, asking  # noqa: PLC0415  after setup
+    from portal.dev.demo.workloads import Workload, asking  # noqa: PLC0415  after setup
 
     made, rows, found = Random(1), [], {}  # noqa: S311  no secrets
     policies = policy_set.load(CLUSTERS[0], "team-000")

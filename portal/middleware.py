@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 from rest_framework.exceptions import Throttled
 
-from portal import health
+from portal.health import views
 from portal.logs import request_id
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ProbeMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer a probe, or pass the request on."""
-        probe = health.PROBES.get(request.path_info)
+        probe = views.PROBES.get(request.path_info)
         return probe(request) if probe else self.get_response(request)
 
 

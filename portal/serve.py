@@ -60,8 +60,8 @@ def _why_taken(host: str, port: int) -> str:
 
 def _serve() -> None:
     from portal.serving.certificate import Files  # noqa: PLC0415  needs settings
+    from portal.serving.certificate_watch import Watch  # noqa: PLC0415  beside it
     from portal.serving.server import Server  # noqa: PLC0415  beside it
-    from portal.serving.watch import Watch  # noqa: PLC0415  beside it
 
     files = None
     if settings.GATEHOUSE_TLS_CERTIFICATE and settings.GATEHOUSE_TLS_KEY:

@@ -10,9 +10,9 @@ from urllib.parse import quote, urlsplit
 from csp.constants import NONE, SELF
 
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
-from portal.keys import derive_key, keep_secret
 from portal.logs import logging_config
 from portal.processors import available
+from portal.secret_key import derive_key, keep_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -172,7 +172,11 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
+            "libraries": {
+                "cluster_pages": "portal.pages.clusters.template_tags",
+                "querying": "portal.pages.template_tags",
+            },
         },
     }
 ]
@@ -224,7 +228,7 @@ CELERY_BROKER_URL = env.broker(
 )
 GATEHOUSE_BROKER_FOLDER = GATEHOUSE_VAR / "broker"
 CELERY_BROKER_TRANSPORT = (
-    "portal.broker:Transport" if CELERY_BROKER_URL == "filesystem://" else None
+    "portal.file_broker:Transport" if CELERY_BROKER_URL == "filesystem://" else None
 )
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {

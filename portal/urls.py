@@ -6,18 +6,18 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 
 import portal.auth.admin  # noqa: F401  registers accounts in the back office, behind Django's own
-from portal.account import AccountView, PasswordView
-from portal.finding import FindView
-from portal.holds import HoldsView
-from portal.home import HomeView
-from portal.namespace import NamespaceView
-from portal.namespaces import NamespaceListView
-from portal.people import PeopleNamesView, PeopleView
-from portal.quota_board import QuotaBoardView
-from portal.quota_story import QuotaStoryView
-from portal.restarts import NewRestartsView, RestartsView
-from portal.views import SwitchingView
-from portal.why.page import WhyView
+from portal.pages.access.legal_holds import HoldsView
+from portal.pages.access.people import PeopleNamesView, PeopleView
+from portal.pages.account.page import AccountView, PasswordView
+from portal.pages.clusters.switch import SwitchingView
+from portal.pages.decisions.why import WhyView
+from portal.pages.home.page import HomeView
+from portal.pages.namespaces.list import NamespaceListView
+from portal.pages.namespaces.page import NamespaceView
+from portal.pages.policies.restart_impact import NewRestartsView, RestartsView
+from portal.pages.quotas.board import QuotaBoardView
+from portal.pages.quotas.history import QuotaStoryView
+from portal.pages.search.palette import FindView
 
 urlpatterns = [
     path("admin/", admin.site.urls),
@@ -48,9 +48,9 @@ urlpatterns = [
         RestartsView.as_view(),
         name="policy-restarts",
     ),
-    path("clusters/", include("policies.urls")),
+    path("clusters/", include("portal.pages.urls")),
     path("quotas/", QuotaBoardView.as_view(), name="quota-board"),
     path("quotas/<str:cluster>/<str:namespace>/", QuotaStoryView.as_view(), name="quota-story"),
-    path("", include("admission.urls")),
+    path("", include("portal.pages.decisions.urls")),
 ]
-handler404 = "portal.views.nothing_here"
+handler404 = "portal.pages.clusters.switch.nothing_here"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.core.wsgi import get_wsgi_application
 
-from portal.serving.leaving import saying_farewell
+from portal.graceful_shutdown import saying_farewell
 
 if TYPE_CHECKING:
     from portal.serving.front import Front
@@ -54,7 +54,7 @@ def begin() -> None:
 
     from admission.metrics import begin_at_zero  # noqa: PLC0415  the same
     from policies import snapshot  # noqa: PLC0415  the same
-    from portal import key_check  # noqa: PLC0415  the same
+    from portal.health import key_check  # noqa: PLC0415  the same
 
     snapshot.start()
     try:

@@ -17,12 +17,13 @@ from admission import writer
 from admission.api import asking
 from admission.api.authentication import bearer, is_known
 from admission.decide import Call
+from portal import graceful_shutdown
 from portal.logs import request_id
 from portal.middleware import name_of_request
-from portal.serving import leaving, probes
+from portal.serving import probes
 from portal.serving.bodies import RefusedError
 from portal.serving.lean import find
-from portal.serving.pages import Pages, client_of, refuse
+from portal.serving.wsgi_bridge import Pages, client_of, refuse
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined] # the same
 
-    from portal.serving.leaving import Application
+    from portal.graceful_shutdown import Application
 
 LONGEST: Final = 64 * 1024  # bytes: reading more keeps others waiting noticeably
 _HEADERS: Final = [(name.lower(), value) for name, value in asking.HEADERS.items()]
@@ -66,7 +67,7 @@ class Front:
         name = name_of_request(scope.headers.get("x-request-id", ""))
         request_id.set(name)  # each call is a task, with a context of its own
         more = [("x-request-id", name)]
-        if leaving.state.is_closing:
+        if graceful_shutdown.state.is_closing:
             more.append(("connection", "close"))
         try:
             promised = int(scope.headers.get("content-length", ""))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import socket
     from asyncio import StreamReader, StreamWriter
 
-    from portal.serving.leaving import Application
+    from portal.graceful_shutdown import Application
 
 logger = logging.getLogger(__name__)
 HEAD_WITHIN: Final = 2.0  # seconds

@@ -24,8 +24,8 @@ from granian.log import LogLevels
 from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there to be used
 from granian.server.mp import MPServer
 
-from portal import logs
-from portal.serving import leaving, probes, worker
+from portal import graceful_shutdown, logs
+from portal.serving import probes, worker
 from portal.serving.application import build_front
 from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
 from portal.serving.pauses import Pauses
@@ -227,7 +227,7 @@ class Server(MPServer):
         alive = [process for process in old if process.is_alive()]
         for process in alive:
             process.interrupt_by_parent = True
-            _signal(process, leaving.REPLACED)
+            _signal(process, graceful_shutdown.REPLACED)
         if alive:
             self._wait(max(self._drain, SHORTEST_FAREWELL))
         _end(old, within=LONGEST_REQUEST)
@@ -257,7 +257,10 @@ class Server(MPServer):
     def _stop_workers(self) -> None:
         """Say that we stop, as long as we were told to, then let each finish its requests."""
         if self._drain:
-            for number, seconds in ((leaving.STOPPING, self._drain), (leaving.REPLACED, _LAST)):
+            for number, seconds in (
+                (graceful_shutdown.STOPPING, self._drain),
+                (graceful_shutdown.REPLACED, _LAST),
+            ):
                 for process in self.wrks:
                     _signal(process, number)
                 time.sleep(seconds)

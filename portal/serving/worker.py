@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from granian.server.mp import MPServer
 
-from portal.serving import leaving
+from portal import graceful_shutdown
 from portal.serving.application import begin, build_front, finish, settle
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def load(
 
     It is the one that the parent loaded, where this process is a copy of the parent.
     """
-    leaving.listen_for_signals(listener)
+    graceful_shutdown.listen_for_signals(listener)
     answering = front or build_front()
     if probe_listener:
         answering.answer_probes(probe_listener)  # before the database is asked for the policies

@@ -10,11 +10,11 @@ import pytest
 from django.db import connection
 
 from admission import audit, exports
+from admission.explain import redecide, running_pods
 from admission.explorer import files
 from admission.models import AuditEvent
 from admission.row_bounds import CUT, LARGEST_ROW
-from portal import running_pods, switching
-from portal.why import judging
+from portal.pages.clusters import authority_impact
 from tests.builders import Manifest, container, limit_range
 from tests.reviews import new_pod, quota, review
 
@@ -124,7 +124,7 @@ def test_what_was_cut_is_not_judged_again(
     apply(*ranges(2))
     ask(review(many_containers(2500)))
     event = AuditEvent.objects.get()
-    assert judging.request_of(event) is None
+    assert redecide.request_of(event) is None
     page = admin_client.get(f"/decisions/{event.pk}")
     assert page.context["is_cut"] is True
     assert "today" not in page.context
@@ -151,7 +151,7 @@ def test_the_reasons_of_what_is_not_listed_count_for_another_authority(
     # Listed are 50 violations of other ranges' reasons; that of the last quota is not.
     apply(quota(hard={"pods": "0"}))
     ask(review(obj))
-    (judged,) = switching._judged(cluster, 1, 10)
+    (judged,) = authority_impact._judged(cluster, 1, 10)
     assert {*judged.refused} == {"MinConstraint", "MaxConstraint", "ExceededQuota"}
 
 
@@ -174,7 +174,7 @@ def test_many_large_rows_are_read_in_little_memory(
         elif read == "file":
             exports.export_day(model.created.date())
         else:
-            assert sum(1 for _ in switching._judged(cluster, 1, 5000)) == 401
+            assert sum(1 for _ in authority_impact._judged(cluster, 1, 5000)) == 401
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -77,7 +77,7 @@ def portal(folder: Path) -> Iterator[Portal]:
     """Web, worker and beat over a fresh database; ended with all they started."""
     port, log = free_port(), folder / "log"
     around = surroundings(folder, port)
-    words = [sys.executable, "-m", "portal.run", "--port", str(port)]
+    words = [sys.executable, "-m", "portal.dev.run", "--port", str(port)]
     with running(words, around, log) as process:
         wait_for(lambda: READY in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()

@@ -38,7 +38,7 @@ from policies import services
 from policies.models import Cluster, SyncOwnership
 from policies.sync import connecting, sealing_keys
 from policies.sync.values import Credentials
-from portal.supervisor.children import commands
+from portal.dev.supervisor.children import commands
 sealing_keys.ensure_keys()
 asked = json.load(sys.stdin)
 for name, server in asked["servers"].items():

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from portal.probe import is_ready
+from portal.health.probe import is_ready
 from tests.cluster.certificates import Pair, issue, make_authority
 from tests.faults.portals import surroundings
 from tests.processes import ROOT, free_port, running, wait_for
@@ -26,7 +26,7 @@ import django; django.setup()
 from django.core.management import call_command
 from policies import services
 from policies.models import Cluster
-from portal.demo import seed_demo
+from portal.dev.demo import seed_demo
 call_command("migrate", verbosity=0)
 seed_demo()
 secrets = {

@@ -13,7 +13,7 @@ import pytest
 from policies.sync import comparing, health
 from policies.sync.client import Client
 from policies.sync.kubeconfig import parse
-from policies.views.standing import open_alerts
+from portal.pages.clusters.status import open_alerts
 from tests import factories
 from tests.cluster.looking import COUNTED, PLACE, Place, looked_at, quota, whole
 from tests.cluster.refusing import refusing

@@ -8,7 +8,7 @@ import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from portal.serving.pages import environ_of
+from portal.serving.wsgi_bridge import environ_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -27,4 +27,8 @@ def test_what_few_need_is_left_to_those_who_do(loaded: set[str], name: str) -> N
 
 
 def test_pages_are_loaded_before_they_are_asked_for(loaded: set[str]) -> None:
-    assert {"policies.views.editor", "portal.home", "admission.api.review"} <= loaded
+    assert {
+        "portal.pages.policies.editor",
+        "portal.pages.home.page",
+        "admission.api.review",
+    } <= loaded

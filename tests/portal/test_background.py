@@ -12,8 +12,8 @@ from prometheus_client import REGISTRY
 from admission import exports, tasks
 from admission.metrics import begin_at_zero
 from admission.models import BackgroundWork, note_work
-from portal import background
 from portal.celery import _note_beat
+from portal.health import background
 from portal.tasks import note_worker
 
 if TYPE_CHECKING:

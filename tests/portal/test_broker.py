@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kombu import Connection
 
-from portal import broker
+from portal import file_broker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def queue(tmp_path: Path) -> Iterator[Callable[[], SimpleQueue]]:
     made: list[Any] = []
 
     def connect() -> SimpleQueue:
-        transport = "portal.broker:Transport"
+        transport = "portal.file_broker:Transport"
         made.append(Connection("filesystem://", transport=transport, transport_options=options))
         # Kombu remembers for the whole process which queues it has made, wherever they are.
         return made[-1].SimpleQueue(tmp_path.name)
@@ -72,7 +72,7 @@ def test_messages_come_in_turn(
     queue: Callable[[], SimpleQueue], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end, clock = queue(), iter(range(10**18, 2 * 10**18, 10**9))
-    monkeypatch.setattr(broker, "time_ns", lambda: next(clock))
+    monkeypatch.setattr(file_broker, "time_ns", lambda: next(clock))
     for number in range(5):
         end.put(number)
     assert [end.get(block=False).payload for _ in range(5)] == list(range(5))

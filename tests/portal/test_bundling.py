@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from portal import bundling
-from portal.install import InstallError
+from portal.dev import bundle
+from portal.dev.install import InstallError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "PACKAGES": tmp_path / "node_modules",
         "LOCK": tmp_path / "package-lock.json",
     }.items():
-        monkeypatch.setattr(bundling, name, value)
+        monkeypatch.setattr(bundle, name, value)
     machine = tmp_path / "bin"
     machine.mkdir()
     work = f'[ "$1" = --version ] && echo v20.1.0 || {{ mkdir -p {static}/portal/js; '
@@ -52,22 +52,22 @@ def built(checkout: Path) -> int:
 
 
 def test_second_time_there_is_nothing_to_do(checkout: Path) -> None:
-    assert (bundling.main(), bundling.main()) == (0, 0)
+    assert (bundle.main(), bundle.main()) == (0, 0)
     assert built(checkout) == 1
 
 
 def test_changed_source_is_bundled_anew_and_packages_stay(checkout: Path) -> None:
-    bundling.main()
+    bundle.main()
     (checkout / "portal" / "frontend" / "css" / "portal.css").write_text("b {}", encoding="utf-8")
-    bundling.main()
+    bundle.main()
     assert built(checkout) == 2
     assert (checkout / "asked").read_text(encoding="utf-8").split() == ["ci"]
 
 
 def test_changed_lock_fetches_packages_anew(checkout: Path) -> None:
-    bundling.main()
+    bundle.main()
     (checkout / "package-lock.json").write_text("{ }", encoding="utf-8")
-    bundling.main()
+    bundle.main()
     assert (checkout / "asked").read_text(encoding="utf-8").split() == ["ci", "ci"]
 
 
@@ -78,13 +78,13 @@ def test_pages_are_plain_where_packages_cannot_be_had_and_tried_again(
     whole = (checkout / "bin" / trouble).read_text(encoding="utf-8")
     version = '[ "$1" = --version ] && echo v20.1.0 && exit 0'
     program(checkout / "bin" / trouble, f"{version}; echo no way >&2; exit 1")
-    assert bundling.main() == 0
+    assert bundle.main() == 0
     assert "no way" in capsys.readouterr().out
     static = checkout / "portal" / "static" / "portal"
     assert (static / "css" / "portal.css").read_text(encoding="utf-8") == "a {}"
     assert (static / "js" / "portal.js").read_text(encoding="utf-8") == ""
     program(checkout / "bin" / trouble, whole.partition("\n")[2])
-    assert bundling.main() == 0
+    assert bundle.main() == 0
     assert built(checkout) == 1
 
 
@@ -97,8 +97,8 @@ def test_old_node_is_passed_over_for_one_of_the_index(
         asked.append(name)
         raise InstallError("no index")
 
-    monkeypatch.setattr(bundling, "install", refuse)
+    monkeypatch.setattr(bundle, "install", refuse)
     program(checkout / "bin" / "node", "echo v16.0.0")
-    assert bundling.main() == 0
+    assert bundle.main() == 0
     assert asked == ["node"]
     assert "no index" in capsys.readouterr().out

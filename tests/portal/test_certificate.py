@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from portal import certificate, probe
+from portal.dev import self_signed
+from portal.health import probe
 from portal.serving.certificate import CertificateError, Files, PrivateCopies, check
-from portal.serving.watch import Watch
+from portal.serving.certificate_watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    assert certificate.main(["--folder", str(tmp_path)]) == 0
+    assert self_signed.main(["--folder", str(tmp_path)]) == 0
     return Files(tmp_path / "tls.crt", tmp_path / "tls.key")
 
 
@@ -39,7 +40,7 @@ def test_certificate_for_trying_is_good_for_its_hosts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--folder", str(tmp_path), "--host", "gatehouse.test", "--host", "::1"]
-    assert certificate.main(words) == 0
+    assert self_signed.main(words) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"GATEHOUSE_TLS_CERTIFICATE={tmp_path / 'tls.crt'}",
         f"GATEHOUSE_TLS_KEY={tmp_path / 'tls.key'}",
@@ -52,19 +53,19 @@ def test_certificate_for_trying_needs_openssl(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert certificate.main([]) == 1
+    assert self_signed.main([]) == 1
     assert "there is no openssl" in capsys.readouterr().err
 
 
 def test_host_that_is_none_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert certificate.main(["--folder", str(tmp_path), "--host", "a,b:c"]) == 1
+    assert self_signed.main(["--folder", str(tmp_path), "--host", "a,b:c"]) == 1
     assert "openssl failed" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_key_of_another_certificate_does_not_fit(files: Files, tmp_path: Path) -> None:
     one = files.read()
-    certificate.main(["--folder", str(tmp_path)])
+    self_signed.main(["--folder", str(tmp_path)])
     with pytest.raises(CertificateError, match="key values mismatch"):
         check(dataclasses.replace(one, key=files.read().key))
 
@@ -96,7 +97,7 @@ def test_change_is_told_once_it_has_settled(
     watch: Watch, changes: list[str], tmp_path: Path
 ) -> None:
     watch.look()
-    certificate.main(["--folder", str(tmp_path)])
+    self_signed.main(["--folder", str(tmp_path)])
     watch.look()
     assert changes == []
     watch.look()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from portal.supervisor.children import Children, commands, environment
+from portal.dev.supervisor.children import Children, commands, environment
 from tests.processes import is_alive
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_what_a_process_started_is_stopped_with_it(children: Children, tmp_path:
 def test_process_that_will_not_stop_is_killed(
     children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portal.supervisor.children.PATIENCE", 0.2)
+    monkeypatch.setattr("portal.dev.supervisor.children.PATIENCE", 0.2)
     children.start({"stubborn": [sys.executable, "-c", STUBBORN]})
     time.sleep(0.3)
     children.stop()
@@ -118,7 +118,7 @@ def test_killed_supervisor_takes_its_processes_along(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = (
         "import django, pathlib, sys, time; django.setup()\n"
-        "from portal.supervisor.children import Children\n"
+        "from portal.dev.supervisor.children import Children\n"
         "c = Children(); c.start({'one': [sys.executable, '-c', 'import time; time.sleep(60)']})\n"
         f"pathlib.Path({str(note)!r}).write_text(str(c.running['one'].pid)); time.sleep(60)"
     )

@@ -15,8 +15,8 @@ from admission.models.tally import added, counted
 from policies import ledger, policy_set, services
 from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
 from policies.policy_set import Authentication
-from portal.accounts import ensure_first_admin
-from portal.demo import CLUSTER, begin_demo, demo_credential, seed_demo
+from portal.auth.first_admin import ensure_first_admin
+from portal.dev.demo import CLUSTER, begin_demo, demo_credential, seed_demo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from admission.models import AuditEvent
 from admission.review import MAX_BODY
 from policies import services, snapshot
 from policies.models import Cluster
+from portal import graceful_shutdown
 from portal.serving import front as serving
-from portal.serving import leaving
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
 from tests.portal.rsgi import Protocol, answered, scope_of
@@ -198,5 +198,5 @@ def test_who_has_gone_is_answered_nothing(ask: Callable[..., Protocol]) -> None:
 def test_answers_end_their_connection_while_the_process_goes(
     ask: Callable[..., Protocol], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaving, "state", leaving.State(is_closing=True))
+    monkeypatch.setattr(graceful_shutdown, "state", graceful_shutdown.State(is_closing=True))
     assert ask().headers["connection"] == "close"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import OperationalError
 
-from portal import health
+from portal.health import views
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_seen", {})
+    monkeypatch.setattr(views, "_seen", {})
 
 
 def no_cursor() -> None:
@@ -40,12 +40,12 @@ def test_verbose_probe_lists_its_checks(client: Client) -> None:
 
 def test_ready_asks_for_migrations_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     client.get("/readyz")
-    monkeypatch.setattr(health, "MigrationExecutor", None)
+    monkeypatch.setattr(views, "MigrationExecutor", None)
     assert client.get("/readyz").status_code == 200
 
 
 def test_missing_migration_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health.MigrationExecutor, "migration_plan", lambda *_: [1, 2])
+    monkeypatch.setattr(views.MigrationExecutor, "migration_plan", lambda *_: [1, 2])
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "[-]migrations failed: 2 to be applied: run manage.py migrate" in answer.content.decode()
@@ -54,7 +54,7 @@ def test_missing_migration_is_told(client: Client, monkeypatch: pytest.MonkeyPat
 def test_database_that_does_not_answer_stops_reviews_but_not_the_process(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health.connection, "cursor", no_cursor)
+    monkeypatch.setattr(views.connection, "cursor", no_cursor)
     ready, live = client.get("/readyz"), client.get("/livez")
     assert (ready.status_code, live.status_code) == (503, 200)
     assert "[-]database failed: no answer\n" in ready.content.decode()
@@ -63,12 +63,12 @@ def test_database_that_does_not_answer_stops_reviews_but_not_the_process(
 def test_migrations_are_unknown_while_the_database_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(health, "MigrationExecutor", lambda _: no_cursor())
-    assert health.check_migrations() == "no answer"
+    monkeypatch.setattr(views, "MigrationExecutor", lambda _: no_cursor())
+    assert views.check_migrations() == "no answer"
 
 
 def test_ready_waits_for_the_policies(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health.snapshot, "current", no_cursor)
+    monkeypatch.setattr(views.snapshot, "current", no_cursor)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "[-]policies failed: not read yet\n" in answer.content.decode()
@@ -77,7 +77,7 @@ def test_ready_waits_for_the_policies(client: Client, monkeypatch: pytest.Monkey
 def test_portal_that_stops_is_live_and_not_ready(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health.leaving, "state", health.leaving.State(is_stopping=True))
+    monkeypatch.setattr(views.leaving, "state", views.leaving.State(is_stopping=True))
     ready, live = client.get("/readyz"), client.get("/livez")
     assert (ready.status_code, live.status_code) == (503, 200)
     assert "[-]shutdown failed: the portal stops\n" in ready.content.decode()

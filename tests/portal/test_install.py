@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from portal import install
+from portal.dev import install
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from policies.models import KeyCheck
-from portal import key_check
+from portal.health import key_check
 from portal.serving import application
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from portal.keys import derive_key, keep_secret, write_private
+from portal.secret_key import derive_key, keep_secret, write_private
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from portal.serving import leaving
+from portal import graceful_shutdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(leaving, "state", leaving.State())
-    kept = {number: signal.getsignal(number) for number in (leaving.STOPPING, leaving.REPLACED)}
+    monkeypatch.setattr(graceful_shutdown, "state", graceful_shutdown.State())
+    kept = {
+        number: signal.getsignal(number)
+        for number in (graceful_shutdown.STOPPING, graceful_shutdown.REPLACED)
+    }
     yield
     for number, handler in kept.items():
         signal.signal(number, handler)
@@ -31,31 +34,31 @@ def headers_of_an_answer() -> list[tuple[str, str]]:
         start_response("200 OK", [("A", "b")])
         return [b""]
 
-    leaving.saying_farewell(application)({}, lambda *words: told.extend(words))
+    graceful_shutdown.saying_farewell(application)({}, lambda *words: told.extend(words))
     found: list[tuple[str, str]] = told[1]
     return found
 
 
 def test_answers_end_their_connection_only_while_the_process_goes() -> None:
     assert headers_of_an_answer() == [("A", "b")]
-    leaving.listen_for_signals(None)
-    os.kill(os.getpid(), leaving.REPLACED)
+    graceful_shutdown.listen_for_signals(None)
+    os.kill(os.getpid(), graceful_shutdown.REPLACED)
     assert headers_of_an_answer() == [("A", "b"), ("Connection", "close")]
-    assert not leaving.state.is_stopping
+    assert not graceful_shutdown.state.is_stopping
 
 
 def test_portal_that_stops_says_so() -> None:
-    leaving.listen_for_signals(None)
-    os.kill(os.getpid(), leaving.STOPPING)
-    assert leaving.state == leaving.State(is_stopping=True, is_closing=True)
+    graceful_shutdown.listen_for_signals(None)
+    os.kill(os.getpid(), graceful_shutdown.STOPPING)
+    assert graceful_shutdown.state == graceful_shutdown.State(is_stopping=True, is_closing=True)
 
 
 def test_whoever_waits_at_a_socket_that_is_let_go_is_served_by_its_other_holder() -> None:
     with socket.create_server(("127.0.0.1", 0)) as ours:
         ours.setblocking(False)  # noqa: FBT003 - its only form
         with ours.dup() as theirs, socket.create_connection(ours.getsockname()):
-            leaving.listen_for_signals(ours.fileno())
-            os.kill(os.getpid(), leaving.REPLACED)
+            graceful_shutdown.listen_for_signals(ours.fileno())
+            os.kill(os.getpid(), graceful_shutdown.REPLACED)
             with pytest.raises(BlockingIOError):
                 ours.accept()
             theirs.accept()[0].close()

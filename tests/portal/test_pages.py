@@ -9,7 +9,7 @@ import pytest
 from granian.rsgi import ProtocolClosed
 
 from portal.serving import bounds
-from portal.serving.pages import Pages
+from portal.serving.wsgi_bridge import Pages
 from tests.portal.rsgi import Headers, Protocol, Scope, answered, scope_of
 
 if TYPE_CHECKING:

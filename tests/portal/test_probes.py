@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from portal import probe, serve
+from portal import serve
+from portal.health import probe
 from portal.serving import probes, server
 from tests.processes import free_port
 

@@ -29,7 +29,7 @@ def taken_port() -> Iterator[int]:
 def run(var: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     around = {name: text for name, text in os.environ.items() if "GATEHOUSE" not in name}
     around |= {"GATEHOUSE_ENV_FILE": os.devnull, "GATEHOUSE_VAR": str(var), **settings}
-    command = [sys.executable, "-m", "portal.run", *words]
+    command = [sys.executable, "-m", "portal.dev.run", *words]
     return subprocess.run(  # noqa: S603 - our own words
         command, env=around, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from portal import certificate, serve
-from portal.serving import application, leaving, server, worker
+from portal import graceful_shutdown, serve
+from portal.dev import self_signed
+from portal.serving import application, server, worker
 from portal.serving.certificate import Files
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[server.Server]:
     """A server with TLS and one web process, which is not started."""
-    certificate.main(["--folder", str(tmp_path)])
+    self_signed.main(["--folder", str(tmp_path)])
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
     found = server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
     found.wrks = [Process()]  # type: ignore[list-item]
@@ -85,7 +86,7 @@ def test_successor_is_ready_before_its_predecessor_is_told(
     assert made.wrks == [new]
     assert new.events == ["start"]
     assert not new.interrupt_by_parent
-    assert old.events == [leaving.REPLACED, "terminate", "join"]  # type: ignore[attr-defined]
+    assert old.events == [graceful_shutdown.REPLACED, "terminate", "join"]  # type: ignore[attr-defined]
 
 
 def test_successor_that_does_not_come_up_changes_nothing(
@@ -184,11 +185,11 @@ def test_stop_is_announced(made: server.Server, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(server.time, "sleep", lambda _: None)
     made._stop_workers()
     told = process.events[:3]  # type: ignore[attr-defined]
-    assert told == [leaving.STOPPING, leaving.REPLACED, "terminate"]
+    assert told == [graceful_shutdown.STOPPING, graceful_shutdown.REPLACED, "terminate"]
 
 
 def test_clients_are_asked_for_certificates_where_an_authority_is_named(tmp_path: Path) -> None:
-    certificate.main(["--folder", str(tmp_path)])
+    self_signed.main(["--folder", str(tmp_path)])
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "tls.crt")
     found = server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
     is_on, _, _, _, oldest, authority, _, is_asked = found.ssl_ctx

@@ -81,7 +81,7 @@ def _static_files() -> None:
     """
     collect = (
         "import django; django.setup()\n"
-        "from portal.supervisor.preparation import collect_static; collect_static()"
+        "from portal.dev.supervisor.preparation import collect_static; collect_static()"
     )
     around = {
         **os.environ,

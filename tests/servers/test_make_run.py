@@ -59,7 +59,7 @@ class Portal:
 @contextmanager
 def portal(surroundings: dict[str, str], log: Path, **settings: str) -> Iterator[Portal]:
     port = free_port()
-    words = [sys.executable, "-m", "portal.run", "--port", str(port)]
+    words = [sys.executable, "-m", "portal.dev.run", "--port", str(port)]
     with running(words, {**surroundings, **settings}, log) as process:
         started = Portal(process, port, log)
         wait_for(lambda: "Ctrl-C stops it" in started.text or process.poll() is not None)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from portal.probe import is_ready
+from portal.health.probe import is_ready
 from tests.callers import answers_of, calling, insecure
 from tests.processes import ROOT, free_port, running, wait_for
 
@@ -49,7 +49,7 @@ class Web:
 
 
 def renew(folder: Path) -> None:
-    words = [sys.executable, "-m", "portal.certificate", "--folder", str(folder)]
+    words = [sys.executable, "-m", "portal.dev.self_signed", "--folder", str(folder)]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True)  # noqa: S603 - our own words
 
 

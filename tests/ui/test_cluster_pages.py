@@ -24,7 +24,7 @@ from policies.models import (
     SyncState,
     WebhookHealth,
 )
-from portal import views
+from portal.pages.clusters import switch
 from tests import factories, people
 
 if TYPE_CHECKING:
@@ -525,7 +525,7 @@ def test_switching_judges_more_decisions_on_demand(
 ) -> None:
     connected()
     refused()
-    monkeypatch.setattr(views, "AT_ONCE", 1)
+    monkeypatch.setattr(switch, "AT_ONCE", 1)
     assert 'href="?days=7&amp;more=1"' in text(viewer, "/clusters/prod/authority/")
     assert "more=1" not in text(viewer, "/clusters/prod/authority/?more=1")
 

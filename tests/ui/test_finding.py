@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from portal.finding import OF_A_KIND
+from portal.pages.search.palette import OF_A_KIND
 from tests import factories
 from tests.people import person
 

@@ -12,7 +12,7 @@ import pytest
 from admission import decision_id
 from admission.models import AuditEvent, Tally
 from policies.models import ClusterAlert, ClusterConnection, SyncedObject
-from portal import fleet
+from portal.pages.home import figures
 from tests import factories, people
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def test_refusals_are_shared_out_and_lead_to_the_record(reader: Client) -> None:
 def test_latency_is_measured_by_cluster() -> None:
     for number in range(100):
         answers(1, timedelta(seconds=number), duration_us=1000 * (number + 1))
-    latency = fleet.latencies(people.person())["prod"]
+    latency = figures.latencies(people.person())["prod"]
     assert (latency.p50, latency.p99) == (50, 99)
 
 

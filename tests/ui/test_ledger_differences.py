@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from policies.models import Cluster, UsageComparison
-from policies.views.ledger import OBJECTS, QUOTAS, Difference, ledger_differences
+from portal.pages.clusters.usage_differences import OBJECTS, QUOTAS, Difference, ledger_differences
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from policies.manifests.bundle import read_bundle
 from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
 from policies.models import SyncedObject
-from portal import demo
-from portal.namespace_try import Draft, pairs_of
+from portal.dev import demo
+from portal.pages.namespaces.try_object import Draft, pairs_of
 from tests import factories, people
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from admission.models import AuditEvent
 from policies import ledger
 from policies.models import Charge, QuotaUsage, QuotaUsagePoint
 from policies.tasks import forget_old_runs
-from portal.quota_board import PAGE_SIZE
+from portal.pages.quotas.board import PAGE_SIZE
 from tests import factories, people
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from admission.explain.field_change import ABSENT
+from admission.explain.suggest import suggest
 from admission.offline import build_policy_set, request_for
 from engine.chain import admit
 from engine.request import Phase
-from portal.why.changes import ABSENT
-from portal.why.suggesting import suggest
 from tests.builders import claim, container, limit_range, metadata_policy, pod, resource_quota
 
 GREEDY = pod(container(requests={"cpu": "3"}, limits={"cpu": "4"}))

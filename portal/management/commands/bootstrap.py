@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.management import call_command
 
 from policies.management.console import Console
-from portal import key_check
-from portal.accounts import ensure_first_admin
+from portal.auth.first_admin import ensure_first_admin
+from portal.health import key_check
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from policies.management.console import Console
-from portal.demo import CLUSTER, begin_demo, demo_credential
+from portal.dev.demo import CLUSTER, begin_demo, demo_credential
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

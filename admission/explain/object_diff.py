@@ -1,0 +1,130 @@
+"""Two versions of an object side by side: as lines of YAML, and field by field in words."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from admission.explain.field_change import as_text, spell
+from admission.redaction import restore
+from engine.patch import PatchOperation, apply_patch
+from engine.wire import RawNumber
+from policies.manifests.yaml.emitter import render_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from admission.explain.field_change import Token
+    from admission.models import AuditEvent
+
+AROUND: Final = 3
+"""So many unchanged lines are shown on either side of a change."""
+LINES: Final = 4000
+"""Longer objects are not compared: it would take longer than anybody waits."""
+MOST: Final = 12
+"""So many changed fields are told in words."""
+_SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a comparison: ``added``, ``removed``, ``same``, or ``gap`` between stretches."""
+
+    look: str
+    sign: str = " "
+    text: str = ""
+
+
+def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Line]:
+    """Compare two objects line by line; empty where they are alike."""
+    old, new = (render_documents([dict(each)]).splitlines() for each in (before, after))
+    if len(old) + len(new) > 2 * LINES:
+        return []
+    told = difflib.unified_diff(old, new, n=AROUND, lineterm="")
+    lines = [_line(text) for text in list(told)[2:]]
+    return lines[1:] if lines and lines[0].look == "gap" and old[:1] == new[:1] else lines
+
+
+def _line(text: str) -> Line:
+    if text.startswith("@@"):
+        return Line(look="gap", sign="…")
+    return Line(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
+
+
+def patched(event: AuditEvent) -> list[Line]:
+    """What the patch made of the object; empty without one, or where it cannot be applied."""
+    if event.is_cut:
+        return []
+    before = shown(event.request.get("object"))
+    puts = [each for each in event.patch if each.get("op") != "remove"]
+    if not puts or len(puts) < len(event.patch) or not isinstance(before, dict):
+        return []
+    operations = [
+        PatchOperation(each["op"], each["path"], shown(each.get("value"))) for each in puts
+    ]
+    try:
+        return lines_between(before, apply_patch(before, operations))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return []  # what the record left out is in its way: the operations are shown instead
+
+
+def updated(event: AuditEvent) -> list[Line]:
+    """What the caller changed about a stored object."""
+    if event.is_cut:
+        return []
+    before, after = (shown(event.request.get(name)) for name in ("oldObject", "object"))
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        return []
+    return lines_between(before, after)
+
+
+def shown(value: Any) -> Any:
+    """Recorded JSON for people: texts that were too long to keep say how long they are."""
+    if isinstance(value, dict):
+        if "$bytes" in value:
+            return f"({value['$bytes']} bytes, not kept)"
+        if "$number" in value:
+            return RawNumber(value["$number"])
+        return {restore(key): shown(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shown(item) for item in value]
+    return restore(value)
+
+
+def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[str]:
+    """Which fields of a manifest changed, one sentence each; the first few."""
+    old, new = dict(_fields(before)), dict(_fields(after))
+    told = [
+        _told(path, old.get(path), new.get(path))
+        for path in dict.fromkeys([*old, *new])
+        if old.get(path) != new.get(path)
+    ]
+    rest = len(told) - MOST
+    return told if rest <= 0 else [*told[:MOST], f"and {rest} more"]
+
+
+def _told(path: str, old: str | None, new: str | None) -> str:
+    if old is None:
+        return f"{path} was set to {new}"
+    if new is None:
+        return f"{path} was taken away (it was {old})"
+    return f"{path} was changed from {old} to {new}"
+
+
+def _fields(manifest: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    for name, value in (manifest or {}).items():
+        if name not in {"apiVersion", "kind", "status"}:
+            yield from _leaves(value, (name,))
+
+
+def _leaves(value: Any, path: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    entries: list[tuple[Token, Any]] = []
+    if isinstance(value, dict):
+        entries = list(value.items())
+    elif isinstance(value, list):
+        entries = list(enumerate(value))
+    if not entries:
+        yield spell(path), as_text(value)
+    for token, item in entries:
+        yield from _leaves(item, (*path, token))

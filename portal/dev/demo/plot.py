@@ -1,0 +1,263 @@
+"""What happens in the demo's month: who runs what, and who changes which policy when and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.policy import ENFORCEMENT_ANNOTATION
+from portal.dev.demo.workloads import Workload, asking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BEGAN: Final = timedelta(days=28)
+ADA, GRACE, LIN, CI = "ada", "grace", "lin", "ci-deployer"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One manifest that somebody saved so long ago."""
+
+    back: timedelta
+    cluster: str
+    manifest: Mapping[str, Any]
+    user: str
+    reason: str
+
+
+def _shop(namespace: str, name: str, resources: dict[str, Any], **more: Any) -> Workload:
+    team = {"team": namespace}
+    given = {"cluster": "demo", "priority": "standard", "labels": team, **more}
+    return Workload(namespace=namespace, name=name, resources=resources, **given)
+
+
+_SMALL: Final = asking("250m", "512Mi", cpu_limit="500m", memory_limit="1Gi")
+_EMPTY: Final = asking()
+WORKLOADS: Final = (
+    _shop(
+        "payments",
+        "ledger-api",
+        asking("500m", "1Gi", cpu_limit="1", memory_limit="2Gi"),
+        replicas=(6, 11),
+        priority="critical",
+    ),
+    _shop(
+        "payments",
+        "card-gateway",
+        asking("750m", "1Gi", cpu_limit="1500m", memory_limit="2Gi"),
+        replicas=(5, 8),
+        priority="critical",
+    ),
+    _shop("payments", "fraud-score", _SMALL, replicas=(2, 2), priority="critical"),
+    _shop("payments", "receipts", _SMALL, replicas=(4, 9)),
+    _shop("payments", "reconcile", _EMPTY, replicas=(2, 2), hours=(1, 7, 13, 19)),
+    _shop(
+        "web",
+        "storefront",
+        asking("300m", "384Mi", cpu_limit="600m", memory_limit="768Mi"),
+        replicas=(8, 15),
+    ),
+    _shop("web", "edge-cache", asking("200m", "1Gi", memory_limit="1Gi"), replicas=(4, 6)),
+    _shop("web", "page-check", _EMPTY, replicas=(1, 3), hours=tuple(range(24))),
+    _shop("web", "legacy-banner", _EMPTY, replicas=(2, 2), labels={}),
+    _shop(
+        "reports",
+        "render",
+        asking("1", "2Gi", cpu_limit="2", memory_limit="2560Mi"),
+        replicas=(3, 4),
+        priority="",
+    ),
+    _shop(
+        "batch",
+        "nightly-etl",
+        asking("2", "4Gi", cpu_limit="2", memory_limit="4Gi"),
+        replicas=(4, 7),
+        priority="batch",
+        hours=(2,),
+    ),
+    _shop(
+        "batch",
+        "thumbnails",
+        asking("500m", "1Gi", cpu_limit="500m", memory_limit="1Gi"),
+        replicas=(2, 3),
+        priority="batch",
+        hours=(0, 4, 8, 12, 16, 20),
+    ),
+    Workload(
+        cluster="demo-connected",
+        namespace="checkout",
+        name="cart",
+        resources=_SMALL,
+        replicas=(9, 14),
+        labels={"owner": "checkout"},
+    ),
+    Workload(
+        cluster="demo-connected",
+        namespace="checkout",
+        name="promo-worker",
+        resources=_EMPTY,
+    ),
+    Workload(
+        cluster="demo-connected",
+        namespace="search",
+        name="query",
+        resources=asking("1", "4Gi", cpu_limit="2", memory_limit="6Gi"),
+        replicas=(6, 11),
+        labels={"owner": "search"},
+    ),
+    Workload(
+        cluster="demo-priority",
+        namespace="covered",
+        name="operator",
+        resources=_SMALL,
+        replicas=(7, 9),
+        priority="cluster-services",
+    ),
+    Workload(
+        cluster="demo-priority",
+        namespace="kube-system",
+        name="log-shipper",
+        resources=_SMALL,
+        replicas=(1, 1),
+        priority="other",
+    ),
+)
+
+ODD: Final = (
+    (timedelta(hours=50), _shop("web", "debug-shell", _EMPTY, labels={}, user=LIN)),
+    (
+        timedelta(hours=31),
+        _shop(
+            "payments", "load-test", asking("4", "8Gi", cpu_limit="4", memory_limit="8Gi"), user=LIN
+        ),
+    ),
+    (
+        timedelta(hours=20),
+        _shop("payments", "profiler", asking("100m", "128Mi", cpu_limit="1"), user=GRACE),
+    ),
+    (
+        timedelta(hours=9),
+        _shop(
+            "reports", "backfill", asking("2", "3Gi", cpu_limit="2", memory_limit="6Gi"), user=CI
+        ),
+    ),
+    (
+        timedelta(hours=6),
+        _shop("payments", "sidecar-test", asking("10m", "16Mi"), user=LIN),
+    ),
+    (timedelta(hours=4), _shop("web", "migration", _SMALL, priority="batch", user=CI)),
+    (
+        timedelta(hours=2),
+        _shop(
+            "payments",
+            "ledger-canary",
+            asking("750m", "2Gi", cpu_limit="1", memory_limit="3Gi"),
+            priority="critical",
+            user=GRACE,
+        ),
+    ),
+    (
+        timedelta(minutes=47),
+        _shop(
+            "payments",
+            "settlement",
+            asking("1", "3Gi", cpu_limit="2", memory_limit="3Gi"),
+            priority="critical",
+            user=CI,
+        ),
+    ),
+    (
+        timedelta(minutes=18),
+        _shop("web", "banner", asking("200m", "4Gi", memory_limit="4Gi"), user=ADA),
+    ),
+)
+"""Pods that somebody asks for once, by hand; nearly all are refused."""
+
+
+def _range(namespace: str, **item: Any) -> dict[str, Any]:
+    spec = {"limits": [{"type": "Container", **item}]}
+    return _manifest("LimitRange", "limits", namespace, spec)
+
+
+def _quota(name: str, namespace: str, hard: dict[str, str], priority: str) -> dict[str, Any]:
+    match = {"scopeName": "PriorityClass", "operator": "In", "values": [priority]}
+    spec = {"hard": hard, "scopeSelector": {"matchExpressions": [match]}}
+    return _manifest("ResourceQuota", name, namespace, spec)
+
+
+def _ownership(enforcement: str) -> dict[str, Any]:
+    missing = {"key": "team", "operator": "DoesNotExist"}
+    predicate = {"labelSelector": {"matchExpressions": [missing]}}
+    spec = {"rules": [{"policyPredicate": predicate, "policyAction": {"reject": True}}]}
+    made = _manifest("MetadataPolicy", "ownership", "web", spec)
+    made["metadata"]["annotations"] = {ENFORCEMENT_ANNOTATION: enforcement}
+    return made
+
+
+def _manifest(kind: str, name: str, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
+    group = "policy.gatehouse.dev/v1alpha1" if kind == "MetadataPolicy" else "v1"
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    return {"apiVersion": group, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+_REPORTS: Final = {
+    "default": {"cpu": "1", "memory": "1Gi"},
+    "defaultRequest": {"cpu": "500m", "memory": "512Mi"},
+}
+_WEB: Final = {
+    "max": {"cpu": "1", "memory": "2Gi"},
+    "default": {"cpu": "500m", "memory": "512Mi"},
+    "defaultRequest": {"cpu": "200m", "memory": "256Mi"},
+}
+CHANGES: Final = (
+    Change(
+        timedelta(days=24, hours=3),
+        "demo",
+        _ownership("warn"),
+        ADA,
+        "every pod needs a team; warn for a week first",
+    ),
+    Change(timedelta(days=17, hours=2), "demo", _ownership("enforce"), ADA, "the week is over"),
+    Change(
+        timedelta(days=10, hours=5),
+        "demo",
+        _range("reports", max={"cpu": "4", "memory": "2Gi"}, **_REPORTS),
+        LIN,
+        "two nodes ran out of memory on Tuesday",
+    ),
+    Change(
+        timedelta(days=9, hours=7),
+        "demo",
+        _range("reports", max={"cpu": "4", "memory": "3Gi"}, **_REPORTS),
+        GRACE,
+        "render needs 2.5Gi until it streams",
+    ),
+    Change(
+        timedelta(days=6, hours=4),
+        "demo",
+        _quota(
+            "critical",
+            "payments",
+            {"requests.cpu": "12", "requests.memory": "20Gi", "pods": "20"},
+            "critical",
+        ),
+        ADA,
+        "room for the second region's gateway",
+    ),
+    Change(
+        timedelta(hours=19),
+        "demo",
+        _range("web", maxLimitRequestRatio={"cpu": "4"}, **_WEB),
+        LIN,
+        "noisy neighbours on the edge nodes",
+    ),
+    Change(
+        timedelta(hours=5),
+        "demo",
+        _quota("no-batch", "web", {"pods": "0"}, "batch"),
+        ADA,
+        "batch work has a namespace of its own",
+    ),
+)

@@ -1,0 +1,147 @@
+"""What must hold before the start: one portal for each folder, a free port, current data."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import os
+import socket
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import OperationalError, connection
+
+from policies.sync import sealing_keys
+from portal.auth.first_admin import ensure_first_admin
+from portal.dev import bundle
+from portal.dev.demo import begin_demo, demo_credential
+from portal.health import key_check
+
+if TYPE_CHECKING:
+    from typing import IO
+
+PACKAGES: Final = ("django", "djangorestframework", "drf-spectacular-sidecar", "whitenoise")
+
+
+class StartError(Exception):
+    """Why nothing was started and what to do, in one line."""
+
+
+def hold_folder() -> IO[str]:
+    """Hold the data folder as long as the returned file is open; raises StartError."""
+    folder = Path(settings.GATEHOUSE_VAR)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Opened without truncating: the holder's number must stay readable to those who come too late.
+    file = (folder / "run.lock").open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read().strip() or "unknown"
+        file.close()
+        raise StartError(
+            f"a portal runs on {folder} already (process {holder}): "
+            f"stop it with Ctrl-C there or kill {holder}"
+        ) from None
+    file.seek(0)
+    file.truncate()
+    file.write(str(os.getpid()))
+    file.flush()
+    return file
+
+
+def check_port() -> None:
+    """Raise StartError when somebody listens where the web server should."""
+    host, port = settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise StartError(
+                f"port {port} of {host} cannot be used ({error.strerror}); "
+                f"run: make run PORT={min(port + 1, 65535)}"
+            ) from error
+
+
+def prepare_data() -> tuple[str | None, str]:
+    """Bring database and files up to date; returns a new admin's password and the demo secret.
+
+    Raises StartError when the database does not answer or cannot be trusted with a decision.
+    """
+    for folder in ("queue", "control"):
+        (Path(settings.GATEHOUSE_BROKER_FOLDER) / folder).mkdir(parents=True, exist_ok=True)
+    try:
+        _ask_server()
+        collect_static()
+        call_command("check", databases=["default"], stdout=io.StringIO())
+        call_command("migrate", interactive=False, verbosity=0)
+        sealing_keys.ensure_keys()
+        if wrong := key_check.ensure():
+            sys.stderr.write(f"gatehouse: {wrong}\n")
+        begin_demo()
+        secret = demo_credential()
+        return ensure_first_admin(), secret
+    except (SystemCheckError, sealing_keys.KeyFileError) as error:
+        raise StartError(str(error)) from None
+    except (OperationalError, psycopg.OperationalError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        hint = "start it, or mend GATEHOUSE_DATABASE_URL"
+        raise StartError(f"the database does not answer ({reason}): {hint}") from None
+
+
+def _ask_server() -> None:
+    """Connect once, past the pool: it would go on trying, and say so, for a long time."""
+    if connection.vendor == "postgresql":
+        options = connection.get_connection_params()
+        options.pop("pool", None)
+        psycopg.connect(**options).close()
+
+
+def collect_static() -> None:
+    """Bundle and collect the static files again only when they or their packages changed.
+
+    One at a time in each checkout; Django must be set up.
+    """
+    bundle.main()
+    folder = Path(settings.STATIC_ROOT)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Held by its folder: two portals may start from one checkout, and all in it is made anew.
+    holder = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        mark, wanted = folder / "gatehouse.stamp", _fingerprint()
+        if not mark.exists() or mark.read_text(encoding="utf-8") != wanted:
+            call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+            mark.write_text(wanted, encoding="utf-8")
+    finally:
+        os.close(holder)
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for package in PACKAGES:
+        digest.update(f"{package} {version(package)}\n".encode())
+    for path in sorted(_own_files()):
+        digest.update(f"{path} {path.stat().st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def _own_files() -> list[Path]:
+    """Static files of this project, not those of installed packages."""
+    base = Path(settings.BASE_DIR)
+    found = (
+        Path(storage.path(path))
+        for finder in get_finders()
+        for path, storage in finder.list([".*"])
+        if Path(storage.location).is_relative_to(base)
+    )
+    return [path for path in found if ".venv" not in path.parts]

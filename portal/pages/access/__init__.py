@@ -1,0 +1,1 @@
+"""Pages about access: people and their roles, legal holds."""

@@ -1,0 +1,115 @@
+"""Legal holds: what stays on record whatever its age, made and released by auditors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.shortcuts import get_object_or_404, redirect
+
+from admission.models import AuditHold
+from policies import roles
+from policies.models import Cluster
+from portal.pages.permissions import Page
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    _HoldForm = forms.ModelForm[AuditHold]
+else:
+    _HoldForm = forms.ModelForm
+
+HOLDING: Final = "admission.add_audithold"
+MOST: Final = 200
+"""So many are listed, the newest first."""
+
+
+class HoldForm(_HoldForm):
+    """Which decisions stay, and why."""
+
+    class Meta:
+        model = AuditHold
+        fields = ("cluster", "namespace", "first_day", "last_day", "reason")
+        widgets = {
+            "cluster": forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+            "namespace": forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+            "first_day": forms.DateInput(attrs={"type": "date"}),
+            "last_day": forms.DateInput(attrs={"type": "date"}),
+            "reason": forms.TextInput(attrs={"autocomplete": "off", "maxlength": 1000}),
+        }
+
+    def clean_cluster(self) -> str:
+        """A record without its cluster is kept, too: any name of one that the person holds in."""
+        return str(self.cleaned_data["cluster"]).strip()
+
+    def clean_namespace(self) -> str:
+        """Without blanks around."""
+        return str(self.cleaned_data["namespace"]).strip()
+
+
+class HoldsView(Page):
+    """The holds of the places that the person sees, a form for another one, and their release."""
+
+    template_name = "portal/holds.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Only for those who hold decisions somewhere."""
+        if request.user.is_authenticated and not roles.may_somewhere(request.user, HOLDING):
+            raise PermissionDenied
+        return super().dispatch(request, *args, **kwargs)
+
+    def permission_for(self, _request: HttpRequest) -> str:
+        """Making and releasing are one right, in the hold's own place."""
+        return HOLDING
+
+    def place(self) -> roles.Place:
+        """The place that is held: an auditor of one namespace holds nothing beside it."""
+        post = self.request.POST
+        if "release" in post:
+            hold = self._hold()
+            return roles.Place(hold.cluster, hold.namespace)
+        return roles.Place(post.get("cluster", "").strip(), post.get("namespace", "").strip())
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The holds with whether they may be released, and the form."""
+        user = self.request.user
+        rows = roles.visible(
+            AuditHold.objects.all(), user, cluster="cluster", namespace="namespace"
+        )
+        holds = [
+            {
+                "hold": hold,
+                "may_release": hold.released is None
+                and roles.may(user, HOLDING, cluster=hold.cluster, namespace=hold.namespace),
+            }
+            for hold in rows[:MOST]
+        ]
+        clusters = roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name")
+        given = {"form": HoldForm(), **kwargs}
+        return super().get_context_data(**given, holds=holds, clusters=clusters)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Hold, or release."""
+        if "release" in request.POST:
+            hold = self._hold()
+            if hold.released is None:
+                hold.release(user=self.username)
+            messages.success(request, f"Released: {hold}. What it held may go now.")
+            return redirect("holds")
+        form = HoldForm(request.POST)
+        if not form.is_valid():
+            return self.render_to_response(self.get_context_data(form=form), status=422)
+        form.instance.created_by = self.username
+        hold = form.save()
+        messages.success(request, f"Held: {hold}.")
+        return redirect("holds")
+
+    def _hold(self) -> AuditHold:
+        """The hold that is to be released; one in a place that is not seen is not there."""
+        number = self.request.POST["release"]
+        rows = roles.visible(
+            AuditHold.objects.all(), self.request.user, cluster="cluster", namespace="namespace"
+        )
+        return get_object_or_404(rows, pk=int(number[:18]) if number.isdecimal() else 0)

@@ -1,0 +1,200 @@
+"""People: who has which role where, given and taken back by those who may."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse_lazy
+
+from policies import roles, services
+from policies.models import Cluster, RoleBinding
+from portal.pages.permissions import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest, HttpResponse
+
+GIVING: Final = "policies.add_rolebinding"
+TAKING: Final = "policies.delete_rolebinding"
+HISTORY: Final = 20
+FEWEST_LETTERS: Final = 3
+MOST_NAMES: Final = 20
+ROLE_WORDS: Final = {
+    "viewer": "sees policies, decisions and live state",
+    "auditor": "sees the same, and holds decisions against retention",
+    "editor": "writes policies, priority classes and limited resources",
+    "approver": "settles conflicts, confirms deletions, starts and pauses syncs, takes ownership",
+    "admin": "everything there, roles included",
+}
+
+
+class BindingForm(forms.Form):
+    """Who gets which role where."""
+
+    subject = forms.CharField(
+        max_length=156,
+        label="Person",
+        help_text=(
+            f"A user's name, or group: and a group's name. From {FEWEST_LETTERS} letters on, "
+            "names of your groups are offered."
+        ),
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "off",
+                "spellcheck": "false",
+                "list": "known",
+                "hx-get": reverse_lazy("people-names"),
+                "hx-trigger": "input changed delay:200ms",
+                "hx-target": "#known",
+            }
+        ),
+    )
+    role = forms.ChoiceField(choices=RoleBinding.Role.choices)
+    cluster = forms.CharField(
+        required=False, max_length=253, help_text="Empty: every cluster, later ones too."
+    )
+    namespace = forms.CharField(
+        required=False,
+        max_length=63,
+        help_text="Empty: the whole cluster. A beginning and * fits all that begin so.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Find the user or the group."""
+        cleaned = super().clean() or {}
+        subject = cleaned.get("subject", "").strip()
+        group = subject.removeprefix("group:").strip() if subject.startswith("group:") else ""
+        cleaned["group"] = Group.objects.filter(name=group).first() if group else None
+        users = get_user_model().objects
+        cleaned["user"] = None if group else users.filter(username=subject).first()
+        if subject and not (cleaned["group"] or cleaned["user"]):
+            self.add_error("subject", f"There is no {'group' if group else 'user'} of this name.")
+        return cleaned
+
+    def binding(self) -> RoleBinding:
+        """What was asked for, not stored yet."""
+        names = ("user", "group", "role", "cluster", "namespace")
+        return RoleBinding(**{name: self.cleaned_data[name] for name in names})
+
+
+def names_like(words: str, user: Any) -> list[str]:
+    """Users whose names begin so, at most a few: of the groups one is in, or of all for the fleet.
+
+    Fewer than three letters find nobody: nobody reads the list of all accounts.
+    """
+    words = words.replace("\0", "").strip()
+    if len(words) < FEWEST_LETTERS:
+        return []
+    found = get_user_model().objects.filter(is_active=True, username__istartswith=words)
+    if not roles.sees_all(user):
+        found = found.filter(groups__in=user.groups.all())
+    names = found.order_by("username").values_list("username", flat=True).distinct()
+    return list(names[:MOST_NAMES])
+
+
+class PeopleNamesView(Page):
+    """The names that the field of the form offers, to those who give roles somewhere."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Only for those who give roles somewhere."""
+        if request.user.is_authenticated and not roles.may_somewhere(request.user, GIVING):
+            raise PermissionDenied
+        return super().dispatch(request, *args, **kwargs)
+
+    def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+        """Give them as options."""
+        names = names_like(request.GET.get("subject", ""), request.user)
+        return render(request, "portal/_people_names.html", {"names": names})
+
+
+class PeopleView(Page):
+    """All bindings that the signed-in person may know of, and the forms to change them."""
+
+    template_name = "portal/people.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Only for those who give roles somewhere."""
+        if request.user.is_authenticated and not roles.may_somewhere(request.user, GIVING):
+            raise PermissionDenied
+        return super().dispatch(request, *args, **kwargs)
+
+    def permission_for(self, request: HttpRequest) -> str:
+        """Giving and taking back are two rights."""
+        return TAKING if "take" in request.POST else GIVING
+
+    def place(self) -> roles.Place:
+        """The scope that a form is about: who gives a role must be admin in all of it."""
+        post = self.request.POST
+        if "take" in post:
+            taken = self._taken()
+            return _place(taken.cluster, taken.namespace)
+        return _place(post.get("cluster", "").strip(), post.get("namespace", "").strip())
+
+    def _taken(self) -> RoleBinding:
+        number = self.request.POST["take"]
+        if not number.isdecimal():
+            number = "0"
+        return get_object_or_404(RoleBinding, pk=int(number[:18]))
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The bindings by subject, the form, and what was done before."""
+        user = self.request.user
+        return super().get_context_data(
+            **{"form": BindingForm(), **kwargs},
+            bindings=_listed(user),
+            role_words=ROLE_WORDS.items(),
+            clusters=roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name"),
+            history=services.role_history()[:HISTORY] if roles.sees_all(user) else (),
+        )
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Give a role, or take one back."""
+        if "take" in request.POST:
+            taken = self._taken()
+            words = f"Taken back: {taken}."
+            services.unbind_role(binding=taken, author=request.user)
+            messages.success(request, words)
+            return redirect("people")
+        form = BindingForm(request.POST)
+        if form.is_valid():
+            try:
+                binding = services.bind_role(binding=form.binding(), author=request.user)
+            except ValidationError as error:
+                _show(form, error)
+            else:
+                messages.success(request, f"Given: {binding}.")
+                return redirect("people")
+        return self.render_to_response(self.get_context_data(form=form), status=422)
+
+
+def _show(form: BindingForm, error: ValidationError) -> None:
+    """Put what the model says to the fields of the form."""
+    for name, texts in error.message_dict.items():
+        form.add_error(name if name in form.fields else None, texts)
+
+
+def _place(cluster: str, namespace: str) -> roles.Place:
+    """A namespace's admin gives roles in that very namespace; a prefix needs a wider scope."""
+    exact = namespace if not namespace.endswith("*") else ""
+    return roles.Place(cluster, exact if cluster else "")
+
+
+def _listed(user: Any) -> Sequence[dict[str, Any]]:
+    rows = RoleBinding.objects.select_related("user", "group")
+    found = roles.visible(rows, user, cluster="cluster", namespace="namespace")
+    return [
+        {"binding": each, "may_take": _may_take(user, each)}
+        for each in found.order_by("user__username", "group__name", "cluster", "namespace", "role")
+    ]
+
+
+def _may_take(user: Any, binding: RoleBinding) -> bool:
+    at = _place(binding.cluster, binding.namespace)
+    return roles.may(user, TAKING, cluster=at.cluster, namespace=at.namespace)

@@ -1,0 +1,1 @@
+"""The page of one's own account: password, roles."""

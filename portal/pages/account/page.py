@@ -1,0 +1,82 @@
+"""One's own account: what one may do where, and the tokens of one's scripts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.contrib.auth.views import PasswordChangeView
+from django.db import transaction
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse_lazy
+from knox.models import AuthToken
+
+from policies import roles
+from portal.pages.access.people import ROLE_WORDS
+from portal.pages.permissions import Page
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+DAYS: Final = (1, 7, 30, 90)
+MOST: Final = settings.REST_KNOX["TOKEN_LIMIT_PER_USER"]
+"""Tokens of one person that are good at the same time."""
+
+
+class AccountView(Page):
+    """Roles and tokens; a new token is shown once, in the answer that makes it."""
+
+    template_name = "portal/account.html"
+
+    def may(self, permission: str) -> bool:
+        """One's own tokens need no permission."""
+        return not permission or super().may(permission)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """What this person may do where, and the tokens."""
+        user = self.request.user
+        return super().get_context_data(
+            **kwargs,
+            bindings=[
+                {"binding": each, "words": ROLE_WORDS[each.role]}
+                for each in roles.bindings_of(user)
+            ],
+            tokens=AuthToken.objects.filter(user=user).order_by("-created"),
+            days=DAYS,
+        )
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Make a token, or take one back."""
+        if "revoke" in request.POST:
+            key = request.POST["revoke"][:128]
+            get_object_or_404(AuthToken, user=request.user, digest=key).delete()
+            messages.success(request, "Revoked: what still sends it is refused from now on.")
+            return redirect("account")
+        given = request.POST.get("days", "")
+        days = next((each for each in DAYS if str(each) == given), DAYS[0])
+        with transaction.atomic():
+            # One at a time for each person: two that count at once would both find room.
+            get_user_model().objects.select_for_update().get(username=request.user.get_username())
+            if AuthToken.objects.filter(user=request.user).count() >= MOST:
+                messages.error(request, f"There are {MOST} tokens already. Revoke one first.")
+                return redirect("account")
+            _, secret = AuthToken.objects.create(user=request.user, expiry=timedelta(days=days))
+        return self.render_to_response(self.get_context_data(secret=secret))
+
+
+class PasswordView(PasswordChangeView):
+    """A new password for oneself; it ends one's other sessions and all tokens."""
+
+    template_name = "portal/password.html"
+    success_url = reverse_lazy("account")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Store it, and say what it ended."""
+        answer = super().form_valid(form)
+        messages.success(
+            self.request, "Changed. Your other sessions and your tokens are good no more."
+        )
+        return answer

@@ -1,0 +1,1 @@
+"""Pages of history: the list of revisions, and the revisions of one policy."""

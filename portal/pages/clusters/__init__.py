@@ -1,0 +1,1 @@
+"""Pages of clusters: connection, status, runs, authority, drift."""

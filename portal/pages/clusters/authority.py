@@ -1,0 +1,81 @@
+"""Who enforces in a cluster: what the other one would change, and the switch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.http import HttpResponseBadRequest
+from django.shortcuts import redirect
+from django.utils import timezone
+
+from policies import services
+from policies.models import Cluster, LimitRange, MetadataPolicy, ResourceQuota, SyncedObject
+from portal.pages.clusters.drift.list import lines_of, listed
+from portal.pages.clusters.status import webhook_mark
+from portal.pages.permissions import ClusterPage
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+SHOWN: Final = 20
+DIFFERING: Final = (
+    SyncedObject.State.CONFLICT,
+    SyncedObject.State.DRIFTED,
+    SyncedObject.State.PENDING,
+    SyncedObject.State.UNOWNED,
+)
+
+
+class AuthorityView(ClusterPage):
+    """The two ways beside each other and what the other one would change; then the switch.
+
+    ``?to=`` is the second step: the same numbers, a reason, and the button.
+    """
+
+    template_name = "policies/cluster_authority.html"
+    permission = "policies.change_cluster"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Today's way, the other one, and everything that would change."""
+        cluster = self.cluster
+        is_native = cluster.authority == Cluster.Authority.NATIVE
+        other = Cluster.Authority.PORTAL if is_native else Cluster.Authority.NATIVE
+        is_sure = self.request.GET.get("to") == other or "form_error" in kwargs
+        return super().get_context_data(
+            **kwargs, is_native=is_native, other=other, is_sure=is_sure, **what_changes(cluster)
+        )
+
+    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
+        """Switch to the one that the page offered, if it is still the other one and it says why."""
+        wanted = request.POST.get("authority", "")
+        if wanted not in Cluster.Authority.values:
+            return HttpResponseBadRequest()
+        reason = request.POST.get("reason", "").strip()[:1000]
+        if wanted != self.cluster.authority:
+            if not reason:
+                context = self.get_context_data(form_error="Say why: it stays on record.")
+                return self.render_to_response(context, status=422)
+            services.set_authority(
+                cluster=self.cluster, authority=wanted, user=self.username, reason=reason
+            )
+            messages.success(request, "Switched. Decisions from now on say who enforced.")
+        return redirect("cluster-detail", self.cluster.name)
+
+
+def what_changes(cluster: Cluster) -> dict[str, Any]:
+    """Count what the choice is about, and name what would be judged otherwise."""
+    absent = services.not_native(cluster)
+    differing = listed(cluster).filter(
+        kind__in=("LimitRange", "ResourceQuota"), state__in=DIFFERING
+    )
+    return {
+        "ranges": LimitRange.objects.filter(namespace__cluster=cluster).count(),
+        "quotas": ResourceQuota.objects.filter(namespace__cluster=cluster).count(),
+        "policies": MetadataPolicy.objects.filter(namespace__cluster=cluster).count(),
+        "absent": dict(sorted(absent.items())[:SHOWN]),
+        "absent_more": max(len(absent) - SHOWN, 0),
+        "differing": lines_of(cluster, differing[:SHOWN]),
+        "differing_count": differing.count(),
+        "webhook_mark": webhook_mark(cluster, timezone.now()),
+    }

@@ -1,0 +1,145 @@
+"""Connecting a cluster: a kubeconfig is read, tried and sealed; nothing of it is shown again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.shortcuts import redirect
+from django.views.generic.edit import FormMixin
+
+from policies import roles
+from policies.models import Cluster, SyncRun
+from policies.sync import joining, kubeconfig, runs
+from policies.sync.joining import NotUsableError
+from policies.sync.kubeconfig import KubeconfigError
+from policies.sync.sealing import SealingError
+from policies.sync.sealing_keys import KeyFileError
+from policies.validators import DNS_LABEL
+from portal.pages.permissions import Page
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from policies.sync.joining import Joined
+
+    _FormMixin = FormMixin["ConnectForm"]
+else:
+    _FormMixin = FormMixin
+
+
+class SecretTextarea(forms.Textarea):
+    """A field that never shows again what was typed into it."""
+
+    def format_value(self, value: Any) -> None:
+        """Nothing, whatever it is."""
+
+
+class ConnectForm(forms.Form):
+    """A name and a kubeconfig, pasted or as a file."""
+
+    name = forms.CharField(
+        max_length=63,
+        validators=[RegexValidator(DNS_LABEL, "must be a DNS label: a-z, 0-9 and hyphens")],
+        help_text="How the cluster is called here; one that exists gets the new credential.",
+    )
+    context = forms.CharField(
+        required=False, max_length=253, help_text="Empty: the file's current context."
+    )
+    text = forms.CharField(
+        required=False,
+        strip=False,
+        label="Kubeconfig",
+        widget=SecretTextarea(attrs={"rows": 12, "spellcheck": "false", "autocomplete": "off"}),
+    )
+    file = forms.FileField(required=False, label="Or a file")
+    is_anyway = forms.BooleanField(
+        required=False, label="Replace a connection that works even if this one does not"
+    )
+    is_other_cluster = forms.BooleanField(
+        required=False, label="The name leads to another cluster from now on"
+    )
+
+    def __init__(self, *args: Any, may_add: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.may_add = may_add
+
+    def clean_name(self) -> str:
+        """Refuse a new name from those who may not add clusters."""
+        name: str = self.cleaned_data["name"]
+        if not self.may_add and not Cluster.objects.filter(name=name).exists():
+            raise ValidationError("there is no such cluster, and you may not add one", code="new")
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        """Take the text from where it was given."""
+        cleaned = super().clean() or {}
+        file, text = cleaned.get("file"), cleaned.get("text") or ""
+        if bool(file) == bool(text.strip()):
+            self.add_error("text", "Paste a kubeconfig or choose a file: one of the two.")
+            return cleaned
+        try:
+            cleaned["text"] = file.read(kubeconfig.LARGEST + 1).decode() if file else text
+        except UnicodeDecodeError:
+            self.add_error("file", "This file is no text.")
+        return cleaned
+
+    def asked(self) -> joining.Asked:
+        """What was asked for."""
+        names = ("name", "text", "context", "is_anyway", "is_other_cluster")
+        return joining.Asked(**{name: self.cleaned_data[name] for name in names})
+
+
+class ConnectView(_FormMixin, Page):
+    """The form, and what comes of it: the cluster's page with what was found."""
+
+    template_name = "policies/cluster_connect.html"
+    permission = "policies.add_clusterconnection"
+    form_class = ConnectForm
+
+    def place(self) -> roles.Place:
+        """The cluster that is named, once one is: its admins may connect it anew."""
+        return roles.Place(self.request.POST.get("name", "").strip())
+
+    def get_initial(self) -> dict[str, Any]:
+        """The name that a link to this page gives."""
+        return {"name": self.request.GET.get("name", "")[:63]}
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Whether a new cluster may be made."""
+        may_add = self.may("policies.add_cluster")
+        return {**super().get_form_kwargs(), "may_add": may_add}
+
+    def post(self, _request: HttpRequest) -> HttpResponse:
+        """Connect, ask for a first look, and show the cluster; or say why not."""
+        form = self.get_form()
+        joined = self._join(form) if form.is_valid() else None
+        if joined is None:
+            return self.render_to_response(self.get_context_data(form=form), status=422)
+        cluster = joined.connection.cluster
+        if joined.findings.is_usable:
+            runs.request(cluster, mode=SyncRun.Mode.IMPORT, trigger="person", user=self.username)
+            messages.success(self.request, "Connected. The first import has begun; it only reads.")
+        else:
+            text = "Connected, but the cluster cannot be used yet: see what is missing below."
+            messages.warning(self.request, text)
+        return redirect("cluster-detail", cluster.name)
+
+    def _join(self, form: ConnectForm) -> Joined | None:
+        """Have the cluster join; what stands against it goes to the form."""
+        try:
+            return joining.join(form.asked(), user=self.username)
+        except KubeconfigError as error:
+            found = [ValidationError(str(each), code=each.code) for each in error.refusals]
+            form.add_error("text", found)
+        except NotUsableError as error:
+            text = "The connection that is there works, and this one does not"
+            form.add_error(None, ValidationError(f"{text}: {error}", code="not-usable"))
+        except ValidationError as error:
+            form.add_error("name", error.messages)
+        except (SealingError, KeyFileError) as error:
+            form.add_error(None, f"The credential cannot be sealed: {error}")
+        return None

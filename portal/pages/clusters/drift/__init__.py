@@ -1,0 +1,1 @@
+"""Pages of drift: the objects that differ, both sides of one, its history."""

@@ -1,0 +1,149 @@
+"""Lists of objects that both sides may have: found, counted and put into lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.paginator import Paginator
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+
+from policies import services
+from policies.models import Cluster, SyncedObject
+from portal.pages.addresses import object_address
+from portal.pages.clusters.drift.sides import Choice, choice_of, noted_differences
+from portal.pages.clusters.status import NEEDS_A_LOOK, counted_states
+from portal.pages.permissions import ClusterPage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from django.http import QueryDict
+
+PAGE_SIZE: Final = 50
+FIELDS: Final = 3
+"""Fields of an object that a list shows; the others are on its own page."""
+STATE_WORDS: Final = {
+    SyncedObject.State.CONFLICT: "changed on both sides: somebody must choose",
+    SyncedObject.State.HELD: "held until a person confirms it",
+    SyncedObject.State.DRIFTED: "changed in the cluster",
+    SyncedObject.State.PENDING: "changed here, on its way to the cluster",
+    SyncedObject.State.UNOWNED: "only read; the portal may not write it",
+    SyncedObject.State.IN_SYNC: "the same on both sides",
+}
+"""What a state says, the most urgent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One object of a list, with the first of its differences on all sides."""
+
+    object: SyncedObject
+    address: str
+    differences: Sequence[Choice]
+    more: int
+    who: str
+    can_be_owned: bool
+
+
+def listed(cluster: Cluster) -> QuerySet[SyncedObject]:
+    """The objects of a cluster without their manifests, the most urgent first."""
+    rank = Case(
+        *(When(state=state, then=Value(place)) for place, state in enumerate(STATE_WORDS)),
+        default=Value(len(STATE_WORDS)),
+        output_field=IntegerField(),
+    )
+    found = SyncedObject.objects.filter(cluster=cluster, gone=None)
+    return found.defer("base", "theirs", "live").order_by(rank, "namespace", "kind", "name")
+
+
+def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[Line]:
+    """Put each object into a line."""
+    return [_line(cluster, each) for each in objects]
+
+
+def _line(cluster: Cluster, each: SyncedObject) -> Line:
+    differences = noted_differences(each)
+    return Line(
+        object=each,
+        address=object_address(cluster.name, each),
+        differences=[choice_of(n, one) for n, one in enumerate(differences[:FIELDS])],
+        more=max(len(differences) - FIELDS, 0),
+        who=", ".join(sorted({str(one["manager"]) for one in differences if one.get("manager")})),
+        can_be_owned=each.kind in services.KINDS,
+    )
+
+
+def state_counts(cluster: Cluster) -> list[dict[str, Any]]:
+    """How many objects are in each state, the most urgent first; states nobody is in, too."""
+    objects = SyncedObject.objects.filter(cluster=cluster)
+    counts = {state: number for _, state, number in counted_states(objects)}
+    return [
+        {"state": state, "words": words, "number": counts.get(state, 0)}
+        for state, words in STATE_WORDS.items()
+    ]
+
+
+class ObjectListView(ClusterPage):
+    """All objects of a cluster that are compared, by state and by name."""
+
+    template_name = "policies/syncedobject_list.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """A page of lines, the states to choose from and what was searched."""
+        query = self.request.GET
+        states = [state for state in query.get("state", "").split(",") if state in STATE_WORDS]
+        search = query.get("q", "").replace("\0", "").strip()
+        objects = listed(self.cluster)
+        if states:
+            objects = objects.filter(state__in=states)
+        if search:
+            objects = objects.filter(Q(namespace__startswith=search) | Q(name__startswith=search))
+        page = Paginator(objects, PAGE_SIZE).get_page(query.get("page"))
+        return super().get_context_data(
+            **kwargs,
+            lines=lines_of(self.cluster, page),
+            page=page,
+            search=search,
+            state=",".join(states),
+            choices=_choices(self.cluster, query, states),
+            may_own=self.may("policies.add_syncownership"),
+            may_release=self.may("policies.delete_syncownership"),
+            back=query.urlencode(),
+            newer_query=_turned(query, page.previous_page_number() if page.has_previous() else 0),
+            older_query=_turned(query, page.next_page_number() if page.has_next() else 0),
+        )
+
+
+def _choices(cluster: Cluster, query: QueryDict, states: list[str]) -> list[dict[str, Any]]:
+    counts = {row["state"]: row["number"] for row in state_counts(cluster)}
+    wanted: list[tuple[str, list[str]]] = [
+        ("all", []),
+        ("needs a look", list(NEEDS_A_LOOK)),
+        *((str(state.value), [str(state.value)]) for state in STATE_WORDS),
+    ]
+    return [
+        {
+            "label": label,
+            "number": sum(counts[state] for state in group or counts),
+            "query": _narrowed(query, ",".join(group)),
+            "current": states == group,
+        }
+        for label, group in wanted
+    ]
+
+
+def _narrowed(query: QueryDict, states: str) -> str:
+    kept = query.copy()
+    kept.pop("page", None)
+    kept["state"] = states
+    return kept.urlencode()
+
+
+def _turned(query: QueryDict, number: int) -> str:
+    """The query string of another page; empty where there is none."""
+    if not number:
+        return ""
+    kept = query.copy()
+    kept["page"] = str(number)
+    return kept.urlencode()

@@ -1,0 +1,144 @@
+"""One object that both sides may have: what was agreed on, ours, theirs, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.shortcuts import get_object_or_404, redirect
+
+from policies import services
+from policies.models import SyncedObject
+from policies.sync import plan, resolving, undoing
+from policies.sync.values import READ_KINDS
+from portal.pages.addresses import NO_NAMESPACE, object_address
+from portal.pages.clusters.drift.history import decisions_of, revisions_of
+from portal.pages.clusters.drift.list import STATE_WORDS
+from portal.pages.clusters.drift.sides import choices_of, normal_form, sides_of
+from portal.pages.permissions import ClusterPage
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from policies.models import Recorded
+
+SETTLED_HERE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
+"""States that end when a person has chosen."""
+DECIDED: Final = "decided: the next pass carries it out"
+SIDES: Final = ("ours", "theirs")
+OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
+
+
+class ObjectView(ClusterPage):
+    """The three sides of an object beside each other; its form settles what differs."""
+
+    template_name = "policies/syncedobject_detail.html"
+    permission = "policies.change_syncedobject"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The sides, the choices and the object's state in words."""
+        thing = self.find_object()
+        ours = our_object(thing)
+        manifest = normal_form(ours.to_manifest() if ours else None)
+        allowed = self.may(self.permission)
+        return super().get_context_data(
+            **kwargs,
+            thing=thing,
+            seen=seen(thing, ours),
+            state_words=_state_words(thing),
+            sides=sides_of(thing.base, manifest, thing.theirs),
+            differences=choices_of(thing, manifest),
+            read_only=thing.kind in READ_KINDS,
+            has_both=bool(ours and thing.live),
+            may_resolve=allowed and thing.state in SETTLED_HERE and thing.kind not in READ_KINDS,
+            may_own=allowed and self.may("policies.add_syncownership"),
+            may_undo=allowed,
+            decisions=decisions_of(thing),
+            revisions=revisions_of(thing),
+        )
+
+    def find_object(self) -> SyncedObject:
+        """The object that the address names; one nobody has compared is 404."""
+        names = self.kwargs
+        namespace = "" if names["namespace"] == NO_NAMESPACE else names["namespace"]
+        return get_object_or_404(
+            SyncedObject,
+            cluster=self.cluster,
+            kind=names["kind"],
+            namespace=namespace,
+            name=names["name"],
+        )
+
+    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
+        """Do what was chosen for what was shown; what has changed since is shown again."""
+        thing = self.find_object()
+        ours = our_object(thing)
+        if request.POST.get("seen") != seen(thing, ours):
+            return self._refuse(OVERTAKEN, 409)
+        try:
+            return self._settle(thing, request.POST.get("take", ""), revision=_revision(ours))
+        except plan.ResolutionError as error:
+            return self._refuse(str(error), 422)
+        except ValidationError as error:
+            return self._refuse(" ".join(error.messages), 422)
+
+    def _settle(self, thing: SyncedObject, take: str, *, revision: int) -> HttpResponse:
+        if take == "ownership":
+            if not self.may("policies.add_syncownership"):
+                raise PermissionDenied
+            names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
+            resolving.take_ownership(self.cluster, self.username, **names)
+            messages.success(self.request, "The portal owns this object from now on.")
+            return redirect(object_address(self.cluster.name, thing))
+        author = {"user": self.username, "reason": self.request.POST.get("reason", "")[:1000]}
+        if take == "undo":
+            number = self.request.POST.get("number", "")
+            run = undoing.undo(thing, number=int(number) if number.isdecimal() else 0, **author)
+            messages.success(self.request, f"Undone: {thing.kind} {thing.name}.")
+        else:
+            choices = take if take in SIDES else self._choices(thing)
+            run = resolving.resolve(thing, choices=choices, revision=revision, **author)
+            words = f"Settled: {thing.kind} {thing.name}. This run writes it."
+            messages.success(self.request, words)
+        return redirect("cluster-run", self.cluster.name, run.uid)
+
+    def _choices(self, thing: SyncedObject) -> dict[str, str]:
+        """The side chosen for each field; every field needs one."""
+        post = self.request.POST
+        ours = our_object(thing)
+        found = choices_of(thing, normal_form(ours.to_manifest() if ours else None))
+        chosen = {each.field: post.get(f"choice-{each.number}", "") for each in found}
+        if not chosen or any(side not in SIDES for side in chosen.values()):
+            raise ValidationError("Choose ours or theirs for every field.", code="incomplete")
+        return chosen
+
+    def _refuse(self, message: str, status: int) -> HttpResponse:
+        context = self.get_context_data(**self.kwargs, form_error=message)
+        return self.render_to_response(context, status=status)
+
+
+def _state_words(thing: SyncedObject) -> str:
+    """What the state says; one that a person has ended stands there until the next pass."""
+    if thing.state in SETTLED_HERE and thing.base == thing.theirs:
+        return DECIDED
+    return STATE_WORDS[SyncedObject.State(thing.state)]
+
+
+def our_object(thing: SyncedObject) -> Recorded | None:
+    """What the portal has stored under the object's names."""
+    if thing.kind not in {*services.KINDS, *READ_KINDS}:
+        return None
+    found: Recorded | None = services.find_object(
+        thing.cluster, kind=thing.kind, name=thing.name, namespace=thing.namespace
+    )
+    return found
+
+
+def seen(thing: SyncedObject, ours: Recorded | None) -> str:
+    """Both sides' versions as one word: a choice is for what was shown, not for what came since."""
+    return f"{thing.version}.{thing.resource_version}.{_revision(ours)}"
+
+
+def _revision(ours: Recorded | None) -> int:
+    return ours.revision if ours else 0

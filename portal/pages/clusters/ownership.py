@@ -1,0 +1,148 @@
+"""What of a cluster the portal may write: given and taken back by people, never by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.http import Http404, HttpResponseBadRequest, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+
+from policies import services
+from policies.models import SyncedObject, SyncOwnership
+from policies.sync import resolving
+from portal.pages.permissions import ClusterPage
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    Place = dict[str, str]
+
+TAKING: Final = "policies.add_syncownership"
+RELEASING: Final = "policies.delete_syncownership"
+SCOPES: Final = ("objects", "namespaces", "cluster")
+MOST: Final = 50
+"""Objects of one form: those of a page."""
+TOLD: Final = 3
+"""Places that a message names."""
+
+
+class OwnershipView(ClusterPage):
+    """What is owned; takes the forms that give an object, a namespace, the cluster, or take back.
+
+    The list of objects sends its form here, too: ``do`` is take or release, ``scope`` what of the
+    chosen ``object`` rows is meant.
+    """
+
+    template_name = "policies/syncownership_list.html"
+    permission = TAKING
+
+    def permission_for(self, request: HttpRequest) -> str:
+        """Taking back needs a permission of its own, and only that."""
+        is_back = "release" in request.POST or request.POST.get("do") == "release"
+        return RELEASING if is_back else TAKING
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """What is owned, and where there is something that is not."""
+        unowned = SyncedObject.objects.filter(
+            cluster=self.cluster, gone=None, state=SyncedObject.State.UNOWNED
+        )
+        names = unowned.exclude(namespace="").order_by("namespace").values_list("namespace")
+        return super().get_context_data(
+            **kwargs,
+            ownerships=SyncOwnership.objects.filter(cluster=self.cluster).order_by(
+                "namespace", "kind", "name"
+            ),
+            unowned=unowned.count(),
+            namespaces=[name for (name,) in names.distinct()],
+            may_release=self.may(RELEASING),
+        )
+
+    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
+        """Give or take back, as the form and its button said."""
+        if "scope" in request.POST:
+            return self._from_list(request.POST["scope"], request.POST.get("do", ""))
+        if "release" in request.POST:
+            self._release(request.POST["release"])
+        else:
+            self._take(request.POST.get("namespace", "").strip())
+        return redirect("cluster-ownership", self.cluster.name)
+
+    def _from_list(self, scope: str, action: str) -> HttpResponse:
+        """Do it for what was chosen in the list, and show the list again."""
+        if scope not in SCOPES or action not in ("take", "release"):
+            return HttpResponseBadRequest()
+        places = self._places(scope)
+        if not places:
+            messages.error(self.request, "Nothing was chosen: choose objects of the list first.")
+        elif action == "take":
+            self._take_all(places)
+        else:
+            self._release_all(places)
+        back = QueryDict(self.request.POST.get("back", "")).urlencode()
+        address = reverse("cluster-objects", args=[self.cluster.name])
+        return redirect(f"{address}?{back}" if back else address)
+
+    def _places(self, scope: str) -> list[Place]:
+        if scope == "cluster":
+            return [{"namespace": "", "kind": "", "name": ""}]
+        numbers = [one for one in self.request.POST.getlist("object") if one.isdecimal()][:MOST]
+        chosen = SyncedObject.objects.filter(
+            cluster=self.cluster, pk__in=[int(one[:18]) for one in numbers], kind__in=services.KINDS
+        ).order_by("namespace", "kind", "name")
+        if scope == "namespaces":
+            names = dict.fromkeys(thing.namespace for thing in chosen)
+            return [{"namespace": name, "kind": "", "name": ""} for name in names]
+        return [
+            {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
+            for thing in chosen
+        ]
+
+    def _take_all(self, places: list[Place]) -> None:
+        with services.policy_write(self.cluster):
+            for place in places:
+                resolving.take_ownership(self.cluster, self.username, **place)
+        messages.success(self.request, f"The portal owns {_told(places)} from now on.")
+
+    def _release_all(self, places: list[Place]) -> None:
+        with services.policy_write(self.cluster):
+            done = [
+                place
+                for place in places
+                if resolving.release_ownership(self.cluster, self.username, **place)
+            ]
+        if done:
+            words = f"Taken back: {_told(done)}. The portal only reads there from now on."
+            messages.success(self.request, words)
+        if left := len(places) - len(done):
+            messages.warning(
+                self.request,
+                f"{left} of them are not owned by themselves: what was given as a namespace or as "
+                "the whole cluster is taken back as such.",
+            )
+
+    def _take(self, namespace: str) -> None:
+        known = SyncedObject.objects.filter(cluster=self.cluster, namespace=namespace, gone=None)
+        if namespace and not known.exists():
+            messages.error(self.request, "There is nothing known in a namespace of that name.")
+            return
+        self._take_all([{"namespace": namespace, "kind": "", "name": ""}])
+
+    def _release(self, number: str) -> None:
+        if not number.isdecimal():
+            raise Http404
+        owned = get_object_or_404(SyncOwnership, cluster=self.cluster, pk=int(number))
+        names = {"namespace": owned.namespace, "kind": owned.kind, "name": owned.name}
+        self._release_all([names])
+
+
+def _told(places: list[Place]) -> str:
+    rest = f" and {len(places) - TOLD} more" if len(places) > TOLD else ""
+    return ", ".join(_in_words(place) for place in places[:TOLD]) + rest
+
+
+def _in_words(place: Place) -> str:
+    if place["kind"]:
+        return f"{place['kind']} {place['namespace']}/{place['name']}"
+    return f"namespace {place['namespace']}" if place["namespace"] else "the whole cluster"

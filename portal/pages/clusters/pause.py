@@ -1,0 +1,41 @@
+"""Pausing and resuming a cluster's sync: a form on its pages, and nothing to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpResponseBadRequest
+from django.shortcuts import redirect
+
+from policies.sync import pausing
+from portal.pages.permissions import PAUSING, ClusterPage
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+DONE: Final = {
+    "pause": "Paused. Nothing is asked of the cluster until somebody resumes it.",
+    "resume": "Resumed. What waits and what is due begins within seconds.",
+}
+
+
+class PauseView(ClusterPage):
+    """Takes the forms that pause and resume; shows the cluster afterwards."""
+
+    permission = PAUSING
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest, **_names: object) -> HttpResponse:
+        """Do what the button said, with the reason that was given."""
+        action = request.POST.get("do", "")
+        if action not in DONE:
+            return HttpResponseBadRequest()
+        change = pausing.pause if action == "pause" else pausing.resume
+        try:
+            change(self.cluster, user=self.username, reason=request.POST.get("reason", ""))
+            messages.success(request, DONE[action])
+        except ValidationError as error:
+            messages.error(request, f"Nothing was changed: {' '.join(error.messages)}.")
+        return redirect("cluster-detail", self.cluster.name)

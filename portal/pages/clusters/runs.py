@@ -1,0 +1,166 @@
+"""Runs: what a pass over a cluster did, or is doing right now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db.models import Case, Count, IntegerField, Value, When
+from django.http import HttpResponseBadRequest
+from django.shortcuts import get_object_or_404, redirect
+
+from policies.models import SyncResult, SyncRun
+from policies.sync import resolving, runs
+from policies.sync.advising import advice
+from portal.pages.addresses import object_address
+from portal.pages.clusters.status import UNDER_WAY
+from portal.pages.permissions import ClusterPage
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse
+
+PAGE_SIZE: Final = 50
+ASKED_FOR: Final = (SyncRun.Mode.IMPORT, SyncRun.Mode.PREVIEW, SyncRun.Mode.SYNC)
+"""What a person may ask for; watches are the schedule's."""
+OUTCOMES: Final = ("failed", "conflict", "held", "intended", "done")
+"""What may have come of an object, the most urgent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did with one object, and where to look at it."""
+
+    result: SyncResult
+    address: str
+
+
+class RunListView(ClusterPage):
+    """All runs over a cluster, newest first; its form asks for another one."""
+
+    template_name = "policies/syncrun_list.html"
+    permission = "policies.add_syncrun"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """A page of runs."""
+        found = SyncRun.objects.filter(cluster=self.cluster)
+        page = Paginator(found, PAGE_SIZE).get_page(self.request.GET.get("page"))
+        return super().get_context_data(
+            **kwargs,
+            page=page,
+            newer_query=f"page={page.previous_page_number()}" if page.has_previous() else "",
+            older_query=f"page={page.next_page_number()}" if page.has_next() else "",
+        )
+
+    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
+        """Ask for a run and show it; one that waits already is joined."""
+        mode = request.POST.get("mode", "")
+        if mode not in ASKED_FOR:
+            return HttpResponseBadRequest()
+        if not hasattr(self.cluster, "connection"):
+            messages.error(request, "This cluster is not connected.")
+            return redirect("cluster-detail", self.cluster.name)
+        if self.is_paused:
+            messages.error(request, "Synchronizing is paused. Resume it first, then ask again.")
+            return redirect("cluster-runs", self.cluster.name)
+        run = runs.request(self.cluster, mode=mode, trigger="person", user=self.username)
+        return redirect("cluster-run", self.cluster.name, run.uid)
+
+
+class RunView(ClusterPage):
+    """One run, live while it goes on; its form confirms deletions that were held."""
+
+    template_name = "policies/syncrun_detail.html"
+    permission = "policies.change_syncrun"
+    run: SyncRun
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The run, its counts and a page of what it did."""
+        run = self.find_run()
+        outcome = self.request.GET.get("outcome", "")
+        results = _by_urgency(run.results.all())
+        if outcome in OUTCOMES:
+            results = results.filter(outcome=outcome)
+        page = Paginator(results, PAGE_SIZE).get_page(self.request.GET.get("page"))
+        suffix = f"&outcome={outcome}" if outcome in OUTCOMES else ""
+        return super().get_context_data(
+            **kwargs,
+            **progress(run),
+            page=page,
+            outcomes=[Outcome(each, object_address(self.cluster.name, each)) for each in page],
+            outcome=outcome,
+            choices=_choices(run, outcome),
+            held=run.results.filter(outcome=SyncResult.Outcome.HELD).order_by("namespace", "name"),
+            newer_query=f"page={page.previous_page_number()}{suffix}"
+            if page.has_previous()
+            else "",
+            older_query=f"page={page.next_page_number()}{suffix}" if page.has_next() else "",
+        )
+
+    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
+        """Confirm the deletions that the page showed, if it is still held for as many."""
+        run = self.find_run()
+        held = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
+        if request.POST.get("read") != "yes" or request.POST.get("held") != str(held):
+            messages.error(request, "Nothing was confirmed: read the list of deletions first.")
+            return redirect("cluster-run", self.cluster.name, run.uid)
+        try:
+            resolving.confirm_held(run, self.username)
+            messages.success(request, "Confirmed. The objects are deleted with this run.")
+        except ValidationError as error:
+            messages.error(request, " ".join(error.messages))
+        return redirect("cluster-run", self.cluster.name, run.uid)
+
+    def find_run(self) -> SyncRun:
+        """The run that the address names, if it is one of this cluster's."""
+        return get_object_or_404(SyncRun, cluster=self.cluster, uid=self.kwargs["uid"])
+
+
+class ProgressView(RunView):
+    """The part of a run's page that changes while it goes on."""
+
+    template_name = "policies/_progress.html"
+    permission: ClassVar[str] = ""
+    http_method_names = ["get", "head"]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The run's state alone: this is asked every other second."""
+        return {**kwargs, **progress(self.find_run()), "cluster": self.cluster}
+
+
+def progress(run: SyncRun) -> dict[str, Any]:
+    """How far a run is: its counts in words, and whether it goes on."""
+    counts = run.counts if isinstance(run.counts, dict) else {}
+    return {
+        "run": run,
+        "advice": advice(run),
+        "counts": {str(name).replace("_", " "): value for name, value in sorted(counts.items())},
+        "under_way": run.state in UNDER_WAY,
+        "percent": min(100, 100 * run.done // run.total) if run.total else None,
+    }
+
+
+def _by_urgency(results: QuerySet[SyncResult]) -> QuerySet[SyncResult]:
+    rank = Case(
+        *(When(outcome=each, then=Value(place)) for place, each in enumerate(OUTCOMES)),
+        default=Value(len(OUTCOMES)),
+        output_field=IntegerField(),
+    )
+    return results.order_by(rank, "id")
+
+
+def _choices(run: SyncRun, current: str) -> list[dict[str, Any]]:
+    counts = dict(run.results.order_by().values_list("outcome").annotate(Count("id")))
+    return [
+        {
+            "label": outcome or "all",
+            "number": counts.get(outcome, 0) if outcome else sum(counts.values()),
+            "query": f"outcome={outcome}" if outcome else "",
+            "current": outcome == current,
+        }
+        for outcome in ("", *OUTCOMES)
+        if not outcome or counts.get(outcome)
+    ]

@@ -1,0 +1,49 @@
+"""What templates ask about clusters: times in words, and the alerts that are open."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Final
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+
+from policies.plurals import counted
+from portal.pages.clusters.status import alerts_for
+
+register = template.Library()
+register.filter("counted", counted)
+SHOWN: Final = 5
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
+
+
+@register.simple_tag
+def when(moment: Any, never: str = "–") -> str:  # noqa: RUF001 - a dash
+    """A moment from now in words, with the exact one behind it; ``never`` where there is none."""
+    if not isinstance(moment, dt.datetime):
+        return never
+    exact = moment.astimezone(dt.UTC)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        exact.isoformat(timespec="seconds"),
+        f"{exact:%d %b %Y %H:%M:%S}",
+        in_words(moment),
+    )
+
+
+def in_words(moment: dt.datetime) -> str:
+    """A moment from now: "just now", "5 min ago", "in 2 h"."""
+    seconds = (timezone.now() - moment).total_seconds()
+    for size, unit in _UNITS:
+        if abs(seconds) >= size:
+            words = f"{int(abs(seconds) // size)}\N{NO-BREAK SPACE}{unit}"
+            return f"{words} ago" if seconds > 0 else f"in {words}"
+    return "just now" if seconds >= 0 else "in a moment"
+
+
+@register.inclusion_tag("policies/_alert_strip.html", takes_context=True)
+def alert_strip(context: Any) -> dict[str, Any]:
+    """The first open alerts of the clusters that the user sees, and how many there are."""
+    found = alerts_for(context["request"].user)
+    return {"alerts": found[:SHOWN], "number": found.count(), "shown": SHOWN}

@@ -1,0 +1,141 @@
+"""The explorer: the record searched, counted and followed. The address is its whole state."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.generic import TemplateView, View
+
+from admission import decision_id
+from admission.explorer import times, words
+from admission.explorer.facets import facets, with_fields
+from admission.explorer.grouping import grouped
+from admission.explorer.paging import Place, page
+from admission.filters import LENGTHS
+from portal.pages.decisions.access import RecordMixin
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from admission.explorer.sampling import Sample
+    from admission.explorer.searching import Search
+
+TAIL: Final = 50
+
+
+class DecisionListView(RecordMixin, TemplateView):
+    """The record, newest first, with its filter, counts beside it and bars above."""
+
+    template_name = "admission/auditevent_list.html"
+
+    def get(self, request: HttpRequest, *_args: Any, **kwargs: Any) -> HttpResponse:
+        """Turn what was typed into the bar into an address, unless something is wrong with it."""
+        typed = request.GET.get("q")
+        if typed is not None:
+            fields, errors = words.parse(typed)
+            if not errors:
+                query = with_fields(fields)
+                return redirect(reverse("decision-list") + (f"?{query}" if query else ""))
+        context = self.get_context_data(**kwargs)
+        return self.render_to_response(context, status=400 if context["form_open"] else 200)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """A page of lines and all that stands around it; a fixed number of questions."""
+        search = self.search()
+        place = Place.of(self.request.GET)
+        found = page(search, place)
+        query = self._query(search)
+        typed = self.request.GET.get("q", "")
+        return super().get_context_data(
+            **kwargs,
+            rows=found.lines,
+            form=search.filter.form,
+            fields=list(search.filter.form),
+            form_open=not search.is_valid,
+            bar=typed or words.render(query),
+            bar_errors=words.parse(typed)[1],
+            query=with_fields(query),
+            filtered=any(query.values()),
+            sample=found.sample,
+            number=search.count(found.sample) if search.is_valid else None,
+            span=times.in_words(query),
+            facets=facets(found.sample.rows, query),
+            searched_to=found.sample.searched_to,
+            newer_query=_beside(query, found.newer),
+            older_query=_beside(query, found.older),
+            tail=_tail(found.sample, query) if search.is_valid and place.is_first else "",
+            has_role=self.has_role,
+            may_hold=self.may_hold,
+            views=self.views(),
+            **self._bars(search, found.sample, query),
+        )
+
+    def _query(self, search: Search) -> dict[str, str]:
+        given = self.request.GET
+        return {name: given.get(name, "") for name in search.filter.filters}
+
+    def _bars(self, search: Search, sample: Sample, query: dict[str, str]) -> dict[str, Any]:
+        if not search.is_valid:
+            return {"bars": []}
+        bars, is_tallied = self._tallied(search, sample, query)
+        total = sum(bar.total for bar in bars)
+        plot = json.dumps({"columns": times.columns(bars), "marks": []})
+        return {"bars": bars, "total": total, "plot": plot, "is_tallied": is_tallied}
+
+    def _tallied(
+        self, search: Search, sample: Sample, query: dict[str, str]
+    ) -> tuple[list[times.Bar], bool]:
+        """Bars of the tallies, where the sample is not all and the tallies know; else of that."""
+        now = datetime.now(UTC)
+        if not sample.is_whole and times.can_tally(query):
+            with suppress(LookupError):
+                clusters = self.whole_clusters(query.get("cluster", ""))
+                return times.of_tallies(_span(search, query, now), query, clusters, now), True
+        return times.of_sample(sample, _span(search, query, now, sample.begins), query), False
+
+
+def _span(
+    search: Search, query: dict[str, str], now: datetime, before: datetime | None = None
+) -> times.Span:
+    asked = search.filter.form.cleaned_data
+    since, until = asked.get("since"), asked.get("until")
+    if length := LENGTHS.get(query.get("last", "")):
+        since = max(since, now - length) if since else now - length
+    until = min(until or now, before or now, now)
+    return times.Span(since=min(since, until) if since else None, until=until)
+
+
+def _tail(sample: Sample, query: dict[str, str]) -> str:
+    """The query that asks for what is newer than this page."""
+    newest = sample.rows[0].id if sample.rows else decision_id.lowest(datetime.now(UTC))
+    return with_fields(query, after=newest)
+
+
+def _beside(query: dict[str, str], cursor: dict[str, str]) -> str:
+    """The query string of the page next to this one; empty where there is none."""
+    return with_fields(query, **cursor) if cursor else ""
+
+
+class NewerDecisionsView(RecordMixin, View):
+    """What came since a decision: the lines that the live tail puts on top of the list."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Give the lines; 204 where there are none, or nothing is asked for."""
+        after = Place.of(request.GET).after
+        search = self.search()
+        sample = search.newer(after, TAIL) if after and search.is_valid else None
+        if not (sample and sample.rows):
+            return HttpResponse(status=204)
+        lines = grouped(sample.rows)
+        events = search.events(line.newest.id for line in lines)
+        for line in lines:
+            line.event = events[line.newest.id]
+        query = {name: request.GET.get(name, "") for name in search.filter.filters}
+        context = {"rows": lines, "number": len(sample.rows), "tail": _tail(sample, query)}
+        return render(request, "admission/_newer.html", context)

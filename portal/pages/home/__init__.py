@@ -1,0 +1,1 @@
+"""The home page: figures of all clusters, and what needs attention."""

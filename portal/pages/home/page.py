@@ -1,0 +1,83 @@
+"""Home: how all clusters are, at a glance, and what needs a person."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from django.utils import timezone
+
+from admission.narrative import summary
+from policies import roles
+from portal.health import background, key_check
+from portal.pages.clusters.status import alerts_for, clusters_in_part, standings
+from portal.pages.home import figures
+from portal.pages.permissions import Page
+
+NEWEST: Final = 8
+ALERTS: Final = 6
+CHANGES: Final = 5
+
+
+class HomeView(Page):
+    """In words first, then over time, then what needs a person; it loads itself anew."""
+
+    template_name = "portal/home.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Everything the page shows; a fixed number of questions for any number of clusters."""
+        now = timezone.now()
+        window = figures.WINDOWS.get(self.request.GET.get("window", ""), figures.WINDOWS["day"])
+        since, user = now - window.length, self.request.user
+        rows, bars = standings(user), figures.bars(window, now, user)
+        changes, alerts = figures.changes(since, user), alerts_for(user)
+        total, denied = sum(bar.total for bar in bars), sum(bar.denied for bar in bars)
+        return super().get_context_data(
+            **kwargs,
+            key_problem=key_check.problem(),
+            background=background.problems() if user.is_superuser else [],
+            has_role=user.is_superuser or bool(roles.bindings_of(user)),
+            window=window,
+            windows=figures.WINDOWS.values(),
+            words=figures.in_words(rows, total, denied, f"the last {window.words}"),
+            bars=bars,
+            total=total,
+            plot=_plot(bars, changes),
+            changes=changes[:CHANGES],
+            refusals=figures.refusals(since, user),
+            clusters=_lines(rows, user),
+            sees_all=roles.sees_all(user),
+            clusters_in_part=clusters_in_part(user),
+            may_connect=roles.may(user, "policies.add_clusterconnection"),
+            alerts=alerts[:ALERTS],
+            alert_number=alerts.count(),
+            newest=[
+                {"event": event, "summary": summary(event)}
+                for event in figures.seen(user).denied().listed().newest(NEWEST)
+            ],
+        )
+
+
+def _lines(rows: Any, user: Any) -> list[dict[str, Any]]:
+    latencies = figures.latencies(user)
+    return [
+        {
+            "row": row,
+            "latency": latencies.get(row.cluster.name),
+            "days": figures.certificate_days(row),
+        }
+        for row in rows
+    ]
+
+
+def _plot(bars: list[figures.Bar], changes: list[Any]) -> str:
+    """The numbers as the plot reads them; times in seconds since 1970."""
+    columns = [
+        [int(bar.start.timestamp()) for bar in bars],
+        *([getattr(bar, name) for bar in bars] for name in figures.OUTCOMES),
+    ]
+    marks = [
+        {"at": int(each.created.timestamp()), "text": f"{each.action} {each.kind} {each.name}"}
+        for each in changes
+    ]
+    return json.dumps({"columns": columns, "marks": marks})

@@ -1,0 +1,159 @@
+"""What came of trying an object in a namespace, as the page shows it: lines, causes, strips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.manifests.problems import ManifestError
+from policies.manifests.yaml.documents import parse_documents
+from policies.simulation import Source
+from portal.pages.clusters.drift.sides import lines_of_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.decision import Violation
+    from engine.policy import PolicyRef
+    from policies.simulation import Cause, Change, CostLine, Simulation
+    from portal.pages.namespaces.try_object import Attempt
+
+WORDS: Final = {
+    Source.PORTAL: "Gatehouse, for every pod",
+    Source.API_SERVER: "the API server, while reading it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Whose doing something is, in words, and the anchor of the policy on the page."""
+
+    words: str
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the resulting object; ``by`` where something changed there."""
+
+    text: str
+    by: By | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One violation with whose it is, and its line in what was pasted."""
+
+    reason: str
+    message: str
+    field: str
+    by: By | None
+    line: int
+
+
+def anchor_of(ref: PolicyRef) -> str:
+    """The id of a policy's row on the page."""
+    return f"policy-{ref.kind.lower()}-{ref.name}"
+
+
+def by_policy(ref: PolicyRef, rule: int | None = None) -> By:
+    """Name a policy, and its rule with the number that denials give it."""
+    where = "" if rule is None else f", rule {rule}"
+    return By(f"{ref.kind} {ref.name}{where}", anchor_of(ref))
+
+
+def by_cause(cause: Cause) -> By:
+    """Name the cause of a change."""
+    if cause.policy is None:
+        return By(WORDS[cause.source])
+    return by_policy(cause.policy, cause.rule)
+
+
+def outcome_of(attempt: Attempt) -> dict[str, Any]:
+    """Put into words what the page shows of an attempt."""
+    found = attempt.simulation
+    if found is None:
+        return {"attempt": attempt, "problems": attempt.problems}
+    return {
+        "attempt": attempt,
+        "found": found,
+        "look": _look(found),
+        "lines": lines_of(found),
+        "changes": [(change, by_cause(change.cause)) for change in found.changes],
+        "refusals": _told(found.refusals, attempt),
+        "observed": _told(found.only_observed, attempt),
+        "warnings": found.decision.warnings,
+        "costs": [(cost, [_strip(line) for line in cost.lines]) for cost in found.costs],
+        "binding": found.binding,
+    }
+
+
+def _look(found: Simulation) -> str:
+    if not found.is_admitted:
+        return "denied"
+    return "mutated" if found.changes else "allowed"
+
+
+def lines_of(found: Simulation) -> list[Line]:
+    """The object as it would be stored, each changed line with whose doing it is."""
+    obj = found.decision.object
+    texts = lines_of_manifest(obj if isinstance(obj, dict) else None)
+    changed = _changed_lines(texts, found.changes)
+    return [Line(text, changed.get(number)) for number, text in enumerate(texts, 1)]
+
+
+def _changed_lines(texts: list[str], changes: Iterable[Change]) -> dict[int, By]:
+    try:
+        documents = parse_documents("\n".join(texts), "object")
+    except ManifestError:
+        return {}
+    places = documents[0].places if documents else {}
+    return {
+        places[change.path][0]: by_cause(change.cause)
+        for change in changes
+        if change.path in places
+    }
+
+
+def _told(found: Iterable[Violation], attempt: Attempt) -> list[Found]:
+    return [
+        Found(
+            reason=each.reason.value,
+            message=each.message,
+            field=each.field,
+            by=by_policy(each.policy, each.rule) if each.policy else None,
+            line=attempt.line_of(each.field),
+        )
+        for each in found
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One resource of a quota as a bar: two lengths of a hundred, and what they mean in words."""
+
+    line: CostLine
+    used: int
+    added: int
+    look: str
+    words: str
+
+    @property
+    def both(self) -> int:
+        """Where the part of this object ends."""
+        return self.used + self.added
+
+
+def _strip(line: CostLine) -> Strip:
+    look, words = _state(line)
+    return Strip(line, line.used_percent, line.added_percent, look, words)
+
+
+def _state(line: CostLine) -> tuple[str, str]:
+    if line.is_blocked:
+        return "blocked", "blocked: the limit is 0"
+    if line.is_over:
+        return "over", "too much for what is left"
+    if line.room is None:
+        return "idle", "not asked for"
+    return "fits", f"room for {line.room:,} like this, this one included"

@@ -1,0 +1,111 @@
+"""Who may open a page about clusters, and who may send its forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from django.utils.cache import add_never_cache_headers
+from django.views.generic import TemplateView
+
+from policies import roles
+from policies.models import Cluster
+from portal.pages.addresses import NO_NAMESPACE
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponseBase
+
+
+PAUSING: Final = "policies.change_clusterconnection"
+"""The permission to pause a cluster's sync, and to resume it."""
+
+
+class Page(LoginRequiredMixin, TemplateView):
+    """A page for people who are signed in; its form needs a permission, too. Never cached."""
+
+    permission: ClassVar[str] = ""
+    """What sending the page's form needs; a page without one has no form."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Let in who may come in; names that no database could hold lead nowhere."""
+        if not request.user.is_authenticated:
+            return self.handle_no_permission()
+        if any("\0" in str(value) for value in kwargs.values()):
+            raise Http404
+        if request.method == "POST" and not self.may(self.permission_for(request)):
+            raise PermissionDenied
+        response = super().dispatch(request, *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    def permission_for(self, _request: HttpRequest) -> str:
+        """What this form needs; a page with several may say."""
+        return self.permission
+
+    def place(self) -> roles.Place:
+        """Where this page's form acts: the whole fleet, unless a page says."""
+        return roles.Place()
+
+    def may(self, permission: str) -> bool:
+        """Whether who is signed in may do this here."""
+        at = self.place()
+        return roles.may(self.request.user, permission, cluster=at.cluster, namespace=at.namespace)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Say whether the page's form may be sent."""
+        allowed = bool(self.permission) and self.may(self.permission)
+        return super().get_context_data(**kwargs, may_write=allowed)
+
+    @property
+    def username(self) -> str:
+        """Who is signed in, as history names people."""
+        return self.request.user.get_username()
+
+
+class ClusterPage(Page):
+    """A page about the cluster that the address names, or about a namespace of it.
+
+    Unknown ones are 404, and so are those that a person may not see.
+    """
+
+    cluster: Cluster
+    takes_part: ClassVar[bool] = False
+    """Whether it opens for those who see some namespaces only, and shows these alone."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Find the cluster, for those who may know that it is there."""
+        if request.user.is_authenticated:
+            self.cluster = find_cluster(str(kwargs["cluster"]))
+            part = None if self.takes_part else self.place().namespace
+            if not roles.sees(request.user, self.cluster.name, part):
+                raise Http404
+        return super().dispatch(request, *args, **kwargs)
+
+    def place(self) -> roles.Place:
+        """The namespace that the address names, or the cluster as a whole."""
+        namespace = str(self.kwargs.get("namespace", ""))
+        return roles.Place(self.cluster.name, "" if namespace == NO_NAMESPACE else namespace)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the cluster, whether its page may be opened, and its sync paused from here."""
+        sees_cluster = roles.sees(self.request.user, self.cluster.name, "")
+        given = {**kwargs, "cluster": self.cluster, "sees_cluster": sees_cluster}
+        return super().get_context_data(**given, may_pause=self.may(PAUSING))
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether a person has paused the cluster's sync."""
+        return hasattr(self.cluster, "connection") and self.cluster.connection.is_paused
+
+
+def find_cluster(name: str) -> Cluster:
+    """Give the cluster of this name with what is known of its connection, or 404."""
+    if "\0" in name:
+        raise Http404
+    found: Cluster = get_object_or_404(
+        Cluster.objects.select_related("connection", "sync_state", "webhook_health"), name=name
+    )
+    return found

@@ -1,0 +1,1 @@
+"""Pages of policies: the list, one policy, the editor, the import."""

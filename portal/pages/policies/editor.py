@@ -1,0 +1,290 @@
+"""The editor of one policy: a form beside its YAML, what would change, saving it for a reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from csp.constants import NONCE
+from csp.decorators import csp_update
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404
+from django.shortcuts import redirect
+from django.utils.decorators import method_decorator
+from django.utils.functional import cached_property
+
+from policies import services
+from policies.drafts import danger, kept, merge, preview
+from policies.drafts.draft import (
+    LONGEST,
+    Draft,
+    Finding,
+    Place,
+    draft_of_manifest,
+    kept_parts,
+    render,
+)
+from policies.drafts.kinds import LIMITED_RESOURCES
+from policies.manifests import diff_in_words
+from policies.validators import findings_of
+from portal.pages.policies.form_cells import form_context
+from portal.pages.policies.page import PolicyPage, address_of
+from portal.pages.policies.state import State, change_lines, read_state
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest, HttpResponse, QueryDict
+
+    from policies.models import KeptDraft
+
+LONGEST_REASON: Final = 1000
+NO_REASON: Final = "Say why: the reason stays on record."
+
+
+@method_decorator(csp_update({"style-src": [NONCE]}), name="dispatch")
+class EditorView(PolicyPage):
+    """The editor of a stored policy."""
+
+    template_name = "policies/policy_edit.html"
+    is_new: ClassVar[bool] = False
+
+    def may_post(self) -> bool:
+        """Who may not write has no form here, only a look."""
+        is_delete = self.request.POST.get("do") == "delete"
+        return self.may("delete" if is_delete else "add" if self.is_new else "change")
+
+    def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+        """Show what is stored."""
+        if self.manifest is None and not self.is_new:
+            if self.history().exists():
+                return redirect(self.get_context_data()["revisions_address"])
+            raise Http404
+        draft = draft_of_manifest(self.place, self.current)
+        state = State(draft=draft, shown=draft.text)
+        if "draft" in request.GET and self.kept_draft is not None:
+            typed = {"shown": draft.text, "yaml": self.kept_draft.text}
+            return self.answer(read_state(self.place, typed, self.current))
+        if self.is_new and draft.sheet is not None:
+            state = self._begun(state, request.GET.get("ready", ""))
+        return self.answer(state)
+
+    def _begun(self, state: State, ready: str) -> State:
+        """A new policy begins with one empty line of its first group."""
+        if not self.place.kind.groups:
+            return state
+        do = f"ready:{ready}" if ready else f"add:{self.place.kind.groups[0]}"
+        begun = change_lines(self.place, state, do, self.current)
+        quiet = Draft(text=begun.draft.text, manifest=self.current, sheet=begun.draft.sheet)
+        return State(draft=quiet, shown=begun.shown)
+
+    @property
+    def current(self) -> dict[str, Any]:
+        """What is stored, or a manifest that says nothing yet."""
+        return self.manifest or self.place.kind.blank(self.namespace_name)
+
+    def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+        """Do what the button says; without one, say what was typed and what is wrong with it."""
+        do = request.POST.get("do", "")
+        if do == "delete":
+            return self._delete()
+        if do == "forget":
+            kept.drop(self.user, self.place)
+            return redirect(self.here)
+        state = self.read(request.POST)
+        self._keep(state)
+        if do.partition(":")[0] in {"add", "drop", "ready"}:
+            return self.answer(change_lines(self.place, state, do, self.current))
+        return self._asked_to_save(state) if do == "save" else self.answer(state)
+
+    def _asked_to_save(self, state: State) -> HttpResponse:
+        """Save what is fine, has a reason, and stops nothing that its author does not know of."""
+        if not state.draft.is_fine:
+            return self.answer(state, status=422)
+        if not self.reason:
+            return self.answer(state, status=422, form_error=NO_REASON)
+        word = self.namespace_name or self.cluster.name
+        is_told = self.request.POST.get("confirm", "").strip() == word
+        if not is_told and (dangers := self._dangers(state)):
+            return self.answer(state, status=422, dangers=dangers)
+        return self._save(state)
+
+    @property
+    def user(self) -> User:
+        """Who is signed in."""
+        user: User = self.request.user  # type: ignore[assignment]  # nobody else comes in
+        return user
+
+    @cached_property
+    def kept_draft(self) -> KeptDraft | None:
+        """What the person typed here before and did not save, if it says anything else."""
+        found = kept.kept(self.user, self.place) if self.may_post() else None
+        return found if found and found.text != render(self.current) else None
+
+    def _keep(self, state: State) -> None:
+        """Keep what was typed, as far as it differs from what is stored."""
+        text = state.draft.text
+        if text.strip() == render(self.current).strip() or len(text) > LONGEST:
+            kept.drop(self.user, self.place)
+        else:
+            kept.keep(self.user, self.place, text, seen=self.seen)
+
+    def _dangers(self, state: State) -> list[str]:
+        """What saving would stop."""
+        before = preview.load(self.place) if self.place.namespace else None
+        manifest = state.draft.manifest
+        if before is None or manifest is None:
+            return []
+        found = preview.hints(self.place, manifest, before)
+        return danger.dangers_of(self.place, manifest, before, [each.lint for each in found])
+
+    def read(self, data: QueryDict) -> State:
+        """What was sent, form or YAML."""
+        return read_state(self.place, data, self.current)
+
+    @property
+    def here(self) -> str:
+        """Where its form is sent to."""
+        return self.request.path
+
+    @property
+    def reason(self) -> str:
+        """Why it is done."""
+        return self.request.POST.get("reason", "").strip()[:LONGEST_REASON]
+
+    @property
+    def seen(self) -> int:
+        """The revision that was looked at."""
+        number = self.request.POST.get("seen", "")
+        return int(number) if number.isdecimal() and len(number) < 19 else 0  # noqa: PLR2004 - 64 bits
+
+    def _save(self, state: State) -> HttpResponse:
+        manifest = state.draft.manifest or {}
+        try:
+            saved = self._write(manifest)
+        except services.StaleRevisionError:
+            return self._conflict(state)
+        except ValidationError as error:
+            found = tuple(Finding(message=each.messages[0]) for each in findings_of(error))
+            broken = Draft(
+                text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=found
+            )
+            return self.answer(State(draft=broken, shown=state.shown), status=422)
+        kept.drop(self.user, self.place)
+        if saved.changed:
+            messages.success(self.request, "Saved. The next decision goes by it.")
+        else:
+            messages.info(self.request, "Nothing was changed.")
+        return redirect(address_of(self._saved_place(manifest)))
+
+    def _write(self, manifest: dict[str, Any]) -> services.Saved:
+        if self.place.kind is not LIMITED_RESOURCES:
+            return services.apply_manifest(
+                cluster=self.cluster,
+                manifest=manifest,
+                expected_revision=self.seen,
+                user=self.username,
+                reason=self.reason,
+            )
+        with services.policy_write(self.cluster):
+            if self.revision != self.seen:
+                raise services.StaleRevisionError(expected=self.seen, found=self.revision)
+            entries = manifest["limitedResources"]
+            return services.set_limited_resources(
+                cluster=self.cluster, entries=entries, user=self.username, reason=self.reason
+            )
+
+    def _saved_place(self, manifest: dict[str, Any]) -> Place:
+        name = (manifest.get("metadata") or {}).get("name", "")
+        return Place(
+            kind=self.place.kind,
+            cluster=self.cluster,
+            namespace=self.place.namespace,
+            name=name,
+        )
+
+    def _delete(self) -> HttpResponse:
+        if self.stored is None:
+            raise Http404
+        if not self.reason:
+            draft = draft_of_manifest(self.place, self.current)
+            return self.answer(
+                State(draft=draft, shown=draft.text), status=422, form_error=NO_REASON
+            )
+        try:
+            self._remove()
+        except services.StaleRevisionError:
+            draft = draft_of_manifest(self.place, self.current)
+            return self.answer(State(draft=draft, shown=draft.text), status=409, is_stale=True)
+        kept.drop(self.user, self.place)
+        messages.success(self.request, "Deleted. It can be restored from here.")
+        return redirect(self.get_context_data()["revisions_address"])
+
+    def _remove(self) -> None:
+        """Delete what was looked at; raises StaleRevisionError for a later version."""
+        author: dict[str, Any] = {"user": self.username, "reason": self.reason}
+        author["expected_revision"] = self.seen
+        if self.place.kind.is_namespaced:
+            services.delete_policy(policy=self.stored, **author)
+        else:
+            services.delete_priority_class(priority_class=self.stored, **author)
+
+    def _conflict(self, state: State) -> HttpResponse:
+        """Somebody else was quicker: show what both did, and what both together would be."""
+        seen = self.history().filter(number=self.seen).first()
+        base = seen.after if seen else None
+        mine, theirs = state.draft.manifest or {}, self.read_stored()
+        merged = merge.merge(base, mine, theirs)
+        context = self.get_context_data(
+            base_text=render(base) if base else "",
+            theirs_text=render(theirs) if theirs else "",
+            mine_text=state.draft.text,
+            merged_text=render(merged.manifest),
+            conflicts=merged.conflicts,
+            their_changes=diff_in_words.changes(base, theirs),
+            my_changes=diff_in_words.changes(base, mine),
+            theirs=self.history().first(),
+            reason=self.reason,
+        )
+        self.template_name = "policies/editor/conflict.html"
+        return self.render_to_response(context, status=409)
+
+    def answer(self, state: State, *, status: int = 200, **more: Any) -> HttpResponse:
+        """The page, or of it what a script asked for."""
+        context = self.get_context_data(**self.outcome(state), **more, state=state)
+        if self.request.headers.get("HX-Request") != "true":
+            return self.render_to_response(context, status=status)
+        self.template_name = "policies/editor/_answer.html"
+        return self.render_to_response(context)
+
+    def outcome(self, state: State) -> dict[str, Any]:
+        """What the page says about the draft."""
+        draft = state.draft
+        found: dict[str, Any] = {
+            "draft": draft,
+            "kept": kept_parts(self.place, draft),
+            "changes": diff_in_words.changes(self.manifest, draft.manifest)
+            if draft.is_fine
+            else [],
+            "is_new": self.is_new,
+            "reason": self.reason,
+            "kept_draft": self.kept_draft if self.request.method == "GET" else None,
+            "is_continued": "draft" in self.request.GET,
+            "pod": self.request.POST.get("pod", ""),
+            "here": self.here,
+        }
+        before = preview.load(self.place) if self.place.namespace else None
+        if draft.is_fine and before is not None and draft.manifest is not None:
+            found["hints"] = preview.hints(self.place, draft.manifest, before)
+        if self.request.POST.get("do") == "try" and draft.manifest is not None:
+            found |= preview.tried(draft.manifest, before, found["pod"])
+        return {**found, "before": before, **form_context(self.place, draft, before)}
+
+
+class NewPolicyView(EditorView):
+    """The editor of a policy that is not there yet."""
+
+    is_new = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Its form is sent to where it is."""
+        return super().get_context_data(**kwargs, address=self.here)

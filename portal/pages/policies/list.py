@@ -1,0 +1,166 @@
+"""All policies of a cluster by namespace and name, and what people look for among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.paginator import Paginator
+from django.db.models import CharField, F, Value
+from django.urls import reverse
+
+from engine.policy import Enforcement
+from policies import roles
+from policies.drafts.kinds import BY_NAME, PRIORITY_CLASS
+from policies.models import (
+    LimitRange,
+    MetadataPolicy,
+    Namespace,
+    PolicyRevision,
+    PriorityClass,
+    ResourceQuota,
+)
+from portal.pages.permissions import ClusterPage
+from portal.pages.policies.page import names_of, route_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+
+ON_A_PAGE: Final = 50
+NAMES_OFFERED: Final = 1000
+_COLUMNS: Final = ("kind_name", "namespace_text", "name", "mode", "revision", "updated")
+_MODELS: Final = (LimitRange, MetadataPolicy, ResourceQuota)
+LONGEST: Final = 253
+
+
+class PolicyListView(ClusterPage):
+    """The policies of a cluster, a page of them at a time."""
+
+    template_name = "policies/policy_list.html"
+    takes_part = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The page that was asked for, and what may be made here."""
+        user, cluster = self.request.user, self.cluster
+        asked = {
+            name: self.request.GET.get(name, "").replace("\0", "")[:LONGEST]
+            for name in ("namespace", "kind", "mode", "words")
+        }
+        pages = Paginator(self.find(asked), ON_A_PAGE)
+        page = pages.get_page(self.request.GET.get("page"))
+        namespaces = roles.visible(
+            Namespace.objects.filter(cluster=cluster).order_by("name"),
+            user,
+            cluster="cluster__name",
+            namespace="name",
+        )
+        return super().get_context_data(
+            **kwargs,
+            page=page,
+            lines=self.lines(page.object_list),
+            asked=asked,
+            is_asked=any(asked.values()),
+            kinds=[kind for kind in BY_NAME.values() if not kind.is_configuration],
+            makes=[kind for kind in BY_NAME.values() if kind.is_namespaced],
+            modes=list(Enforcement),
+            namespaces=list(namespaces.values_list("name", flat=True)[:NAMES_OFFERED]),
+            may_make=any(
+                roles.may_somewhere(user, roles.writing(kind.name, "add"))
+                for kind in BY_NAME.values()
+            ),
+            **self._queries(page),
+        )
+
+    def find(self, asked: dict[str, str]) -> Any:
+        """All that fits, as one query over the kinds."""
+        found = [
+            self._narrowed(model.objects.filter(namespace__cluster=self.cluster), asked)
+            for model in _MODELS
+            if asked["kind"] in ("", model.kind)
+        ]
+        if asked["kind"] in ("", PRIORITY_CLASS.name) and not (asked["namespace"] or asked["mode"]):
+            found.append(self._priorities(asked))
+        if not found:
+            return LimitRange.objects.none()
+        first, *others = found
+        together = first.union(*others, all=True) if others else first
+        return together.order_by("namespace_text", "name", "kind_name")
+
+    def _narrowed(self, queryset: QuerySet[Any], asked: dict[str, str]) -> Any:
+        visible = roles.visible(
+            queryset,
+            self.request.user,
+            cluster="namespace__cluster__name",
+            namespace="namespace__name",
+        )
+        if asked["namespace"]:
+            visible = visible.filter(namespace__name=asked["namespace"])
+        if asked["mode"]:
+            visible = visible.filter(enforcement=asked["mode"])
+        if asked["words"]:
+            visible = visible.filter(name__icontains=asked["words"])
+        kind = Value(queryset.model.kind, output_field=CharField())
+        columns = {"kind_name": kind, "namespace_text": F("namespace__name")}
+        return visible.order_by().annotate(**columns, mode=F("enforcement")).values(*_COLUMNS)
+
+    def _priorities(self, asked: dict[str, str]) -> Any:
+        found = roles.visible(
+            PriorityClass.objects.filter(cluster=self.cluster),
+            self.request.user,
+            cluster="cluster__name",
+            namespace=None,
+        )
+        if asked["words"]:
+            found = found.filter(name__icontains=asked["words"])
+        texts = {
+            name: Value(text, output_field=CharField())
+            for name, text in (("kind_name", "PriorityClass"), ("namespace_text", ""), ("mode", ""))
+        }
+        return found.order_by().annotate(**texts).values(*_COLUMNS)
+
+    def lines(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows with their addresses, and who changed them last."""
+        found = list(rows)
+        authors = self._authors(found)
+        return [
+            {
+                **row,
+                "address": _address(self.cluster.name, row),
+                "user": authors.get(_key(row), ""),
+            }
+            for row in found
+        ]
+
+    def _authors(self, rows: list[dict[str, Any]]) -> dict[tuple[str, str, str, int], str]:
+        revisions = PolicyRevision.objects.filter(
+            cluster=self.cluster.name,
+            kind__in={row["kind_name"] for row in rows},
+            namespace__in={row["namespace_text"] for row in rows},
+            name__in={row["name"] for row in rows},
+            number__in={row["revision"] for row in rows},
+        )
+        found = revisions.values_list("kind", "namespace", "name", "number", "user")
+        return {(kind, space, name, number): user for kind, space, name, number, user in found}
+
+    def _queries(self, page: Any) -> dict[str, str]:
+        """The query strings of the pages before and after."""
+        query = self.request.GET.copy()
+        found = {"newer_query": "", "older_query": ""}
+        if page.has_previous():
+            query["page"] = str(page.previous_page_number())
+            found["newer_query"] = query.urlencode()
+        if page.has_next():
+            query["page"] = str(page.next_page_number())
+            found["older_query"] = query.urlencode()
+        return found
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str, str, int]:
+    return row["kind_name"], row["namespace_text"], row["name"], row["revision"]
+
+
+def _address(cluster: str, row: dict[str, Any]) -> str:
+    kind = BY_NAME[row["kind_name"]]
+    names = names_of(kind, cluster=cluster, namespace=row["namespace_text"], name=row["name"])
+    return reverse(route_of(kind), kwargs=names)

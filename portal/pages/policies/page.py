@@ -1,0 +1,169 @@
+"""What pages about one policy have in common: where it lives, who may see it, who may change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
+from django.views.generic import TemplateView
+
+from policies import roles
+from policies.drafts.draft import Place
+from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
+from policies.models import LimitedResource, Namespace, PolicyRevision
+from portal.pages.permissions import find_cluster
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponseBase
+
+    from policies.drafts.kinds import Kind
+    from policies.models import Cluster
+
+
+class PolicyPage(LoginRequiredMixin, TemplateView):
+    """A page about one policy, or about one that is to be made. Never cached."""
+
+    cluster: Cluster
+    place: Place
+    stored: Any
+    manifest: dict[str, Any] | None
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Let in who may know of it; 404 for all others, 403 for a form they may not send."""
+        if not request.user.is_authenticated:
+            return self.handle_no_permission()
+        if any("\0" in str(value) for value in kwargs.values()):
+            raise Http404
+        self.find(kwargs)
+        if request.method == "POST" and not self.may_post():
+            raise PermissionDenied
+        response = super().dispatch(request, *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    def find(self, names: dict[str, Any]) -> None:
+        """Find what the address names."""
+        kind, namespace = BY_PLURAL.get(names.get("plural", "")), names.get("namespace")
+        if kind is None or kind.is_namespaced is (namespace is None):
+            raise Http404
+        if not roles.sees(self.request.user, names["cluster"], namespace):
+            raise Http404
+        self.cluster = find_cluster(names["cluster"])
+        owner = None
+        if kind.is_namespaced:
+            owner = get_object_or_404(Namespace, cluster=self.cluster, name=namespace)
+            owner.cluster = self.cluster
+        self.place = Place(
+            kind=kind, cluster=self.cluster, namespace=owner, name=names.get("name", "")
+        )
+        self.manifest = self.read_stored()
+
+    def read_stored(self) -> dict[str, Any] | None:
+        """The manifest that is stored; None for one that is not there."""
+        if self.place.kind is LIMITED_RESOURCES:
+            rows = LimitedResource.objects.filter(cluster=self.cluster)
+            self.stored = None
+            blank = self.place.kind.blank()
+            return {**blank, "limitedResources": [row.to_manifest() for row in rows]}
+        self.stored = self.place.find()
+        found: dict[str, Any] | None = self.stored.to_manifest() if self.stored else None
+        return found
+
+    @property
+    def revision(self) -> int:
+        """The number of the last write; 0 for none."""
+        if self.place.kind is not LIMITED_RESOURCES:
+            return self.stored.revision if self.stored else 0
+        return self.history().values_list("number", flat=True).first() or 0
+
+    def history(self) -> Any:
+        """All its revisions, newest first."""
+        kind = self.place.kind
+        name = "limitedResources" if kind is LIMITED_RESOURCES else self.place.name
+        found = PolicyRevision.objects.of(
+            cluster=self.cluster.name, kind=kind.name, name=name, namespace=self.namespace_name
+        )
+        return found.order_by("-number")
+
+    @property
+    def namespace_name(self) -> str:
+        """Its namespace; empty for what belongs to a cluster."""
+        return self.place.namespace_name
+
+    def may(self, action: str) -> bool:
+        """Whether who is signed in may ``add``, ``change`` or ``delete`` it."""
+        if self.place.kind.is_configuration:
+            action = "change"
+        return roles.may(
+            self.request.user,
+            roles.writing(self.place.kind.name, action),
+            cluster=self.cluster.name,
+            namespace=self.namespace_name,
+        )
+
+    def may_post(self) -> bool:
+        """Whether the page's form may be sent."""
+        return self.may("change")
+
+    @property
+    def username(self) -> str:
+        """Who is signed in, as history names people."""
+        return self.request.user.get_username()
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Where the policy lives, and what may be done."""
+        kind = self.place.kind
+        given = {
+            "cluster": self.cluster,
+            "sees_cluster": roles.sees(self.request.user, self.cluster.name, ""),
+            "kind": kind,
+            "namespace": self.place.namespace,
+            "name": self.place.name,
+            "revision": self.revision,
+            "may_write": self.may("change" if self.place.name or kind.is_configuration else "add"),
+            "may_delete": bool(self.stored) and self.may("delete"),
+            "address": address_of(self.place),
+            "revisions_address": revisions_address(self.place),
+        }
+        more = {name: value for name, value in kwargs.items() if name not in self.kwargs}
+        return super().get_context_data(**{**given, **more})
+
+
+def names_of(kind: Kind, *, cluster: str, namespace: str, name: str) -> dict[str, str]:
+    """What an address needs of a policy's names."""
+    names = {"cluster": cluster}
+    if kind.is_namespaced:
+        names |= {"namespace": namespace, "plural": kind.plural}
+    return names if kind.is_configuration else {**names, "name": name}
+
+
+def route_of(kind: Kind) -> str:
+    """The beginning of the names of a kind's routes."""
+    if kind.is_configuration:
+        return "limited-resources"
+    return "policy" if kind.is_namespaced else "priority-class"
+
+
+def address_of(place: Place) -> str:
+    """The page of a policy; empty for one without a name."""
+    return _address(place, "")
+
+
+def revisions_address(place: Place) -> str:
+    """The page of a policy's revisions; empty for one without a name."""
+    return _address(place, "-revisions")
+
+
+def _address(place: Place, page: str) -> str:
+    kind = place.kind
+    if not place.name and not kind.is_configuration:
+        return ""
+    names = names_of(
+        kind, cluster=place.cluster.name, namespace=place.namespace_name, name=place.name
+    )
+    return reverse(f"{route_of(kind)}{page}", kwargs=names)

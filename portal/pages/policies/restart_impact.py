@@ -1,0 +1,136 @@
+"""The policy editor, asked which pods that run would not come back under what is written in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from admission import owners
+from admission.explain.running_pods import MOST, Found, running_in
+from engine.errors import DecodeError
+from policies.simulation import refused_restarts, with_unsaved
+from portal.pages.policies.editor import EditorView, NewPolicyView
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest, HttpResponse
+
+    from admission.explain.running_pods import Running
+    from engine.decision import Violation
+    from engine.policy import PolicySet
+    from policies.simulation import Refused
+    from portal.pages.policies.state import State
+
+SHOWN: Final = 5
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """Pods of one owner that would be refused for the same reasons."""
+
+    kind: str
+    owner: str
+    refusals: tuple[Violation, ...]
+    is_so_today: bool
+    pods: list[Found] = field(default_factory=list)
+
+    @property
+    def shown(self) -> Sequence[Found]:
+        """The first of them, to be named."""
+        return self.pods[:SHOWN]
+
+    @property
+    def others(self) -> int:
+        """How many more there are."""
+        return len(self.pods) - len(self.shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restarts:
+    """What came of asking for all pods anew."""
+
+    running: Running
+    rows: Sequence[Row]
+
+    @property
+    def refused(self) -> int:
+        """How many would be refused."""
+        return sum(len(row.pods) for row in self.rows)
+
+    @property
+    def newly(self) -> int:
+        """How many of these would come back as it is now."""
+        return sum(len(row.pods) for row in self.rows if not row.is_so_today)
+
+    @property
+    def passing(self) -> int:
+        """How many would come back."""
+        return len(self.running.pods) - self.refused
+
+
+def restarts_of(running: Running, *, before: PolicySet, after: PolicySet) -> Restarts:
+    """Ask for each pod anew; raises DecodeError."""
+    found = {id(each.pod): each for each in running.pods}
+    refused = refused_restarts([each.pod for each in running.pods], before=before, after=after)
+    return Restarts(running=running, rows=_rows(refused, found))
+
+
+def _rows(refused: Sequence[Refused], found: dict[int, Found]) -> list[Row]:
+    rows: dict[tuple[object, ...], Row] = {}
+    for each in refused:
+        pod = found[id(each.pod)]
+        kind, owner = _made_by(pod)
+        told = tuple(violation.message for violation in each.refusals)
+        key = (kind, owner or pod.pod.name, told, each.is_so_today)
+        row = Row(kind=kind, owner=owner, refusals=each.refusals, is_so_today=each.is_so_today)
+        rows.setdefault(key, row).pods.append(pod)
+    return sorted(rows.values(), key=lambda row: (row.is_so_today, -len(row.pods), row.owner))
+
+
+def _made_by(found: Found) -> tuple[str, str]:
+    """Kind and name of the owner, as everywhere: a Deployment's and not its ReplicaSet's."""
+    owner = owners.of_reference(found.owner, found.pod.stands.get("metadata") or {})
+    return owner.kind, owner.name
+
+
+class RestartsView(EditorView):
+    """The editor of a stored policy with that answer; nothing is written."""
+
+    route: ClassVar[str] = "policy"
+
+    @property
+    def here(self) -> str:
+        """The editor itself: what is typed from now on is its business."""
+        return reverse(self.route, kwargs=self.kwargs)
+
+    def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:  # noqa: ARG002 - Django's name
+        """There is nothing to show before something is sent."""
+        return redirect(self.here)
+
+    def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+        """Whatever the button says: this address answers one question alone."""
+        return self.answer(self.read(request.POST))
+
+    def outcome(self, state: State) -> dict[str, Any]:
+        """What the editor says, and who could not come back."""
+        found = super().outcome(state)
+        if state.draft.manifest is None:
+            return {**found, "restarts_error": "The YAML cannot be read yet: mend that first."}
+        before = found["before"]
+        try:
+            after = with_unsaved(before, [state.draft.manifest], as_enforced=True)
+            running = running_in(self.cluster, self.namespace_name)
+            restarts = restarts_of(running, before=before, after=after)
+        except DecodeError as error:
+            return {**found, "restarts_error": str(error)}
+        return {**found, "restarts": restarts, "restarts_most": MOST}
+
+
+class NewRestartsView(RestartsView, NewPolicyView):
+    """The same of a policy that is not there yet."""
+
+    route = "policy-new"

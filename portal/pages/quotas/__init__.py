@@ -1,0 +1,1 @@
+"""Pages of quotas: the board of all, the history of one."""

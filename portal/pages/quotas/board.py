@@ -1,0 +1,202 @@
+"""The quota board: namespaces against priority classes, the fullest resource in each cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from json import loads
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
+from policies import roles, snapshot
+from policies.ledger.levels import (
+    NEAR,
+    Level,
+    classes_named,
+    counts_class,
+    levels_of,
+    worst,
+)
+from policies.models import PriorityClass, QuotaUsage
+from portal.pages.namespaces.list import turned
+from portal.pages.permissions import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from engine.policy import ResourceQuota
+    from policies.snapshot import ClusterPolicies
+
+PAGE_SIZE: Final = 25
+COLUMNS: Final = 8
+"""So many priority classes have a column; who wants others chooses a cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A namespace with quotas: each with how full it is."""
+
+    cluster: str
+    namespace: str
+    quotas: Sequence[tuple[ResourceQuota, Level]]
+
+    @property
+    def worst(self) -> Level:
+        """The level that needs a look most."""
+        return max((level for _, level in self.quotas), key=lambda level: level.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a pod of one priority class would find: the worst of the quotas that count it."""
+
+    column: str
+    title: str
+    level: Level | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the board."""
+
+    place: Place
+    cells: Sequence[Cell]
+
+
+class _Same:
+    """A quota by identity: the snapshot gives the same one until it changes."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: ResourceQuota) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+class QuotaBoardView(Page):
+    """All namespaces with quotas that the reader may see, a page at a time."""
+
+    template_name = "portal/board.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """A page of rows; a fixed number of questions for any number of namespaces."""
+        query = self.request.GET
+        cluster, only = query.get("cluster", ""), query.get("needs") == "attention"
+        user = self.request.user
+        clusters = {
+            name: found
+            for name, found in snapshot.refresh().clusters.items()
+            if roles.sees(user, name)
+        }
+        chosen = {cluster: clusters[cluster]} if cluster in clusters else clusters
+        search = query.get("q", "").replace("\0", "").strip()
+        places = sorted(
+            (
+                each
+                for each in places_of(chosen)
+                if search in each.namespace and roles.sees(user, each.cluster, each.namespace)
+            ),
+            key=lambda each: (each.namespace, each.cluster),
+        )
+        attention = [each for each in places if each.worst.needs_attention]
+        shown = sorted(attention, key=_need, reverse=True) if only else places
+        page = Paginator(shown, PAGE_SIZE).get_page(query.get("page"))
+        columns, left_out = columns_of(list(chosen), places)
+        return super().get_context_data(
+            **kwargs,
+            rows=[row_of(each, columns) for each in page],
+            columns=[(column, title_of(column)) for column in columns],
+            left_out=left_out,
+            page=page,
+            all_query=_query(cluster, search),
+            attention_query=_query(cluster, search, needs="attention"),
+            total=len(places),
+            attention=len(attention),
+            near=NEAR,
+            only=only,
+            search=search,
+            cluster=cluster if cluster in clusters else "",
+            clusters=sorted(clusters),
+            newer_query=turned(query, page.previous_page_number() if page.has_previous() else 0),
+            older_query=turned(query, page.next_page_number() if page.has_next() else 0),
+        )
+
+
+def _query(cluster: str, search: str, needs: str = "") -> str:
+    asked = {"needs": needs, "cluster": cluster, "q": search}
+    return urlencode({name: text for name, text in asked.items() if text})
+
+
+def _need(place: Place) -> tuple[int, int]:
+    return place.worst.rank
+
+
+def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[Place]:
+    """Every namespace with a quota that bounds anything, in no order; one query."""
+    keys = [each.id for each in clusters.values()]
+    rows = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
+    used = dict(rows.order_by().values_list("quota_id", "text"))
+    for cluster in clusters.values():
+        for name, found in cluster.namespaces.items():
+            if not found.quota_keys or found.trouble:
+                continue
+            levels = [
+                (quota, level)
+                for quota in found.policy_set.resource_quotas
+                if (level := _worst_of(quota, used.get(found.quota_keys[quota.name].id, "{}")))
+            ]
+            if levels:
+                yield Place(cluster.name, name, levels)
+
+
+@lru_cache(maxsize=16_384)
+def _worst_text(quota: _Same, used: str) -> Level | None:
+    return worst(levels_of(quota.value, loads(used)))
+
+
+def _worst_of(quota: ResourceQuota, used: str) -> Level | None:
+    """The worst level; what has not changed since the last look is not worked out again."""
+    return _worst_text(_Same(quota), used)
+
+
+def columns_of(clusters: Sequence[str], places: Sequence[Place]) -> tuple[list[str], int]:
+    """The priority classes by value, those that quotas name behind; and how many are left out."""
+    known = (
+        PriorityClass.objects.filter(cluster__name__in=clusters)
+        .order_by("-value", "name")
+        .values_list("name", flat=True)
+    )
+    named: set[str] = set()
+    for place in places:
+        for quota, _ in place.quotas:
+            if quota.scope_selector:
+                named |= classes_named(quota)
+    found = list(dict.fromkeys(known))
+    # What some quota speaks of is what people look for here.
+    found.sort(key=lambda name: name not in named)
+    found += sorted(named.difference(found))
+    return ["", *found[:COLUMNS]], max(0, len(found) - COLUMNS)
+
+
+def title_of(column: str) -> str:
+    """What a column is called."""
+    return column or "no class"
+
+
+def row_of(place: Place, columns: Sequence[str]) -> Row:
+    """One line: a cell for each column."""
+    return Row(place, [_cell(place, column) for column in columns])
+
+
+def _cell(place: Place, column: str) -> Cell:
+    level = worst(level for quota, level in place.quotas if counts_class(quota, column))
+    return Cell(column, title_of(column), level)

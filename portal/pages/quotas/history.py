@@ -1,0 +1,208 @@
+"""The story of a namespace's quotas: how they filled, who holds them, whom they keep out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import InitVar, dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import TextField
+from django.db.models.functions import Cast, Substr
+from django.shortcuts import get_object_or_404
+
+from admission import owners
+from admission.models import AuditEvent, Verdict
+from policies import ledger, policy_set
+from policies.ledger.levels import Level, counts_class, levels_of
+from policies.models import Namespace
+from portal.pages.namespaces.usage import held_of
+from portal.pages.permissions import ClusterPage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from engine.policy import ResourceQuota
+    from policies.ledger import Point
+    from policies.models import Cluster
+
+SAMPLE: Final = 500
+"""So many of the newest decisions about the namespace are looked at."""
+LATELY: Final = timedelta(days=7)
+SHOWN: Final = 8
+HISTORY: Final = timedelta(days=14)
+LINES: Final = 6
+"""So many resources of a quota have a line; more cannot be told apart."""
+DRAWER: Final = "drawer-story"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What is told of one decision: the columns of the record by the same names, and the owner."""
+
+    id: str
+    created: datetime
+    kind: str
+    name: str
+    phase: str
+    verdict: str
+    message: str
+    violations: list[dict[str, Any]]
+    asked: InitVar[str | None]
+    owner: str = field(init=False)
+
+    def __post_init__(self, asked: str | None) -> None:
+        self.owner = owners.name_of(self.name, owners.metadata_in(asked or ""))
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it was not refused."""
+        return self.verdict != Verdict.DENIED
+
+
+_READ: Final = tuple(each.name for each in fields(Attempt) if each.init)
+
+
+@dataclass(frozen=True, slots=True)
+class Caused:
+    """Refusals that one policy caused; ``query`` finds them in the record."""
+
+    kind: str
+    name: str
+    number: int
+    query: dict[str, str]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """An owner whose newest attempt was refused: since when, how often, why, and the last one."""
+
+    name: str
+    kind: str
+    last: Attempt
+    since: datetime = field(init=False)
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        self.since = self.last.created
+
+
+class QuotaStoryView(ClusterPage):
+    """The drawer of the board, and the same as a page of its own."""
+
+    template_name = "portal/board_story.html"
+
+    def get_template_names(self) -> list[str]:
+        """The story alone for the drawer."""
+        if self.request.headers.get("HX-Target") == DRAWER:
+            return ["portal/_board_story.html"]
+        return [self.template_name]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Everything about the quotas that count a pod of the class asked about, or about all."""
+        namespace = get_object_or_404(
+            Namespace, cluster=self.cluster, name=str(self.kwargs["namespace"])
+        )
+        policies = policy_set.load(self.cluster.name, namespace.name)
+        priority = self.request.GET.get("class")
+        quotas = [
+            each
+            for each in policies.resource_quotas
+            if priority is None or counts_class(each, priority)
+        ]
+        attempts = _newest(self.cluster.name, namespace.name)
+        makers = {each.name: each.owner for each in attempts if each.name}
+        found = {
+            "namespace": namespace,
+            "priority": priority,
+            "stories": _stories(self.cluster, quotas),
+            "held": held_of(self.cluster, namespace.name, quotas, makers),
+            "caused": caused_by(attempts, self.cluster.name, namespace.name),
+            "waiting": waiting_of(attempts),
+        }
+        return super().get_context_data(**{**kwargs, **found})
+
+
+def _stories(
+    cluster: Cluster, quotas: Sequence[ResourceQuota]
+) -> list[tuple[ResourceQuota, list[Level], str]]:
+    """Each quota with how full it is now and was before."""
+    history = ledger.points_of(cluster.pk, quotas, since=datetime.now(UTC) - HISTORY)
+    return [(each, _levels(each), _plot(each, history.get(each.name, ()))) for each in quotas]
+
+
+def _levels(quota: ResourceQuota) -> list[Level]:
+    return levels_of(quota, {name: str(amount) for name, amount in quota.used.items()})
+
+
+def _plot(quota: ResourceQuota, points: Sequence[Point]) -> str:
+    """Percent of each limit over time, as the plot reads it; empty without two moments."""
+    levels = {level.resource: level for level in _levels(quota) if level.hard.nano > 0}
+    moments = [(taken, {**used}) for taken, used in points]
+    moments.append((datetime.now(UTC), {name: str(n) for name, n in quota.used.items()}))
+    if len(moments) == 1 or not levels:
+        return ""
+    series = [
+        {
+            "label": name,
+            "values": [
+                next((each.percent for each in levels_of(quota, used) if each.resource == name), 0)
+                for _, used in moments
+            ],
+        }
+        for name in list(levels)[:LINES]
+    ]
+    return json.dumps({"times": [int(at.timestamp()) for at, _ in moments], "series": series})
+
+
+def _newest(cluster: str, namespace: str) -> list[Attempt]:
+    """The newest decisions; no objects of the model, which cost more than all else here."""
+    rows = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
+    lately = rows.filter(created__gte=datetime.now(UTC) - LATELY)
+    beginning = Substr(Cast("request", TextField()), 1, owners.READ)
+    found: Any = lately.annotate(asked=beginning).values_list(*_READ, "asked")
+    return [Attempt(*row) for row in found.newest(SAMPLE)]
+
+
+def caused_by(attempts: Iterable[Attempt], cluster: str, namespace: str) -> list[Caused]:
+    """Which policies refused how often, the most frequent first."""
+    numbers: Counter[tuple[str, str]] = Counter()
+    for attempt in attempts:
+        if attempt.allowed:
+            continue
+        policies = [each.get("policy") for each in attempt.violations]
+        names = {(policy["kind"], policy["name"]) for policy in policies if policy}
+        numbers.update(names or {("LimitedResources", "")})
+    return [
+        Caused(kind, name, number, _query(cluster, kind, namespace, name))
+        for (kind, name), number in numbers.most_common(SHOWN)
+    ]
+
+
+def _query(cluster: str, kind: str, namespace: str, name: str) -> dict[str, str]:
+    policy = f"{kind}/{namespace}/{name}" if name else ""
+    found = {"cluster": cluster, "namespace": namespace, "policy": policy, "verdict": "denied"}
+    return {key: text for key, text in found.items() if text}
+
+
+def waiting_of(attempts: Iterable[Attempt]) -> Sequence[Waiting]:
+    """Owners refused lately and not admitted since, who waits longest first.
+
+    ``attempts`` are newest first. What is let through by the mutating webhook alone is not
+    admitted.
+    """
+    admitted: set[tuple[str, str]] = set()
+    waiting: dict[tuple[str, str], Waiting] = {}
+    for each in attempts:
+        key = (each.kind, each.owner)
+        if key in admitted:
+            continue
+        if each.allowed:
+            if each.phase == "validate":
+                admitted.add(key)
+            continue
+        found = waiting.setdefault(key, Waiting(each.owner or "(no name)", each.kind, each))
+        found.number += 1
+        found.since = each.created
+    return sorted(waiting.values(), key=lambda each: each.since)[:SHOWN]

@@ -1,0 +1,1 @@
+"""The palette: search for anything by its name."""

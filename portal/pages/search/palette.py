@@ -1,0 +1,143 @@
+"""What the command palette finds: pages, clusters, namespaces, policies and one decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
+from django.views.generic import TemplateView
+
+from policies import roles
+from policies.drafts.kinds import BY_NAME
+from policies.models import (
+    Cluster,
+    LimitRange,
+    MetadataPolicy,
+    Namespace,
+    PriorityClass,
+    ResourceQuota,
+)
+from portal.pages.home import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+    from django.http import HttpRequest, HttpResponseBase
+
+OF_A_KIND: Final = 6
+"""So many of each kind are shown: who wants more types more."""
+LONGEST: Final = 253
+PAGES: Final = (
+    ("Home", "home", ""),
+    ("Decisions", "decision-list", ""),
+    ("Refusals", "decision-list", "verdict=denied"),
+    ("Clusters", "cluster-list", ""),
+    ("Quotas", "quota-board", ""),
+    ("Quotas that need attention", "quota-board", "needs=attention"),
+    ("Changes", "changes", ""),
+    ("Connect a cluster", "cluster-connect", ""),
+    ("Your account and tokens", "account", ""),
+    ("API", "api-docs", ""),
+)
+_POLICIES: Final = (LimitRange, MetadataPolicy, ResourceQuota)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: what it is called, what it is, where it leads."""
+
+    name: str
+    what: str
+    address: str
+
+
+def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[Finding]:
+    """Find what has the words in its name; without words, the pages."""
+    words = text.strip()[:LONGEST]
+    if "\0" in words:
+        return []
+    return [
+        *_pages(words),
+        *(() if not words else _decision(words, user)),
+        *(() if not words else (*_clusters(words, user), *_namespaces(words, user))),
+        *(() if not words else _policies(words, user)),
+    ]
+
+
+def _pages(words: str) -> Iterator[Finding]:
+    for name, route, query in PAGES:
+        if words.casefold() in name.casefold():
+            yield Finding(name, "page", _address(route, query))
+
+
+def _decision(words: str, user: Any) -> Iterator[Finding]:
+    for event in figures.seen(user).with_id(words):
+        what = f"decision, {event.get_verdict_display().lower()}"
+        yield Finding(event.id, what, reverse("decision-detail", args=[event.pk]))
+
+
+def _clusters(words: str, user: Any) -> Iterator[Finding]:
+    rows = roles.visible(Cluster.objects.all(), user, cluster="name", whole=True)
+    for cluster in rows.filter(name__icontains=words).order_by("name")[:OF_A_KIND]:
+        yield Finding(cluster.name, "cluster", reverse("cluster-detail", args=[cluster.name]))
+
+
+def _namespaces(words: str, user: Any) -> Iterator[Finding]:
+    cluster, _, name = words.rpartition("/")
+    rows = roles.visible(Namespace.objects.all(), user, cluster="cluster__name", namespace="name")
+    found = rows.filter(name__icontains=name, cluster__name__icontains=cluster)
+    for namespace in found.select_related("cluster").order_by("name", "cluster__name")[:OF_A_KIND]:
+        address = reverse("namespace", args=[namespace.cluster.name, namespace.name])
+        yield Finding(str(namespace), "namespace", address)
+
+
+def _policies(words: str, user: Any) -> Iterator[Finding]:
+    for model in _POLICIES:
+        found: Any = roles.visible(
+            model.objects.filter(name__icontains=words),
+            user,
+            cluster="namespace__cluster__name",
+            namespace="namespace__name",
+        )
+        rows = found.select_related("namespace__cluster").order_by("name", "pk")[:OF_A_KIND]
+        for policy in rows:
+            name = f"{policy.namespace}/{policy.name}"
+            yield Finding(name, policy.kind, _of_policy(policy))
+    classes = roles.visible(PriorityClass.objects.all(), user, cluster="cluster__name")
+    rows = classes.filter(name__icontains=words).select_related("cluster")
+    for priority in rows[:OF_A_KIND]:
+        address = reverse("priority-class", args=[priority.cluster.name, priority.name])
+        yield Finding(priority.name, priority.kind, address)
+
+
+def _of_policy(policy: Any) -> str:
+    """Its editor, which only shows it to those who may not change it."""
+    place = [policy.namespace.cluster.name, policy.namespace.name]
+    return reverse("policy", args=[*place, BY_NAME[policy.kind].plural, policy.name])
+
+
+def _address(route: str, query: str) -> str:
+    return reverse(route) + (f"?{query}" if query else "")
+
+
+class FindView(LoginRequiredMixin, TemplateView):
+    """What was found, as lines for the palette."""
+
+    template_name = "portal/_found.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Mark the answer as not to be stored."""
+        response = super().dispatch(request, *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the lines, and the words that they were asked for."""
+        words = self.request.GET.get("q", "")
+        return super().get_context_data(
+            **kwargs, found=find(words, self.request.user), words=words.strip()
+        )

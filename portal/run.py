@@ -1,8 +1,0 @@
-"""``python -m portal.run``: start the portal with everything it needs."""
-
-import sys
-
-from portal.supervisor.main import main
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,220 @@
+"""A WSGI application behind RSGI: each call has a thread of its own until it is answered.
+
+A body is in memory, whole, before a thread is taken: nobody keeps one waiting. Probes have threads
+of their own, so that they never wait for pages. Long answers are sent piece by piece.
+Source: PEP 3333, and the RSGI specification, version 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined] # it is there to be used
+
+from admission.api import asking
+from portal.middleware import name_of_request
+from portal.serving import probes
+from portal.serving.bodies import Bodies, RefusedError
+from portal.serving.bounds import bound_of
+from portal.serving.lean import PREFIX
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+    from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined] # the same
+
+    from portal.graceful_shutdown import Application
+
+logger = logging.getLogger(__name__)
+_TEXTS: Final = {
+    400: "The request is broken: its body ends early, or it names two hosts.",
+    408: "The body did not arrive in time.",
+    413: "The body is larger than this address takes.",
+    503: "Too many bodies are on their way; try again.",
+}
+_FAILED: Final = "500 Internal Server Error"
+
+
+class Pages:
+    """Answers calls by threads, so many at a time."""
+
+    def __init__(self, application: Application, loop: AbstractEventLoop, *, threads: int) -> None:
+        self._application = application
+        self._loop = loop
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="pages")
+        self._probes = probes.threads()
+        self.bodies = Bodies(loop)
+
+    def close(self) -> None:
+        """Take nothing more; whoever is being answered still is."""
+        self.bodies.close()
+        for each in {self._threads, *self._probes.values()}:
+            each.shutdown(wait=False)
+
+    async def answer(self, scope: Scope, protocol: HTTPProtocol) -> None:
+        """Have one call answered."""
+        try:
+            body = await self._body(scope, protocol)
+        except RefusedError as error:
+            refuse(scope, protocol, error, [("x-request-id", _name_of(scope))])
+            return
+        environ = environ_of(scope, io.BytesIO(body))
+        if body:  # one in pieces comes without
+            environ["CONTENT_LENGTH"] = environ.get("CONTENT_LENGTH") or str(len(body))
+        call = _Call(self._application, protocol, self._wait_for)
+        threads = self._probes.get(scope.path, self._threads)
+        try:
+            await self._loop.run_in_executor(threads, call.answer, environ)
+        finally:
+            self.bodies.release(len(body))
+
+    async def _body(self, scope: Scope, protocol: HTTPProtocol) -> bytes:
+        headers: Any = scope.headers
+        if len(headers.get_all("host")) > 1:
+            raise RefusedError(400)
+        if scope.path in self._probes:
+            if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+                raise RefusedError(413)  # a probe has none: whoever sends one asks for no probe
+            return b""
+        bound = await bound_of(scope, partial(self._loop.run_in_executor, self._threads))
+        if bound is None:
+            return b""
+        length = headers.get("content-length", "")
+        if length and not length.isdecimal():
+            raise RefusedError(400)
+        return await self.bodies.read(protocol, int(length) if length else None, bound)
+
+    def _wait_for(self, awaited: Awaitable[Any]) -> Any:
+        """In a thread: have the loop do something, and wait until it is done."""
+
+        async def done() -> Any:
+            return await awaited
+
+        return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call in its thread."""
+
+    application: Application
+    protocol: HTTPProtocol
+    wait_for: Callable[[Awaitable[Any]], Any]
+    status: str = _FAILED
+    headers: list[tuple[str, str]] = field(default_factory=list)
+
+    def answer(self, environ: dict[str, Any]) -> None:
+        try:
+            self._answer(environ)
+        except ProtocolClosed:
+            return  # whoever called has gone
+        except Exception:
+            logger.exception("a call was not answered")
+            self.protocol.response_bytes(500, [("content-type", "text/plain")], b"")
+
+    def _answer(self, environ: dict[str, Any]) -> None:
+        pieces = self.application(environ, self._start_response)
+        try:
+            self._send(iter(pieces))
+        finally:
+            if close := getattr(pieces, "close", None):
+                close()
+
+    def _start_response(
+        self, status: str, headers: list[tuple[str, str]], _exc_info: Any = None
+    ) -> None:
+        self.status, self.headers = status, headers
+
+    def _send(self, pieces: Iterator[bytes]) -> None:
+        first, second = next(pieces, b""), next(pieces, None)
+        status = int(self.status[:3])
+        headers = [(name.lower(), value) for name, value in self.headers]
+        if second is None:
+            self.protocol.response_bytes(status, headers, first)
+        else:
+            self._stream(status, headers, chain((first, second), pieces))
+
+    def _stream(self, status: int, headers: list[tuple[str, str]], pieces: Iterable[bytes]) -> None:
+        stream = self.protocol.response_stream(status, headers)
+        for piece in pieces:
+            self.wait_for(stream.send_bytes(piece))
+
+
+def refuse(
+    scope: Scope, protocol: HTTPProtocol, error: RefusedError, more: list[tuple[str, str]]
+) -> None:
+    """Answer a call whose body is not taken, in the words of its address."""
+    status = error.status
+    headers = [("connection", "close"), *(pair for pair in more if pair[0] != "connection")]
+    if status == 503:  # noqa: PLR2004 - HTTP's own number
+        headers.append(("retry-after", "1"))
+    if scope.path.startswith(PREFIX):
+        failed = asking.refuse(status, error)
+        headers += [(key.lower(), value) for key, value in failed.headers.items()]
+        text = failed.body
+    elif scope.path.startswith("/api/"):
+        headers += [("content-type", "application/json"), ("cache-control", "no-store")]
+        text = json.dumps({"detail": _TEXTS[status]}).encode()
+    else:
+        headers += [("content-type", "text/plain"), ("cache-control", "no-store")]
+        text = f"{_TEXTS[status]}\n".encode()
+    with suppress(ProtocolClosed):
+        protocol.response_bytes(status, headers, text)
+
+
+def _name_of(scope: Scope) -> str:
+    return name_of_request(scope.headers.get("x-request-id", ""))
+
+
+def client_of(scope: Scope) -> str:
+    """The caller's address without its port, and without the brackets of one of version 6."""
+    return scope.client.rpartition(":")[0].strip("[]")
+
+
+def environ_of(scope: Scope, body: io.BufferedIOBase) -> dict[str, Any]:
+    """What a WSGI application is told of a call."""
+    host, _, port = scope.server.rpartition(":")
+    environ = {
+        "REQUEST_METHOD": scope.method,
+        "SCRIPT_NAME": "",
+        # WSGI's texts hold bytes.
+        "PATH_INFO": scope.path.encode().decode("latin-1"),
+        "QUERY_STRING": scope.query_string,
+        "SERVER_NAME": host,
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
+        "REMOTE_ADDR": client_of(scope),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.scheme,
+        "wsgi.input": body,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope.headers.items():
+        _add_header(environ, name, value)
+    return environ
+
+
+def _add_header(environ: dict[str, Any], name: str, value: str) -> None:
+    if "_" in name:
+        return  # it would pass for another one, whose name has a hyphen there
+    key = name.upper().replace("-", "_")
+    if key not in {"CONTENT_TYPE", "CONTENT_LENGTH"}:
+        key = f"HTTP_{key}"
+    if key in environ:
+        separator = "; " if key == "HTTP_COOKIE" else ","
+        value = f"{environ[key]}{separator}{value}"
+    environ[key] = value

@@ -1,1 +1,0 @@
-"""What templates of pages that span the apps may call."""
