@@ -18,11 +18,11 @@ app.autodiscover_tasks()
 @worker_init.connect
 def make_keys(**_: Any) -> None:
     """Make the keys of clusters' credentials where there are none: they are the worker's."""
-    from policies.sync import sealing_keys  # noqa: PLC0415  needs settings
+    from sync.connect import seal_keys  # noqa: PLC0415  needs settings
 
     try:
-        sealing_keys.ensure_keys()
-    except (sealing_keys.KeyFileError, OSError) as error:
+        seal_keys.ensure_keys()
+    except (seal_keys.KeyFileError, OSError) as error:
         logging.getLogger(__name__).error("no credential of a cluster can be opened: %s", error)  # noqa: TRY400
 
 
@@ -51,6 +51,6 @@ def _note_beat(sender: str = "", **_: Any) -> None:
 @worker_shutting_down.connect
 def end_watches(**_: Any) -> None:
     """Leave no run behind that another worker has to find: watches end when they are told to."""
-    from policies.sync import watching  # noqa: PLC0415  needs settings
+    from sync.passes import watch  # noqa: PLC0415  needs settings
 
-    watching.stop()
+    watch.stop()

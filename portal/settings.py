@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from csp.constants import NONE, SELF
 
+from portal.beat_schedule import BEAT_SCHEDULE
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
 from portal.logs import logging_config
 from portal.processors import available
@@ -143,6 +144,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "csp",
     "policies",
+    "sync",
     "admission",
 ]
 MIDDLEWARE = [
@@ -249,55 +251,7 @@ CELERY_WORKER_CONCURRENCY = GATEHOUSE_WORKER_TASKS
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE = {
-    "say that worker and beat are at work": {
-        "task": "portal.tasks.note_worker",
-        "schedule": 30.0,
-        "options": {"expires": 30.0},
-    },
-    # It is late for the next look before it is too late for this one: they do not pile up.
-    "look which clusters are due": {
-        "task": "policies.tasks.look_for_due_runs",
-        "schedule": 5.0,
-        "options": {"expires": 5.0},
-    },
-    "try whether clusters ask before they let pods in": {
-        "task": "policies.tasks.look_after_webhooks",
-        "schedule": 60.0,
-        "options": {"expires": 50.0},
-    },
-    "forget old runs and tombstones": {
-        "task": "policies.tasks.forget_old_runs",
-        "schedule": 3600.0,
-    },
-    "forget expired sessions and tokens": {
-        "task": "portal.tasks.clear_expired",
-        "schedule": 3600.0,
-    },
-    "look for differences in the quota ledger": {
-        "task": "policies.tasks.report_differences",
-        "schedule": 6 * 3600.0,
-    },
-    "count the answers of the last minutes": {
-        "task": "admission.tasks.tally_answers",
-        "schedule": 60.0,
-        "options": {"expires": 50.0},
-    },
-    # Each looks hourly, so that a machine that sleeps at midnight catches up; with nothing to do
-    # it is one question.
-    "make the partitions of the coming days": {
-        "task": "admission.tasks.prepare_partitions",
-        "schedule": 3600.0,
-    },
-    "export the days that are over": {
-        "task": "admission.tasks.export_record",
-        "schedule": 3600.0,
-    },
-    "take off the record what is past its time": {
-        "task": "admission.tasks.apply_retention",
-        "schedule": 3600.0,
-    },
-}
+CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 
 # People: sessions for pages, tokens for programs; rights by role bindings, or Django's own
 AUTHENTICATION_BACKENDS = [

@@ -18,10 +18,10 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from psycopg_pool import PoolTimeout
 
 from policies import snapshot
-from policies.sync import metrics as cluster_metrics
 from portal import graceful_shutdown
 from portal.auth.callers import is_local
 from portal.health import background, key_check
+from sync import metrics as cluster_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -36,8 +36,8 @@ import django, json, sys; django.setup()
 from pathlib import Path
 from policies import services
 from policies.models import Cluster, SyncOwnership
-from policies.sync import connecting, sealing_keys
-from policies.sync.values import Credentials
+from sync import connecting, sealing_keys
+from sync.values import Credentials
 from portal.dev.supervisor.children import commands
 sealing_keys.ensure_keys()
 asked = json.load(sys.stdin)
@@ -76,7 +76,7 @@ print(json.dumps(found))
 _REQUEST: Final = """
 import django; django.setup()
 from policies.models import Cluster
-from policies.sync import runs
+from sync import runs
 for cluster in Cluster.objects.all():
     runs.request(cluster, mode="sync", trigger="person", user="root")
 """

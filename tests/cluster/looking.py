@@ -32,9 +32,9 @@ from datetime import timedelta
 from django.db import connection
 from django.db.models import F
 from policies.models import Charge, Cluster, ClusterAlert, QuotaUsage, UsageComparison
-from policies.sync import reality
-from policies.sync.client import Client
-from policies.sync.kubeconfig import parse
+from sync import reality
+from sync.client import Client
+from sync.connect.kubeconfig import parse
 cluster = Cluster.objects.get(name="demo")
 for line in sys.stdin:
     asked = json.loads(line)

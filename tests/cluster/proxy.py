@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from policies.sync.values import Credentials
+from sync.values import Credentials
 from tests.cluster.certificates import issue
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from policies.sync.client import (
+from sync.client import (
     NEW,
     AlreadyExistsError,
     Client,
@@ -22,8 +22,8 @@ from policies.sync.client import (
     UnauthorizedError,
     UntrustedError,
 )
-from policies.sync.plan import managers, normal
-from policies.sync.values import Credentials
+from sync.reconcile import managers, normal
+from sync.values import Credentials
 from tests.builders import limit_range, resource_quota
 from tests.cluster.servers import Cluster, Options, cluster, start_apiserver
 

@@ -12,11 +12,11 @@ import yaml
 from engine.errors import DecodeError
 from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
 from policies.models import Cluster as Known
-from policies.sync import probing
-from policies.sync.client import Client
-from policies.sync.installation import Asking, differences, manifests
-from policies.sync.kubeconfig import parse
-from policies.sync.permissions import CANARY_NAMESPACE, CONFIGURATION
+from sync.client import Client
+from sync.connect import probe
+from sync.connect.kubeconfig import parse
+from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION
+from sync.installation.manifests import Asking, differences, manifests
 from tests.cluster.portal import Portal, portal
 from tests.cluster.servers import Cluster, cluster
 from tests.processes import wait_for
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from subprocess import CompletedProcess
 
-    from policies.sync.values import Credentials
+    from sync.values import Credentials
     from tests.cluster.binaries import Binaries
 
 pytestmark = pytest.mark.cluster
@@ -89,7 +89,7 @@ def test_output_is_taken_as_it_is_and_again(installed: Installed, tmp_path: Any)
 @pytest.mark.django_db
 def test_account_may_all_that_is_needed(account: Credentials) -> None:
     with Client(account) as client:
-        found = probing.probe(client)
+        found = probe.probe(client)
     assert (found.state, found.missing) == ("ok", ())
     assert found.cluster_uid
     assert found.clock_skew == pytest.approx(0, abs=5)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from policies.sync import comparing, health
-from policies.sync.client import Client
-from policies.sync.kubeconfig import parse
 from portal.pages.clusters.status import open_alerts
+from sync.client import Client
+from sync.connect.kubeconfig import parse
+from sync.installation import health
+from sync.inventory import usage_comparison
 from tests import factories
 from tests.cluster.looking import COUNTED, PLACE, Place, looked_at, quota, whole
 from tests.cluster.refusing import refusing
@@ -244,8 +245,8 @@ def test_difference_is_explained_by_the_objects_behind_it(counting: Place, tmp_p
     assert [one["unexplained"] for one in found.values()] == [""] * 3
     behind = {(one["name"], one["amount"], one["why"]) for one in found["requests.cpu"]["objects"]}
     assert behind == {
-        ("big", "300m", comparing.CHANGING),
-        ("lost-0", "100m", comparing.NOT_SEEN),
+        ("big", "300m", usage_comparison.CHANGING),
+        ("lost-0", "100m", usage_comparison.NOT_SEEN),
     }
     assert found["pods"]["objects"][0]["name"] == "lost-0"
     assert settle(counting)["requests.cpu"] == "100m"

@@ -10,9 +10,10 @@ import pytest
 
 from policies import services
 from policies.models import ClusterConnection, Namespace, SyncedObject, SyncRun
-from policies.sync import leases, passes, resolving
-from policies.sync.client import Client
-from policies.sync.custom_resource import metadata_policy_definition
+from sync.client import Client
+from sync.installation.custom_resource import metadata_policy_definition
+from sync.passes import full_pass, resolution
+from sync.runs import leases
 from tests import factories
 from tests.cluster.test_client import credentials
 from tests.processes import wait_for
@@ -60,9 +61,9 @@ def sync(client: Client, *, mode: str = "sync", watch: float = 0) -> SyncRun:
     run = SyncRun.objects.create(cluster=cluster, mode=mode, trigger="person", state="running")
     with leases.hold(cluster, 60) as lease:
         if watch:
-            passes.watch_for(cluster, client, run, lease, watch)
+            full_pass.watch_for(cluster, client, run, lease, watch)
         else:
-            run.state = passes.full_pass(cluster, client, run, lease)
+            run.state = full_pass.full_pass(cluster, client, run, lease)
     return run
 
 
@@ -70,7 +71,7 @@ def decide(place: str, choices: Any) -> None:
     ours = services.find_object(
         factories.cluster(), kind="ResourceQuota", name="rq", namespace=place
     )
-    resolving.resolve(row(place), choices=choices, revision=ours.revision, user="me")
+    resolution.resolve(row(place), choices=choices, revision=ours.revision, user="me")
 
 
 def quota(place: str, **hard: str) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def test_owned_policy_is_created_updated_and_deleted(
     kind: str, plane: ControlPlane, place: str, client: Client
 ) -> None:
     sync(client)
-    resolving.take_ownership(factories.cluster(), "me", namespace=place)
+    resolution.take_ownership(factories.cluster(), "me", namespace=place)
     policy = factories.apply(EDITS[kind](place))
     first = sync(client)
     made = live(plane, place, kind.lower())
@@ -154,7 +155,7 @@ def test_object_of_kubectl_is_taken_over_fields_and_all(
 ) -> None:
     put(plane, quota(place, pods="5", services="1"))
     sync(client)
-    resolving.take_ownership(factories.cluster(), "me", namespace=place)
+    resolution.take_ownership(factories.cluster(), "me", namespace=place)
     factories.apply(quota(place, pods="7"))
     sync(client)
     assert live(plane, place)["spec"]["hard"] == {"pods": "7"}
@@ -164,7 +165,7 @@ def test_object_of_kubectl_is_taken_over_fields_and_all(
 def test_their_edit_is_drift_and_who_made_it_is_named(
     plane: ControlPlane, place: str, client: Client
 ) -> None:
-    resolving.take_ownership(factories.cluster(), "me", namespace=place)
+    resolution.take_ownership(factories.cluster(), "me", namespace=place)
     factories.apply(quota(place, pods="5"))
     sync(client)
     words = ("--server-side", "--force-conflicts", "--field-manager", "helm")
@@ -181,7 +182,7 @@ def test_their_edit_is_drift_and_who_made_it_is_named(
 def test_edits_on_both_sides_wait_for_a_person(
     plane: ControlPlane, place: str, client: Client
 ) -> None:
-    resolving.take_ownership(factories.cluster(), "me", namespace=place)
+    resolution.take_ownership(factories.cluster(), "me", namespace=place)
     factories.apply(quota(place, pods="5", services="1"))
     sync(client)
     factories.apply(quota(place, pods="7", services="1"))
@@ -197,7 +198,7 @@ def test_edits_on_both_sides_wait_for_a_person(
 
 
 def test_status_of_a_quota_is_no_drift(plane: ControlPlane, place: str, client: Client) -> None:
-    resolving.take_ownership(factories.cluster(), "me", namespace=place)
+    resolution.take_ownership(factories.cluster(), "me", namespace=place)
     factories.apply(quota(place, pods="5"))
     sync(client)
     status = {"status": {"hard": {"pods": "5"}, "used": {"pods": "3"}}}
@@ -212,7 +213,7 @@ def test_preview_asks_the_api_server_and_stores_nothing(
     plane: ControlPlane, place: str, client: Client
 ) -> None:
     sync(client)
-    resolving.take_ownership(factories.cluster(), "me", namespace=place)
+    resolution.take_ownership(factories.cluster(), "me", namespace=place)
     factories.apply(quota(place, pods="5"))
     run = sync(client, mode="preview")
     assert run.results.get(namespace=place).message == "would create"

@@ -16,10 +16,10 @@ import pytest
 from engine.metadata_policy import API_VERSION
 from policies import services
 from policies.models import SyncedObject, SyncOwnership
-from policies.sync.client import APIError, Client
-from policies.sync.custom_resource import metadata_policy_definition
-from policies.sync.plan import normal
-from policies.sync.values import Limits, ObjectKey
+from sync.client import APIError, Client
+from sync.installation.custom_resource import metadata_policy_definition
+from sync.reconcile import normal
+from sync.values import Limits, ObjectKey
 from tests import factories
 from tests.cluster.proxy import Proxy, proxy
 from tests.cluster.test_sync import sync

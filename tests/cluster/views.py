@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from policies.sync.values import Limits
+from sync.values import Limits
 from tests.cluster.certificates import issue
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from policies.sync import sealing
+from sync.connect import sealed_box
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import SettingsWrapper
@@ -84,7 +84,7 @@ def test_script_makes_keys_that_open_what_they_seal(
     subprocess.run(["sh", str(folder / "secrets.sh")], check=True, capture_output=True)  # noqa: S603, S607
     settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = folder / "secrets" / "seal_public_keys"
     settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = folder / "secrets" / "seal_private_keys"
-    assert sealing.open_sealed(sealing.seal(b"token", place="a"), place="a") == b"token"
+    assert sealed_box.open_sealed(sealed_box.seal(b"token", place="a"), place="a") == b"token"
 
 
 def test_secrets_are_for_their_owner_who_runs_the_services(

@@ -212,7 +212,7 @@ def test_sockets_belong_to_the_parent(made: server.Server) -> None:
 def test_process_is_ready_once_its_policies_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
     monkeypatch.setattr(worker, "begin", lambda: begun.append("begin"))
-    monkeypatch.setattr(worker.leaving, "listen_for_signals", begun.append)
+    monkeypatch.setattr(worker.graceful_shutdown, "listen_for_signals", begun.append)
     monkeypatch.setattr(application.gc, "freeze", lambda: begun.append("freeze"))
     ready = multiprocessing.Event()
     front = object()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.sync.plan import differences, judge, managers, normal, resolve
+from sync.reconcile import differences, judge, managers, normal, resolve
 
 pytestmark = pytest.mark.no_cover  # thousands of cases: tracing each line of them takes minutes
 UNHURRIED = settings(deadline=None, max_examples=60)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from policies.sync.values import Credentials
+from sync.values import Credentials
 from tests.cluster.certificates import issue, make_authority
 from tests.sync.fake_store import CLUSTER_WIDE, GROUPS, Refused, Store
 

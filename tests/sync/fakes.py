@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from policies.sync.values import Credentials
+    from sync.values import Credentials
 
 
 class FakeClient:

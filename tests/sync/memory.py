@@ -7,14 +7,14 @@ import itertools
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from policies.sync.errors import (
+from sync.errors import (
     APIError,
     ConflictError,
     ExpiredError,
     FieldConflictError,
     NotFoundError,
 )
-from policies.sync.values import Event, Listing, ObjectKey
+from sync.values import Event, Listing, ObjectKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

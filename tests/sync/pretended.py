@@ -7,19 +7,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from policies.sync.values import Listing
+from sync.values import Listing
 from tests.builders import container, pod
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from policies.sync.errors import APIError
+    from sync.errors import APIError
 
 Manifest = dict[str, Any]
 
 
 class PretendedCluster:
-    """Answers as ``policies.sync.client.Client`` does, from objects kept by kind and uid."""
+    """Answers as ``sync.client.Client`` does, from objects kept by kind and uid."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Manifest]] = defaultdict(dict)

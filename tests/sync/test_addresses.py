@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from policies.sync.addresses import is_allowed, is_never_a_server
-from policies.sync.client import RefusedAddressError
-from policies.sync.client.addresses import resolve
-from policies.sync.kubeconfig_values import Findings, read_server
+from sync.addresses import is_allowed, is_never_a_server
+from sync.client import RefusedAddressError
+from sync.client.addresses import resolve
+from sync.connect.kubeconfig_values import Findings, read_server
 
 EVERYTHING: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 METADATA: Final = {

@@ -9,8 +9,8 @@ import pytest
 
 from policies.ledger import read_clock
 from policies.models import ClusterConnection, SyncRun, SyncState
-from policies.sync import pausing
-from policies.sync.advising import CONNECTION_HINTS, advice
+from sync.passes.advice import CONNECTION_HINTS, advice
+from sync.runs import pause
 from tests.sync.working import connected
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_a_cluster_that_stopped_needs_a_person(state: str) -> None:
 def test_a_pause_and_a_lost_connection_are_told(state: str) -> None:
     cluster = connected()
     run = run_of(cluster, state, finished=ago(9))
-    pausing.pause(cluster, user="ada", reason="an upgrade")
+    pause.pause(cluster, user="ada", reason="an upgrade")
     assert "by ada: an upgrade" in advice(run)
     ClusterConnection.objects.all().delete()
     assert "not connected any more" in advice(run)

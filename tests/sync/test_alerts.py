@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from policies.models import ClusterAlert
-from policies.sync import alerts
+from sync import alerts
 from tests import factories
 
 pytestmark = pytest.mark.django_db

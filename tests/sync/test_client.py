@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from policies.sync.client import (
+from sync.client import (
     NEW,
     AlreadyExistsError,
     Client,
@@ -20,7 +20,7 @@ from policies.sync.client import (
     NotFoundError,
     UnauthorizedError,
 )
-from policies.sync.values import Credentials
+from sync.values import Credentials
 from tests.builders import limit_range, resource_quota
 from tests.sync.fake_api import FakeAPI, fake_api
 

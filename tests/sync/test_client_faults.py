@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from policies.sync.addresses import is_allowed
-from policies.sync.client import (
+from sync.addresses import is_allowed
+from sync.client import (
     KINDS,
     AlreadyExistsError,
     APIError,
@@ -25,14 +25,14 @@ from policies.sync.client import (
     UnreachableError,
     UntrustedError,
 )
-from policies.sync.client.answers import (
+from sync.client.answers import (
     checked_event,
     checked_object,
     checked_page,
     decode,
     error_from,
 )
-from policies.sync.values import Credentials
+from sync.values import Credentials
 from tests.processes import free_port
 from tests.sync.fake_api import FakeAPI, fake_api
 

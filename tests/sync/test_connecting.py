@@ -14,15 +14,16 @@ from django.core.management import CommandError, call_command
 from django.db import connection as database
 
 from policies.models import Cluster, ClusterAlert, ClusterConnection, PolicyRevision
-from policies.sync import connecting, joining, probing, sealing, sealing_keys
-from policies.sync.errors import (
+from sync.connect import connections, probe, seal_keys, sealed_box
+from sync.connect import join as connect_join
+from sync.connect.kubeconfig import parse
+from sync.connect.permissions import GRANTS
+from sync.errors import (
     ForbiddenError,
     UnauthorizedError,
     UnreachableError,
     UntrustedError,
 )
-from policies.sync.kubeconfig import parse
-from policies.sync.permissions import GRANTS
 from tests import factories
 from tests.sync.fakes import FakeClient
 from tests.sync.kubeconfigs import SERVER, TOKEN, pair, text
@@ -39,30 +40,30 @@ CERTIFIED = {"client-certificate-data": pair()[0], "client-key-data": pair()[1]}
 def _keys(settings: SettingsWrapper, tmp_path: Path) -> None:
     settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = tmp_path / "seal" / "public.pem"
     settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = tmp_path / "seal" / "private.pem"
-    sealing_keys.ensure_keys()
+    seal_keys.ensure_keys()
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     client = FakeClient()
-    monkeypatch.setattr(joining, "client_of", client)
+    monkeypatch.setattr(connect_join, "client_of", client)
     return client
 
 
 def connected(name: str = "prod", user: dict[str, Any] | None = None) -> ClusterConnection:
-    return connecting.connect(factories.cluster(name), parse(text(user)), "tester")
+    return connections.connect(factories.cluster(name), parse(text(user)), "tester")
 
 
-def join(name: str = "prod", **options: Any) -> joining.Joined:
-    asked = joining.Asked(name=name, text=text(), **options)
-    return joining.join(asked, user="tester")
+def join(name: str = "prod", **options: Any) -> connect_join.Joined:
+    asked = connect_join.Asked(name=name, text=text(), **options)
+    return connect_join.join(asked, user="tester")
 
 
 @pytest.mark.parametrize("user", [None, CERTIFIED], ids=["token", "certificate"])
 def test_worker_reads_what_was_connected(user: dict[str, Any] | None) -> None:
     connected(user=user)
     stored = ClusterConnection.objects.get()
-    assert connecting.credentials_of(stored) == parse(text(user))
+    assert connections.credentials_of(stored) == parse(text(user))
 
 
 def test_expiry_of_a_client_certificate_is_known() -> None:
@@ -98,7 +99,7 @@ def test_changed_row_gives_no_credential_and_alarms(change: dict[str, Any]) -> N
     connection = connected()
     ClusterConnection.objects.update(**change)
     with pytest.raises(UnauthorizedError) as caught:
-        connecting.open_client(connection.cluster)
+        connections.open_client(connection.cluster)
     assert caught.value.reason == "SealedCredential"
     alert = ClusterAlert.objects.get(kind="sealed-credential", resolved=None)
     assert (alert.cluster, alert.severity) == (connection.cluster, "critical")
@@ -109,8 +110,8 @@ def test_swapped_credentials_open_in_neither_place() -> None:
     for row, other in zip(rows, reversed(rows), strict=True):
         ClusterConnection.objects.filter(pk=row.pk).update(sealed=other.sealed)
     for row in ClusterConnection.objects.all():
-        with pytest.raises(sealing.SealingError):
-            connecting.credentials_of(row)
+        with pytest.raises(sealed_box.SealingError):
+            connections.credentials_of(row)
     assert ClusterAlert.objects.filter(kind="sealed-credential").count() == 2
 
 
@@ -118,14 +119,14 @@ def test_connecting_anew_ends_the_alarm() -> None:
     connection = connected()
     ClusterConnection.objects.update(sealed=b"x")
     with pytest.raises(UnauthorizedError):
-        connecting.open_client(connection.cluster)
+        connections.open_client(connection.cluster)
     connected()
     assert not ClusterAlert.objects.filter(resolved=None).exists()
 
 
 def test_cluster_without_connection_is_no_client() -> None:
     with pytest.raises(UnreachableError) as caught:
-        connecting.open_client(factories.cluster())
+        connections.open_client(factories.cluster())
     assert caught.value.reason == "NotConnected"
 
 
@@ -133,7 +134,7 @@ def test_web_process_has_no_client(settings: SettingsWrapper) -> None:
     connection = connected()
     settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = Path("/dev/null")
     with pytest.raises(UnauthorizedError):
-        connecting.open_client(connection.cluster)
+        connections.open_client(connection.cluster)
     assert not ClusterAlert.objects.exists()
 
 
@@ -185,7 +186,7 @@ def test_trouble_becomes_a_state(state: str, error: Exception, fake: FakeClient)
 def test_other_cluster_under_the_same_address_is_noticed(fake: FakeClient) -> None:
     connection = join().connection
     fake.uid = "cluster-2"
-    assert probing.Findings.to_json(connecting.test(connection, fake))["state"] == "untrusted"
+    assert probe.Findings.to_json(connections.test(connection, fake))["state"] == "untrusted"
     assert ClusterAlert.objects.filter(kind="other-cluster", resolved=None).exists()
     assert join(is_other_cluster=True).connection.cluster_uid == "cluster-2"
     assert not ClusterAlert.objects.filter(kind="other-cluster", resolved=None).exists()
@@ -203,7 +204,7 @@ def test_clock_skew_is_told(skew: float, fake: FakeClient) -> None:
 def test_what_works_is_not_replaced_by_what_does_not(fake: FakeClient) -> None:
     join()
     fake.error = UnreachableError("gone")
-    with pytest.raises(joining.NotUsableError):
+    with pytest.raises(connect_join.NotUsableError):
         join()
     assert ClusterConnection.objects.get().generation == 1
     assert join(is_anyway=True).connection.generation == 2
@@ -212,13 +213,13 @@ def test_what_works_is_not_replaced_by_what_does_not(fake: FakeClient) -> None:
 def test_findings_of_a_replaced_connection_are_dropped(fake: FakeClient) -> None:
     before = join().connection
     connected()
-    probing.store(before, probing.Findings(state="forbidden"))
+    probe.store(before, probe.Findings(state="forbidden"))
     assert ClusterConnection.objects.get().state == "new"
 
 
 def test_nothing_is_made_without_a_public_key(fake: FakeClient, settings: SettingsWrapper) -> None:
     settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = Path("/dev/null")
-    with pytest.raises(sealing.SealingError):
+    with pytest.raises(sealed_box.SealingError):
         join()
     assert not Cluster.objects.exists()
 
@@ -282,7 +283,7 @@ def assert_unseen(*texts: str) -> None:
     """The canary is in none of them, and not in the database; but the worker can have it."""
     seen = [*texts, everything_stored(), dumped()]
     assert [text for text in seen if TOKEN in text] == []
-    assert connecting.credentials_of(ClusterConnection.objects.get()).token == TOKEN
+    assert connections.credentials_of(ClusterConnection.objects.get()).token == TOKEN
 
 
 def test_secret_is_in_no_table_log_dump_or_output(

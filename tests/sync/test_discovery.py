@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from policies.sync.client import discovery
-from policies.sync.client.kinds import METADATA, kind_at
-from policies.sync.errors import APIError, GarbageError, InvalidError, NotFoundError
-from policies.sync.values import Listing
+from sync.client import discovery
+from sync.client.kinds import METADATA, kind_at
+from sync.errors import APIError, GarbageError, InvalidError, NotFoundError
+from sync.values import Listing
 
 WIDGETS: dict[str, Any] = {
     "name": "widgets",

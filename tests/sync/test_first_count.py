@@ -13,8 +13,11 @@ from engine.request import Phase
 from policies import policy_set, services, snapshot
 from policies.ledger import read_clock
 from policies.models import ClusterConnection, PolicyRevision, QuotaUsage, ResourceQuota, SyncState
-from policies.sync import connecting, first_count, leases, passes, pausing, reality, runs, watching
-from policies.sync.errors import APIError, BusyError, ForbiddenError, UnreachableError
+from sync import first_count
+from sync.connect import connections
+from sync.errors import APIError, BusyError, ForbiddenError, UnreachableError
+from sync.passes import full_pass, ledger_pass, lifecycle, watch
+from sync.runs import leases, pause
 from tests import factories
 from tests.builders import request
 from tests.sync.memory import Memory
@@ -24,7 +27,7 @@ from tests.sync.working import connected, own, quota, serve
 if TYPE_CHECKING:
     from engine.decision import Decision
     from policies.models import SyncRun
-    from policies.sync.values import Listing
+    from sync.values import Listing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 UNKNOWN = 'pods "new" is forbidden: status unknown for quota: rq, resources: pods,requests.cpu'
@@ -54,8 +57,8 @@ def there(monkeypatch: pytest.MonkeyPatch) -> Peopled:
 
 
 def carry_out(mode: str = "sync") -> SyncRun:
-    run = runs.request(factories.cluster(), mode=mode, trigger="person", user="me")
-    runs.carry_out(run.pk)
+    run = lifecycle.request(factories.cluster(), mode=mode, trigger="person", user="me")
+    lifecycle.carry_out(run.pk)
     run.refresh_from_db()
     return run
 
@@ -149,14 +152,14 @@ def test_page_and_api_do_not_say_what_is_not_known(there: Peopled) -> None:
 def test_quota_that_a_watch_takes_in_is_counted_in_that_watch(
     there: Peopled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "SLICE", 0.02)
+    monkeypatch.setattr(watch, "SLICE", 0.02)
     there.put(quota({"pods": "9"}, name="earlier"))
     carry_out()
     there.put(quota({"pods": "4"}))
     cluster = factories.cluster()
     run = cluster.sync_runs.create(mode="watch", state="running", trigger="watch")
     with leases.hold(cluster, 60) as lease:
-        passes.watch_for(cluster, there, run, lease, 0.2)  # type: ignore[arg-type]
+        full_pass.watch_for(cluster, there, run, lease, 0.2)  # type: ignore[arg-type]
     assert waiting() == []
     assert QuotaUsage.objects.get(quota__name="rq").used == {"pods": "3"}
 
@@ -206,7 +209,7 @@ def test_what_may_not_be_listed_stands_as_the_ledger_has_it_with_an_alert(there:
     there.trouble = ForbiddenError("no", code=403)
     carry_out()
     assert waiting() == []
-    assert open_alerts() == {reality.BLIND}
+    assert open_alerts() == {ledger_pass.BLIND}
     assert judged().allowed
 
 
@@ -238,7 +241,7 @@ def test_cluster_that_cannot_be_reached_any_more_leaves_nobody_refused(
     def unreachable(*_: object) -> None:
         raise UnreachableError("no route")
 
-    monkeypatch.setattr(connecting, "open_client", unreachable)
+    monkeypatch.setattr(connections, "open_client", unreachable)
     carry_out()
     assert waiting() == []
     assert first_count.ALERT in open_alerts()
@@ -249,9 +252,9 @@ def test_cluster_that_cannot_be_reached_any_more_leaves_nobody_refused(
 def test_person_who_stops_the_sync_leaves_nobody_refused(there: Peopled, how: str) -> None:
     factories.resource_quota({"pods": "4"})
     if how == "pause":
-        pausing.pause(factories.cluster(), user="ada", reason="maintenance")
+        pause.pause(factories.cluster(), user="ada", reason="maintenance")
     else:
-        connecting.disconnect(factories.cluster(), "ada")
+        connections.disconnect(factories.cluster(), "ada")
     assert waiting() == []
     assert open_alerts() == {first_count.ALERT}
     assert there.trouble is None

@@ -23,8 +23,8 @@ from policies.models import (
     SyncRun,
     SyncState,
 )
-from policies.sync import runs, taking_in
-from policies.sync.reading import manifest_of
+from sync.passes import import_changes, lifecycle
+from sync.passes.read import manifest_of
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, quota, serve, stored, sync
@@ -126,7 +126,7 @@ def test_adopting_at_once_leaves_what_saving_one_by_one_leaves() -> None:
             cluster=other,
             manifest=manifest_of(live),
             user="x",
-            reason=taking_in.REASON,
+            reason=import_changes.REASON,
             create_namespace=True,
         )
     assert on_record("prod") == on_record("other")
@@ -183,18 +183,18 @@ def killed_at(statement: str, times: int) -> Callable[..., Any]:
 
 def test_import_is_taken_up_where_its_worker_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = large(4)
-    monkeypatch.setattr(taking_in, "BATCH", 4)
+    monkeypatch.setattr(import_changes, "BATCH", 4)
     serve(monkeypatch, memory)
-    run = runs.request(connected(), mode="import", trigger="person")
+    run = lifecycle.request(connected(), mode="import", trigger="person")
     killer = killed_at('INSERT INTO "policies_syncedobject"', 4)
     with connection.execute_wrapper(killer), pytest.raises(Killed):
-        runs.carry_out(run.pk)
+        lifecycle.carry_out(run.pk)
     assert stored("rq", namespace="n000")
     assert not stored("rq", namespace="n003")
     SyncState.objects.update(lease_until=None)
-    SyncRun.objects.update(heartbeat=read_clock() - 2 * runs.LOST)
-    runs.take_up_lost()
-    assert runs.carry_out(run.pk) == "done"
+    SyncRun.objects.update(heartbeat=read_clock() - 2 * lifecycle.LOST)
+    lifecycle.take_up_lost()
+    assert lifecycle.carry_out(run.pk) == "done"
     run.refresh_from_db()
     assert run.counts["take-in"] == run.results.filter(outcome="done").count() == 21
     assert PolicyRevision.objects.filter(user="cluster:prod", number=1).count() == 21

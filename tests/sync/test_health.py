@@ -16,20 +16,20 @@ from django.utils import timezone
 
 from engine.chain import CANARY_ANNOTATION, canary_message
 from policies.models import ClusterAlert, ClusterConnection, WebhookHealth
-from policies.sync import canary, certificates, health, installation
-from policies.sync.errors import (
+from sync.errors import (
     BusyError,
     ForbiddenError,
     InvalidError,
     NotFoundError,
     UnreachableError,
 )
-from policies.sync.metrics import registry
+from sync.installation import canary, expiry, health, manifests
+from sync.metrics import registry
 from tests import factories
 from tests.sync.pretended import Manifest, PretendedCluster
 
 if TYPE_CHECKING:
-    from policies.sync.errors import APIError
+    from sync.errors import APIError
 
 pytestmark = pytest.mark.django_db
 DENIED = 'admission webhook "validate.gatehouse.dev" denied the request: pods "c" is forbidden: '
@@ -40,7 +40,7 @@ def there() -> PretendedCluster:
     """A cluster whose webhooks are as they must be, and refuse canaries."""
     made = PretendedCluster()
     made.on_create = refuse
-    for configuration in installation.webhooks(factories.cluster()):
+    for configuration in manifests.webhooks(factories.cluster()):
         made.put(configuration, configuration["kind"])
     return made
 
@@ -170,7 +170,7 @@ def test_cluster_that_cannot_be_asked_is_in_doubt(
     there: PretendedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look(there)
-    monkeypatch.setattr(health.connecting, "open_client", _unreachable)
+    monkeypatch.setattr(health.connections, "open_client", _unreachable)
     WebhookHealth.objects.update(doubtful_since=timezone.now() - health.DOUBT)
     health.look_at(factories.cluster().pk)
     assert alarms() == [("canary-unknown", "critical")]
@@ -222,7 +222,7 @@ def test_canary_is_a_pod_that_nothing_else_refuses(there: PretendedCluster) -> N
 )
 def test_ends_are_told_thirty_days_seven_and_one_before(days: float, severity: str) -> None:
     now = timezone.now()
-    assert certificates.words_of("x", now + dt.timedelta(days=days), now)[0] == severity
+    assert expiry.words_of("x", now + dt.timedelta(days=days), now)[0] == severity
 
 
 def test_credential_in_use_that_ends_soon_is_an_alarm_until_another_is_used(
@@ -240,8 +240,8 @@ def test_credential_in_use_that_ends_soon_is_an_alarm_until_another_is_used(
 def use(there: PretendedCluster, key: str) -> None:
     """Have both configurations ask with a credential."""
     there.objects.clear()
-    asking = installation.Asking(key=key)
-    for configuration in installation.webhooks(factories.cluster(), asking):
+    asking = manifests.Asking(key=key)
+    for configuration in manifests.webhooks(factories.cluster(), asking):
         there.put(configuration, configuration["kind"])
 
 

@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from engine.request import GroupVersionResource
 from engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
 from policies.models import Cluster, PolicyRevision, WebhookCredential
-from policies.sync.installation import Asking, differences, key_in, manifests, webhooks
-from policies.sync.permissions import CANARY_NAMESPACE, GRANTS
+from sync.connect.permissions import CANARY_NAMESPACE, GRANTS
+from sync.installation.manifests import Asking, differences, key_in, manifests, webhooks
 from tests import factories
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import pytest
 
 from policies.ledger import read_clock
 from policies.models import SyncResult, SyncRun, SyncState
-from policies.sync import leases, passes, runs
-from policies.sync.values import ObjectKey
+from sync.passes import full_pass, lifecycle
+from sync.runs import leases
+from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve, stored
@@ -33,7 +34,7 @@ def prepared() -> Memory:
     cluster = connected()
     run = SyncRun.objects.create(cluster=cluster, mode="sync", trigger="person", state="running")
     with leases.hold(cluster, 60) as lease:
-        passes.full_pass(cluster, memory, run, lease)  # type: ignore[arg-type]
+        full_pass.full_pass(cluster, memory, run, lease)  # type: ignore[arg-type]
     SyncRun.objects.all().delete()
     own(cluster)
     edit({"pods": "2"}, name="changed")
@@ -56,14 +57,14 @@ def test_killed_run_is_finished_by_the_next_worker(
 ) -> None:
     memory = prepared()
     serve(monkeypatch, memory)
-    run = runs.request(connected(), mode="sync", trigger="person")
+    run = lifecycle.request(connected(), mode="sync", trigger="person")
     memory.kill_at(len(memory.calls) + call, kill, after=after)
     with pytest.raises(Killed):
-        runs.carry_out(run.pk)
+        lifecycle.carry_out(run.pk)
     SyncState.objects.update(lease_until=None)
-    SyncRun.objects.update(heartbeat=read_clock() - 2 * runs.LOST)
-    assert runs.take_up_lost() == 1
-    assert runs.carry_out(run.pk) == "done"
+    SyncRun.objects.update(heartbeat=read_clock() - 2 * lifecycle.LOST)
+    assert lifecycle.take_up_lost() == 1
+    assert lifecycle.carry_out(run.pk) == "done"
     assert both_sides(memory) == {
         "changed": ({"hard": {"pods": "2"}}, {"hard": {"pods": "2"}}),
         "dropped": (None, None),

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from policies.sync.kubeconfig import LARGEST, KubeconfigError, parse
+from sync.connect.kubeconfig import LARGEST, KubeconfigError, parse
 from tests.sync.kubeconfigs import SERVER, TOKEN, encoded, key_pem, pair, shape, text
 
 if TYPE_CHECKING:

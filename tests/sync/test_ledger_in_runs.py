@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from policies.models import ClusterAlert, ClusterConnection, LedgerPass, SyncRun
-from policies.sync import reality, runs
-from policies.sync.errors import (
+from sync.errors import (
     BusyError,
     GarbageError,
     UnauthorizedError,
     UnreachableError,
 )
-from policies.sync.metrics import registry
+from sync.metrics import registry
+from sync.passes import ledger_pass, lifecycle
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve
@@ -22,7 +22,7 @@ from tests.sync.working import connected, edit, own, quota, serve
 if TYPE_CHECKING:
     from pytest_django import SettingsWrapper
 
-    from policies.sync.values import Listing
+    from sync.values import Listing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,8 +50,8 @@ def there(monkeypatch: pytest.MonkeyPatch) -> Troubled:
 
 
 def carry_out(mode: str = "sync") -> SyncRun:
-    run = runs.request(factories.cluster(), mode=mode, trigger="person", user="me")
-    runs.carry_out(run.pk)
+    run = lifecycle.request(factories.cluster(), mode=mode, trigger="person", user="me")
+    lifecycle.carry_out(run.pk)
     run.refresh_from_db()
     return run
 
@@ -75,9 +75,9 @@ def test_trouble_with_the_ledger_stops_no_policy(there: Troubled, trouble: Excep
     run = carry_out()
     assert run.state == "done"
     assert there.spec("ResourceQuota", "rq") == {"hard": {"pods": "7"}}
-    assert run.counts[reality.FAILED] == 1
+    assert run.counts[ledger_pass.FAILED] == 1
     assert "tries again" in run.error
-    assert kinds() == [reality.FAILING]
+    assert kinds() == [ledger_pass.FAILING]
     assert ClusterConnection.objects.get().state == "ok"
 
 
@@ -86,9 +86,9 @@ def test_next_run_looks_again_and_closes_the_alert(there: Troubled) -> None:
     carry_out()
     there.trouble = None
     run = carry_out()
-    assert (run.error, reality.FAILED in run.counts) == ("", False)
+    assert (run.error, ledger_pass.FAILED in run.counts) == ("", False)
     assert kinds() == []
-    assert LedgerPass.objects.get(resource=reality.WHOLE).trouble == ""
+    assert LedgerPass.objects.get(resource=ledger_pass.WHOLE).trouble == ""
 
 
 def test_watch_that_cannot_look_at_the_ledger_keeps_its_row(
@@ -98,7 +98,7 @@ def test_watch_that_cannot_look_at_the_ledger_keeps_its_row(
     there.trouble = UnreachableError("no route")
     LedgerPass.objects.all().delete()
     run = carry_out("watch")
-    assert (run.state, run.counts) == ("done", {reality.FAILED: 1})
+    assert (run.state, run.counts) == ("done", {ledger_pass.FAILED: 1})
 
 
 def test_refused_credential_stops_the_cluster_all_the_same(there: Troubled) -> None:
@@ -112,7 +112,7 @@ def test_one_resource_that_is_garbage_hides_no_other(there: Troubled) -> None:
     LedgerPass.objects.all().delete()
     there.trouble = GarbageError("a list of more than 100000 objects")
     assert carry_out().error == ""
-    assert kinds() == [reality.BLIND]
+    assert kinds() == [ledger_pass.BLIND]
     found = dict(LedgerPass.objects.values_list("resource", "finished"))
     assert found["pods"] is None
     assert found["services"] is not None

@@ -8,8 +8,9 @@ import pytest
 
 from policies import services
 from policies.models import LimitRange, Namespace, ResourceQuota, SyncOwnership
-from policies.sync import leases, passes, resolving
-from policies.sync.values import ObjectKey
+from sync.passes import full_pass, resolution
+from sync.runs import leases
+from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, row, stored, sync
@@ -48,7 +49,7 @@ def delete_ours() -> None:
 def decide(choices: str) -> None:
     found = ResourceQuota.objects.filter(name="rq").first()
     revision = found.revision if found else 0
-    resolving.resolve(row(), choices=choices, revision=revision, user="me")
+    resolution.resolve(row(), choices=choices, revision=revision, user="me")
 
 
 def test_object_waiting_for_its_finalizers_is_gone_for_us() -> None:
@@ -121,7 +122,7 @@ def test_nothing_more_is_written_once_ownership_was_given_back() -> None:
     edit({"services": "2"}, name="stays")
 
     def give_back() -> None:
-        resolving.release_ownership(connected(), "me")
+        resolution.release_ownership(connected(), "me")
 
     memory.faults[len(memory.calls) + 6] = give_back
     run = sync(memory)
@@ -139,11 +140,11 @@ def test_confirmation_of_some_deletions_is_none_of_others() -> None:
     others = list(others)
     for policy in list(first):
         services.delete_policy(policy=policy, user="me")
-    confirmed = resolving.confirm_held(sync(memory), "boss")
+    confirmed = resolution.confirm_held(sync(memory), "boss")
     for policy in others:
         services.delete_policy(policy=policy, user="me")
     with leases.hold(confirmed.cluster, 60) as lease:
-        state = passes.full_pass(confirmed.cluster, memory, confirmed, lease)  # type: ignore[arg-type]
+        state = full_pass.full_pass(confirmed.cluster, memory, confirmed, lease)  # type: ignore[arg-type]
     left = {one["metadata"]["name"] for one in memory.list("ResourceQuota").items}
     assert (state, left) == ("held", {policy.name for policy in others})
 

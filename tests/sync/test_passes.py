@@ -6,14 +6,14 @@ import pytest
 
 from policies import services
 from policies.models import PolicyRevision, QuotaUsage, SyncCursor, SyncResult, SyncState
-from policies.sync.errors import (
+from sync.errors import (
     BusyError,
     ConflictError,
     ForbiddenError,
     GarbageError,
     InvalidError,
 )
-from policies.sync.values import ObjectKey
+from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, row, stored, sync

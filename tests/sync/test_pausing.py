@@ -8,9 +8,10 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from policies.models import ClusterConnection, PolicyRevision, SyncRun, SyncState
-from policies.sync import leases, pausing, runs, scheduling
-from policies.sync.journal import Journal
-from policies.sync.leases import LostLeaseError
+from sync.passes import lifecycle, schedule
+from sync.passes.journal import Journal
+from sync.runs import leases, pause
+from sync.runs.leases import LostLeaseError
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, quota, serve
@@ -23,18 +24,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def paused(reason: str = "an upgrade") -> Cluster:
     cluster = connected()
-    pausing.pause(cluster, user="ada", reason=reason)
+    pause.pause(cluster, user="ada", reason=reason)
     return cluster
 
 
 def ask(cluster: Cluster, mode: str = "sync") -> SyncRun:
-    return runs.request(cluster, mode=mode, trigger="person", user="ada")
+    return lifecycle.request(cluster, mode=mode, trigger="person", user="ada")
 
 
 def test_pause_says_who_when_and_why() -> None:
     connection = ClusterConnection.objects.get(cluster=paused())
     assert (connection.paused_by, connection.pause_reason) == ("ada", "an upgrade")
-    assert "by ada: an upgrade" in pausing.told(connection)
+    assert "by ada: an upgrade" in pause.told(connection)
     revision = PolicyRevision.objects.filter(kind="ClusterConnection").latest("id")
     assert (revision.user, revision.reason) == ("ada", "an upgrade")
     assert (revision.before["spec"].get("paused"), revision.after["spec"]["paused"]) == (None, True)
@@ -44,8 +45,8 @@ def test_nothing_begins_while_it_is_paused(monkeypatch: pytest.MonkeyPatch) -> N
     cluster, memory = paused(), Memory("team")
     serve(monkeypatch, memory)
     run = ask(cluster)
-    assert scheduling.due_runs() == []
-    assert runs.carry_out(run.pk) == "waiting"
+    assert schedule.due_runs() == []
+    assert lifecycle.carry_out(run.pk) == "waiting"
     assert memory.calls == []
 
 
@@ -54,10 +55,10 @@ def test_resuming_goes_on_with_what_waits(monkeypatch: pytest.MonkeyPatch) -> No
     memory.put(quota({"pods": "1"}))
     serve(monkeypatch, memory)
     run = ask(cluster)
-    connection = pausing.resume(cluster, user="bob", reason="done")
-    assert (pausing.told(connection), connection.pause_reason) == ("", "")
-    assert scheduling.due_runs() == [run.pk]
-    assert runs.carry_out(run.pk) == "done"
+    connection = pause.resume(cluster, user="bob", reason="done")
+    assert (pause.told(connection), connection.pause_reason) == ("", "")
+    assert schedule.due_runs() == [run.pk]
+    assert lifecycle.carry_out(run.pk) == "done"
 
 
 def test_what_goes_on_writes_nothing_more_and_waits() -> None:
@@ -66,7 +67,7 @@ def test_what_goes_on_writes_nothing_more_and_waits() -> None:
     with leases.hold(cluster, 60) as lease:
         SyncRun.objects.update(state="running", attempt=1, epoch=lease.epoch, stage="writing")
         run.refresh_from_db()
-        pausing.pause(cluster, user="ada", reason="stop")
+        pause.pause(cluster, user="ada", reason="stop")
         with pytest.raises(LostLeaseError):
             Journal(run, lease).stage("goes on")
     run.refresh_from_db()
@@ -80,7 +81,7 @@ def test_what_would_wait_twice_ends(mode: str) -> None:
     going = SyncRun.objects.create(cluster=cluster, mode=mode, trigger="watch", state="running")
     if mode == "sync":
         ask(cluster)
-    pausing.pause(cluster, user="ada", reason="stop")
+    pause.pause(cluster, user="ada", reason="stop")
     going.refresh_from_db()
     assert (going.state, "by ada: stop" in going.error) == ("failed", True)
 
@@ -103,6 +104,6 @@ def test_what_makes_no_sense_is_refused(before: str, action: str, code: str) -> 
     else:
         reason = "again"
     with pytest.raises(ValidationError) as refused:
-        getattr(pausing, action)(cluster, user="bob", reason=reason)
+        getattr(pause, action)(cluster, user="bob", reason=reason)
     assert refused.value.code == code
     assert not ClusterConnection.objects.filter(paused_by="bob").exists()

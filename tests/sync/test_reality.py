@@ -18,8 +18,10 @@ from policies.models import (
     SyncState,
     UsageComparison,
 )
-from policies.sync import comparing, leases, reality
-from policies.sync.errors import ForbiddenError, UnreachableError
+from sync.errors import ForbiddenError, UnreachableError
+from sync.inventory import usage_comparison
+from sync.passes import ledger_pass
+from sync.runs import leases
 from tests import factories
 from tests.builders import request
 from tests.charging import admit
@@ -35,7 +37,7 @@ def there() -> PretendedCluster:
 
 
 def look(there: PretendedCluster) -> dict[str, int]:
-    found = reality.look_over(factories.cluster(), there, None)  # type: ignore[arg-type]
+    found = ledger_pass.look_over(factories.cluster(), there, None)  # type: ignore[arg-type]
     return {name: count for name, count in found.items() if count}
 
 
@@ -89,7 +91,7 @@ def test_who_has_lost_the_lease_neither_confirms_nor_gives_back(
     with leases.hold(cluster, 60) as lease:
         SyncState.objects.update(epoch=F("epoch") + 1)
         with pytest.raises(leases.LostLeaseError):
-            reality.look_over(cluster, there, lease)  # type: ignore[arg-type]
+            ledger_pass.look_over(cluster, there, lease)  # type: ignore[arg-type]
     assert Charge.objects.get().state == "reserved"
 
 
@@ -262,7 +264,7 @@ def test_another_clusters_ledger_is_left_alone(there: PretendedCluster) -> None:
     factories.apply(other, in_cluster="other")
     look(there)
     assert Charge.objects.filter(cluster__name="other").count() == 0
-    reality.look_over(factories.cluster("other"), there, None)  # type: ignore[arg-type]
+    ledger_pass.look_over(factories.cluster("other"), there, None)  # type: ignore[arg-type]
     assert Charge.objects.get(cluster__name="prod").state == "released"
 
 
@@ -294,7 +296,7 @@ def test_difference_is_explained_by_what_was_admitted_and_is_not_there(
     found = difference()
     assert (found["cluster"], found["ledger"], found["unexplained"]) == ("0", "1", "")
     [one] = found["objects"]
-    assert (one["name"], one["side"], one["why"]) == ("lost", "ledger", comparing.NOT_SEEN)
+    assert (one["name"], one["side"], one["why"]) == ("lost", "ledger", usage_comparison.NOT_SEEN)
 
 
 def test_difference_that_no_object_explains_is_said(there: PretendedCluster) -> None:

@@ -17,7 +17,7 @@ from engine.request import Operation
 from engine.resource_list import parse
 from policies import ledger
 from policies.models import Charge
-from policies.sync import reality
+from sync.passes import ledger_pass
 from tests import factories
 from tests.builders import request
 from tests.charging import admit
@@ -72,7 +72,7 @@ def test_list_that_was_ten_minutes_on_its_way_releases_nothing_early(
     age(timedelta(minutes=5))
     began = ledger.read_clock() - timedelta(minutes=10)
     with monkeypatch.context() as late:
-        late.setattr(reality.ledger, "read_clock", lambda: began)
+        late.setattr(ledger_pass.ledger, "read_clock", lambda: began)
         assert look(there) == {"added": 1}
     assert used() == "3"
     assert look(there) == {"released": 2}

@@ -7,7 +7,8 @@ from django.core.exceptions import ValidationError
 
 from policies import services
 from policies.models import PolicyRevision, ResourceQuota, SyncedObject, SyncRun
-from policies.sync import leases, passes, resolving
+from sync.passes import full_pass, resolution
+from sync.runs import leases
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, row, stored, sync
@@ -36,7 +37,7 @@ def revision_of(name: str = "rq") -> int:
 
 def decide(choices: str | dict[str, str], *, reason: str = "") -> SyncRun:
     """Decide on both sides as they are."""
-    return resolving.resolve(
+    return resolution.resolve(
         row(), choices=choices, revision=revision_of(), user="me", reason=reason
     )
 
@@ -75,7 +76,7 @@ def test_change_since_the_person_looked_is_not_decided_on() -> None:
     memory.put(quota({"pods": "11"}))
     sync(memory)
     with pytest.raises(ValidationError) as refusal:
-        resolving.resolve(shown, choices="ours", revision=revision_of(), user="me")
+        resolution.resolve(shown, choices="ours", revision=revision_of(), user="me")
     assert refusal.value.code == "changed"
 
 
@@ -91,7 +92,7 @@ def test_our_side_that_changed_since_the_person_looked_is_not_decided_on(
     seen = revision_of()
     edit({"pods": "8", "services": "1"})
     with pytest.raises(ValidationError) as refusal:
-        resolving.resolve(row(), choices=choices, revision=seen, user="me")
+        resolution.resolve(row(), choices=choices, revision=seen, user="me")
     assert refusal.value.code == "ours_changed"
     assert stored() == {"hard": {"pods": "8", "services": "1"}}
 
@@ -104,7 +105,7 @@ def test_our_side_that_was_deleted_since_is_not_decided_on(*, is_back: bool) -> 
     if is_back:
         edit({"pods": "7", "services": "1"})
     with pytest.raises(ValidationError) as refusal:
-        resolving.resolve(row(), choices="theirs", revision=seen, user="me")
+        resolution.resolve(row(), choices="theirs", revision=seen, user="me")
     assert refusal.value.code == "ours_changed"
 
 
@@ -158,7 +159,7 @@ def test_drift_is_undone_on_request() -> None:
 
 def test_ours_needs_ownership() -> None:
     in_conflict()
-    resolving.release_ownership(connected(), "me")
+    resolution.release_ownership(connected(), "me")
     with pytest.raises(ValidationError) as refusal:
         decide("ours")
     assert refusal.value.code == "not_owned"
@@ -174,9 +175,9 @@ def test_undecided_field_is_refused() -> None:
 def test_ownership_is_on_record_and_taken_once() -> None:
     cluster = connected()
     for _ in range(2):
-        resolving.take_ownership(cluster, "me", namespace="team")
-    assert resolving.release_ownership(cluster, "me", namespace="team")
-    assert not resolving.release_ownership(cluster, "me", namespace="team")
+        resolution.take_ownership(cluster, "me", namespace="team")
+    assert resolution.release_ownership(cluster, "me", namespace="team")
+    assert not resolution.release_ownership(cluster, "me", namespace="team")
     actions = PolicyRevision.objects.filter(kind="SyncOwnership").values_list("action", flat=True)
     assert list(actions) == ["delete", "create"]
 
@@ -192,7 +193,7 @@ def test_ownership_is_on_record_and_taken_once() -> None:
 )
 def test_place_that_is_none_is_refused(place: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
-        resolving.take_ownership(connected(), "me", **place)
+        resolution.take_ownership(connected(), "me", **place)
 
 
 def held() -> tuple[Memory, SyncRun]:
@@ -209,10 +210,10 @@ def held() -> tuple[Memory, SyncRun]:
 
 def test_confirmed_pass_deletes_what_it_was_held_for() -> None:
     memory, run = held()
-    confirmed = resolving.confirm_held(run, "boss")
+    confirmed = resolution.confirm_held(run, "boss")
     assert (confirmed.state, confirmed.confirmed_by) == ("waiting", "boss")
     with leases.hold(run.cluster, 60) as lease:
-        assert passes.full_pass(run.cluster, memory, confirmed, lease) == "done"  # type: ignore[arg-type]
+        assert full_pass.full_pass(run.cluster, memory, confirmed, lease) == "done"  # type: ignore[arg-type]
     assert list(factories.namespace().resourcequotas.values_list("name", flat=True)) == ["stays"]
     assert SyncedObject.objects.exclude(gone=None).count() == 12
 
@@ -227,16 +228,16 @@ def test_confirmed_pass_deletes_in_the_cluster_what_was_deleted_here() -> None:
         services.delete_policy(policy=policy, user="me")
     run = sync(memory)
     assert run.state == "held"
-    confirmed = resolving.confirm_held(run, "boss")
+    confirmed = resolution.confirm_held(run, "boss")
     with leases.hold(run.cluster, 60) as lease:
-        passes.full_pass(run.cluster, memory, confirmed, lease)  # type: ignore[arg-type]
+        full_pass.full_pass(run.cluster, memory, confirmed, lease)  # type: ignore[arg-type]
     assert [one["metadata"]["name"] for one in memory.list("ResourceQuota").items] == ["q0"]
     assert set(run.results.values_list("outcome", flat=True)) == {"done"}
 
 
 def test_run_that_is_not_held_cannot_be_confirmed() -> None:
     _, run = held()
-    resolving.confirm_held(run, "boss")
+    resolution.confirm_held(run, "boss")
     with pytest.raises(ValidationError) as refusal:
-        resolving.confirm_held(run, "boss")
+        resolution.confirm_held(run, "boss")
     assert refusal.value.code == "not_held"

@@ -11,8 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from policies.models import ClusterAlert, ClusterConnection
-from policies.sync import connecting, rotating, sealing, sealing_keys
-from policies.sync.kubeconfig import parse
+from sync.connect import connections, key_rotation, sealed_box
+from sync.connect import seal_keys as connect_seal_keys
+from sync.connect.kubeconfig import parse
 from tests import factories
 from tests.sync.kubeconfigs import TOKEN, text
 
@@ -27,9 +28,9 @@ NAMES = ("a", "b", "c")
 def _connected(settings: SettingsWrapper, tmp_path: Path) -> None:
     settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = tmp_path / "seal" / "public.pem"
     settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = tmp_path / "seal" / "private.pem"
-    sealing_keys.ensure_keys()
+    connect_seal_keys.ensure_keys()
     for name in NAMES:
-        connecting.connect(factories.cluster(name), parse(text()), "tester")
+        connections.connect(factories.cluster(name), parse(text()), "tester")
 
 
 class KilledError(BaseException):
@@ -52,31 +53,31 @@ def key_ids() -> set[str]:
 def test_rotation_seals_all_rows_with_a_new_key() -> None:
     before = key_ids()
     assert seal_keys("rotate")[0] == 0
-    assert key_ids() == {sealing.current_key_id()} != before
+    assert key_ids() == {sealed_box.current_key_id()} != before
     for connection in ClusterConnection.objects.all():
-        assert connecting.credentials_of(connection).token == TOKEN
+        assert connections.credentials_of(connection).token == TOKEN
 
 
 @pytest.mark.parametrize("row", range(1, len(NAMES) + 1))
 def test_rotation_killed_at_a_row_is_finished(row: int, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = iter(range(1, 10))
 
-    def kill(*words: Any, **named: Any) -> sealing.Sealed:
+    def kill(*words: Any, **named: Any) -> sealed_box.Sealed:
         if next(calls) == row:
             raise KilledError
         return seal_to(*words, **named)
 
-    seal_to = sealing.seal_to
+    seal_to = sealed_box.seal_to
     with monkeypatch.context() as patch:
-        patch.setattr(sealing, "seal_to", kill)
+        patch.setattr(sealed_box, "seal_to", kill)
         with pytest.raises(KilledError):
-            rotating.rotate()
-    assert len(sealing_keys.private_keys()) == 2
-    rotation = rotating.rotate()
+            key_rotation.rotate()
+    assert len(connect_seal_keys.private_keys()) == 2
+    rotation = key_rotation.rotate()
     assert (rotation.is_new, len(rotation.done)) == (False, len(NAMES) - row + 1)
-    assert key_ids() == {sealing.current_key_id()}
-    assert len(rotating.retire()) == 1
-    assert all(connecting.credentials_of(one).token for one in ClusterConnection.objects.all())
+    assert key_ids() == {sealed_box.current_key_id()}
+    assert len(key_rotation.retire()) == 1
+    assert all(connections.credentials_of(one).token for one in ClusterConnection.objects.all())
 
 
 def test_rotation_killed_between_the_files_is_finished(
@@ -84,20 +85,20 @@ def test_rotation_killed_between_the_files_is_finished(
 ) -> None:
     public = Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE)
     before = public.read_bytes()
-    sealing_keys.add_key()
+    connect_seal_keys.add_key()
     public.write_bytes(before)
-    rotation = rotating.rotate()
+    rotation = key_rotation.rotate()
     assert not rotation.is_new
-    assert key_ids() == {sealing.current_key_id()}
-    assert len(sealing_keys.private_keys()) == 2
+    assert key_ids() == {sealed_box.current_key_id()}
+    assert len(connect_seal_keys.private_keys()) == 2
 
 
 def test_key_that_rows_need_is_not_dropped() -> None:
     old = key_ids().pop()
-    sealing_keys.add_key()
+    connect_seal_keys.add_key()
     code, said = seal_keys("retire", old)
     assert (code, "3 clusters" in said) == (1, True)
-    assert seal_keys("retire", sealing.current_key_id())[0] == 1
+    assert seal_keys("retire", sealed_box.current_key_id())[0] == 1
     assert seal_keys("retire", "nothing")[0] == 1
 
 
@@ -105,7 +106,7 @@ def test_old_key_goes_after_the_rotation() -> None:
     old = key_ids().pop()
     seal_keys("rotate")
     assert seal_keys("retire") == (0, f"dropped: {old}\n")
-    assert len(sealing_keys.private_keys()) == len(sealing_keys.public_keys()) == 1
+    assert len(connect_seal_keys.private_keys()) == len(connect_seal_keys.public_keys()) == 1
 
 
 def test_row_that_does_not_open_is_alarmed_and_the_others_go_on() -> None:
@@ -113,7 +114,7 @@ def test_row_that_does_not_open_is_alarmed_and_the_others_go_on() -> None:
     code, said = seal_keys("rotate")
     assert (code, "do not open, connect anew: b" in said) == (1, True)
     assert ClusterAlert.objects.get(kind="sealed-credential").cluster.name == "b"
-    assert ClusterConnection.objects.filter(key_id=sealing.current_key_id()).count() == 2
+    assert ClusterConnection.objects.filter(key_id=sealed_box.current_key_id()).count() == 2
 
 
 def test_keys_are_shown_with_those_that_need_them() -> None:

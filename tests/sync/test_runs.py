@@ -11,8 +11,7 @@ from django.db import OperationalError
 from policies import services
 from policies.ledger import read_clock
 from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
-from policies.sync import health, leases, passes, runs, scheduling
-from policies.sync.errors import (
+from sync.errors import (
     APIError,
     BusyError,
     ForbiddenError,
@@ -20,7 +19,10 @@ from policies.sync.errors import (
     UnreachableError,
     UntrustedError,
 )
-from policies.sync.resolving import confirm_held
+from sync.installation import health
+from sync.passes import full_pass, lifecycle, schedule
+from sync.passes.resolution import confirm_held
+from sync.runs import leases
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve, stored, sync
@@ -33,7 +35,7 @@ HOUR = dt.timedelta(hours=1)
 
 
 def ask(cluster: Cluster, **more: str) -> SyncRun:
-    return runs.request(cluster, **{"mode": "sync", "trigger": "person", "user": "me", **more})
+    return lifecycle.request(cluster, **{"mode": "sync", "trigger": "person", "user": "me", **more})
 
 
 def expire(cluster: Cluster) -> None:
@@ -65,7 +67,7 @@ def test_run_tells_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
     memory.put(quota({"pods": "5"}))
     serve(monkeypatch, memory)
     run = ask(cluster)
-    assert runs.carry_out(run.pk) == "done"
+    assert lifecycle.carry_out(run.pk) == "done"
     run.refresh_from_db()
     assert (run.counts["take-in"], run.attempt, run.epoch) == (2, 1, 1)
     assert run.finished
@@ -77,17 +79,17 @@ def test_run_waits_while_another_worker_has_the_cluster(monkeypatch: pytest.Monk
     serve(monkeypatch, Memory("team"))
     run = ask(cluster)
     with leases.hold(cluster, 60):
-        assert runs.carry_out(run.pk) == "waiting"
-    assert runs.carry_out(run.pk) == "done"
+        assert lifecycle.carry_out(run.pk) == "waiting"
+    assert lifecycle.carry_out(run.pk) == "done"
 
 
 def test_finished_run_is_not_carried_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory = connected(), Memory("team")
     serve(monkeypatch, memory)
     run = ask(cluster)
-    runs.carry_out(run.pk)
+    lifecycle.carry_out(run.pk)
     asked = len(memory.calls)
-    runs.carry_out(run.pk)
+    lifecycle.carry_out(run.pk)
     assert len(memory.calls) == asked
 
 
@@ -95,8 +97,8 @@ def test_lost_run_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = connected()
     run = lost_run(cluster)
     serve(monkeypatch, Memory("team"))
-    assert scheduling.due_runs() == [run.pk]
-    assert runs.carry_out(run.pk) == "done"
+    assert schedule.due_runs() == [run.pk]
+    assert lifecycle.carry_out(run.pk) == "done"
     assert SyncRun.objects.get().attempt == 2
 
 
@@ -104,7 +106,7 @@ def test_lost_run_ends_where_another_such_run_waits() -> None:
     cluster = connected()
     run = lost_run(cluster)
     ask(cluster)
-    assert runs.take_up_lost() == 1
+    assert lifecycle.take_up_lost() == 1
     run.refresh_from_db()
     assert run.state == "failed"
 
@@ -113,7 +115,7 @@ def test_living_run_is_left_alone() -> None:
     cluster = connected()
     run = lost_run(cluster)
     SyncRun.objects.update(heartbeat=read_clock())
-    assert runs.take_up_lost() == 0
+    assert lifecycle.take_up_lost() == 0
     run.refresh_from_db()
     assert run.state == "running"
 
@@ -121,7 +123,7 @@ def test_living_run_is_left_alone() -> None:
 def test_run_lost_three_times_is_parked_and_blocks_only_its_cluster() -> None:
     cluster, other = connected(), connected("other")
     lost_run(cluster, attempt=3)
-    due = SyncRun.objects.filter(pk__in=scheduling.due_runs())
+    due = SyncRun.objects.filter(pk__in=schedule.due_runs())
     assert [run.cluster for run in due] == [other]
     assert SyncRun.objects.get(cluster=cluster).state == "parked"
     assert ClusterAlert.objects.get().kind == "run-parked"
@@ -132,7 +134,12 @@ def test_poison_is_parked_after_three_attempts(monkeypatch: pytest.MonkeyPatch) 
     serve(monkeypatch, memory)
     monkeypatch.setattr(memory, "list", lambda _kind: 1 // 0)
     run = ask(cluster)
-    assert [runs.carry_out(run.pk) for _ in range(4)] == ["waiting", "waiting", "parked", "parked"]
+    assert [lifecycle.carry_out(run.pk) for _ in range(4)] == [
+        "waiting",
+        "waiting",
+        "parked",
+        "parked",
+    ]
     assert ClusterAlert.objects.get().kind == "run-parked"
 
 
@@ -146,8 +153,8 @@ def test_database_that_was_away_parks_nothing(monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as away:
         away.setattr(memory, "list", be_away)
         run = ask(cluster)
-        assert [runs.carry_out(run.pk) for _ in range(4)] == ["waiting"] * 4
-    assert runs.carry_out(run.pk) == "done"
+        assert [lifecycle.carry_out(run.pk) for _ in range(4)] == ["waiting"] * 4
+    assert lifecycle.carry_out(run.pk) == "done"
 
 
 def test_stale_epoch_commits_nothing() -> None:
@@ -162,7 +169,7 @@ def test_stale_epoch_commits_nothing() -> None:
 
     memory.faults[5] = pause_past_the_lease
     with leases.hold(cluster, 60) as lease, pytest.raises(leases.LostLeaseError):
-        passes.full_pass(cluster, memory, run, lease)  # type: ignore[arg-type]
+        full_pass.full_pass(cluster, memory, run, lease)  # type: ignore[arg-type]
     assert stored() is None
 
 
@@ -192,7 +199,7 @@ def test_canary_does_not_fly_where_nothing_may_be_asked(
     cluster, memory = connected(), Memory("team")
     serve(monkeypatch, memory)
     memory.faults[1] = error
-    runs.carry_out(ask(cluster).pk)
+    lifecycle.carry_out(ask(cluster).pk)
     asked = len(memory.calls)
     found = health.look_at(cluster.pk)
     assert len(memory.calls) == asked
@@ -207,12 +214,12 @@ def test_refused_credential_stops_the_cluster(
     cluster, memory = connected(), Memory("team")
     serve(monkeypatch, memory)
     memory.faults[1] = error
-    assert runs.carry_out(ask(cluster).pk) == "failed"
+    assert lifecycle.carry_out(ask(cluster).pk) == "failed"
     SyncState.objects.update(due=None)
-    assert scheduling.due_runs() == []
+    assert schedule.due_runs() == []
     assert ClusterConnection.objects.get().state == state
     assert ClusterAlert.objects.get().kind == "sync-stopped"
-    assert runs.carry_out(ask(cluster).pk) == "done"
+    assert lifecycle.carry_out(ask(cluster).pk) == "done"
     assert ClusterConnection.objects.get().state == "ok"
     assert not ClusterAlert.objects.filter(resolved=None).exists()
 
@@ -222,11 +229,11 @@ def test_unreachable_cluster_is_asked_later_and_later(monkeypatch: pytest.Monkey
     serve(monkeypatch, memory)
     memory.faults[1] = UnreachableError("reset")
     before = read_clock()
-    runs.carry_out(ask(cluster).pk)
+    lifecycle.carry_out(ask(cluster).pk)
     state = SyncState.objects.get()
     assert (state.failures, bool(state.stale_since)) == (1, True)
     assert before < (state.due or before) < before + dt.timedelta(seconds=30)
-    assert scheduling.due_runs() == []
+    assert schedule.due_runs() == []
 
 
 @pytest.mark.parametrize(
@@ -234,14 +241,14 @@ def test_unreachable_cluster_is_asked_later_and_later(monkeypatch: pytest.Monkey
     [(1, None, 1, 1), (4, None, 4, 8), (50, None, 150, 300), (1, 60, 60, 60), (1, 9999, 300, 300)],
 )
 def test_wait_doubles_and_obeys(failures: int, asked: float | None, low: int, high: int) -> None:
-    assert low <= runs.wait_after(failures, asked) <= high
+    assert low <= lifecycle.wait_after(failures, asked) <= high
 
 
 def test_retry_after_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory = connected(), Memory("team")
     serve(monkeypatch, memory)
     memory.faults[1] = BusyError("slow down", code=429, retry_after=200)
-    runs.carry_out(ask(cluster).pk)
+    lifecycle.carry_out(ask(cluster).pk)
     due = SyncState.objects.get().due
     assert due is not None
     assert due > read_clock() + dt.timedelta(seconds=150)
@@ -249,23 +256,23 @@ def test_retry_after_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_beats_tell_of_a_run_once() -> None:
     connected()
-    assert len(scheduling.due_runs()) == 1
-    assert scheduling.due_runs() == []
+    assert len(schedule.due_runs()) == 1
+    assert schedule.due_runs() == []
 
 
 def test_forgotten_message_is_sent_again() -> None:
     connected()
-    [run] = scheduling.due_runs()
+    [run] = schedule.due_runs()
     SyncRun.objects.update(queued=read_clock() - HOUR)
-    assert scheduling.due_runs() == [run]
+    assert schedule.due_runs() == [run]
 
 
 def test_edit_on_our_side_makes_a_pass_due(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory = connected(), Memory("team")
     serve(monkeypatch, memory)
-    runs.carry_out(ask(cluster).pk)
+    lifecycle.carry_out(ask(cluster).pk)
     edit({"pods": "1"})
-    [run] = scheduling.due_runs()
+    [run] = schedule.due_runs()
     assert SyncRun.objects.get(pk=run).trigger == "policy"
 
 
@@ -273,22 +280,22 @@ def test_between_passes_the_cluster_is_watched(monkeypatch: pytest.MonkeyPatch) 
     cluster, memory = connected(), Memory("team")
     memory.put(quota({"pods": "5"}))
     serve(monkeypatch, memory)
-    runs.carry_out(ask(cluster).pk)
-    [run] = scheduling.due_runs()
+    lifecycle.carry_out(ask(cluster).pk)
+    [run] = schedule.due_runs()
     assert SyncRun.objects.get(pk=run).mode == "watch"
     SyncState.objects.update(last_full_pass=read_clock() - HOUR)
     SyncRun.objects.filter(pk=run).delete()
-    [run] = scheduling.due_runs()
+    [run] = schedule.due_runs()
     assert SyncRun.objects.get(pk=run).mode == "sync"
 
 
 def test_objects_that_failed_are_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory = connected(), Memory("team")
     serve(monkeypatch, memory)
-    runs.carry_out(ask(cluster).pk)
+    lifecycle.carry_out(ask(cluster).pk)
     SyncState.objects.update(last_full_pass=read_clock() - dt.timedelta(minutes=2))
     SyncRun.objects.update(counts={"failed": 1})
-    [run] = scheduling.due_runs()
+    [run] = schedule.due_runs()
     assert SyncRun.objects.get(pk=run).mode == "sync"
 
 
@@ -299,19 +306,19 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     serve(monkeypatch, memory)
     for number in range(13):
         memory.put(quota({"pods": "1"}, name=f"q{number}"))
-    runs.carry_out(ask(cluster).pk)
+    lifecycle.carry_out(ask(cluster).pk)
     for number in range(12):
         found = services.find_object(
             cluster, kind="ResourceQuota", name=f"q{number}", namespace="team"
         )
         services.delete_policy(policy=found, user="ada")
-    assert runs.carry_out(ask(cluster).pk) == "held"
+    assert lifecycle.carry_out(ask(cluster).pk) == "held"
     return cluster
 
 
 def test_cluster_with_a_held_run_is_watched_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = held(monkeypatch)
-    [run] = scheduling.due_runs()
+    [run] = schedule.due_runs()
     assert SyncRun.objects.get(pk=run).mode == "watch"
     assert cluster.ledger_passes.filter(resource="").exists()
     assert cluster.alerts.filter(kind="deletions-held", resolved=None).exists()
@@ -320,11 +327,11 @@ def test_cluster_with_a_held_run_is_watched_and_counted(monkeypatch: pytest.Monk
 def test_person_is_asked_once_about_the_same_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = held(monkeypatch)
     first = SyncRun.objects.get(state="held")
-    assert runs.carry_out(ask(cluster).pk) == "done"
+    assert lifecycle.carry_out(ask(cluster).pk) == "done"
     assert SyncRun.objects.get(state="held") == first
     assert cluster.alerts.filter(kind="deletions-held", resolved=None).exists()
     run = confirm_held(first, "ada")
-    assert runs.carry_out(run.pk) == "done"
+    assert lifecycle.carry_out(run.pk) == "done"
     assert cluster.synced_objects.exclude(gone=None).count() == 12
     assert not cluster.alerts.filter(kind="deletions-held", resolved=None).exists()
 
@@ -332,7 +339,7 @@ def test_person_is_asked_once_about_the_same_deletions(monkeypatch: pytest.Monke
 def test_paused_connection_is_left_alone() -> None:
     connected()
     ClusterConnection.objects.update(is_paused=True)
-    assert scheduling.due_runs() == []
+    assert schedule.due_runs() == []
 
 
 def test_old_rows_go_and_held_runs_stay() -> None:
@@ -349,7 +356,7 @@ def test_old_rows_go_and_held_runs_stay() -> None:
     memory.remove("ResourceQuota", "rq")
     sync(memory)
     factories.cluster().synced_objects.exclude(gone=None).update(gone=long_ago)
-    scheduling.forget_old()
+    schedule.forget_old()
     assert not factories.cluster().synced_objects.filter(name="rq").exists()
     assert set(SyncRun.objects.values_list("state", flat=True)) >= {"held"}
     assert not SyncRun.objects.filter(finished=long_ago, state="done").exists()

@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import NoEncryption
 
-from policies.sync import sealing, sealing_keys
-from policies.sync.sealing import Sealed, SealingError, open_sealed, seal
+from sync.connect import seal_keys, sealed_box
+from sync.connect.sealed_box import Sealed, SealingError, open_sealed, seal
 from tests.sync.kubeconfigs import key_pem
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ PLAIN = b"canary-token"
 def keys(settings: SettingsWrapper, tmp_path: Path) -> Path:
     settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = tmp_path / "seal" / "public-keys.pem"
     settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = tmp_path / "seal" / "private-keys.pem"
-    assert sealing_keys.ensure_keys()
+    assert seal_keys.ensure_keys()
     return tmp_path / "seal" / "private-keys.pem"
 
 
@@ -82,24 +82,24 @@ def test_key_of_another_portal_opens_nothing() -> None:
 
 def test_new_key_is_the_current_one_and_the_old_one_still_opens() -> None:
     old = seal(PLAIN, place="a/token")
-    added = sealing_keys.add_key()
-    assert sealing.current_key_id() == sealing.key_id(added) != old.key_id
+    added = seal_keys.add_key()
+    assert sealed_box.current_key_id() == sealed_box.key_id(added) != old.key_id
     assert open_sealed(old, place="a/token") == PLAIN
-    assert seal(PLAIN, place="a/token").key_id == sealing.key_id(added)
+    assert seal(PLAIN, place="a/token").key_id == sealed_box.key_id(added)
 
 
 def test_dropped_key_opens_nothing() -> None:
     old = seal(PLAIN, place="a/token")
-    gone = sealing_keys.raw(sealing_keys.public_keys()[0])
-    sealing_keys.add_key()
-    sealing_keys.drop_keys([gone])
+    gone = seal_keys.raw(seal_keys.public_keys()[0])
+    seal_keys.add_key()
+    seal_keys.drop_keys([gone])
     assert code(old) == "unknown-key"
-    assert len(sealing_keys.public_keys()) == len(sealing_keys.private_keys()) == 1
+    assert len(seal_keys.public_keys()) == len(seal_keys.private_keys()) == 1
 
 
 def test_keys_are_made_once_and_for_their_owner_alone(keys: Path) -> None:
     before = keys.read_bytes()
-    assert not sealing_keys.ensure_keys()
+    assert not seal_keys.ensure_keys()
     assert keys.read_bytes() == before
     assert stat.S_IMODE(keys.stat().st_mode) == 0o600
     assert stat.S_IMODE(keys.parent.stat().st_mode) == 0o700
@@ -111,5 +111,5 @@ def test_public_file_holds_no_private_key(settings: SettingsWrapper) -> None:
 
 def test_key_of_another_kind_is_refused(keys: Path) -> None:
     keys.write_bytes(key_pem(generate_private_key(SECP256R1()), NoEncryption()))
-    with pytest.raises(sealing_keys.KeyFileError):
-        sealing_keys.private_keys()
+    with pytest.raises(seal_keys.KeyFileError):
+        seal_keys.private_keys()

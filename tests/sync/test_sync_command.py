@@ -11,10 +11,10 @@ from django.core.management import CommandError, call_command
 from prometheus_client import generate_latest
 
 from policies import services
-from policies.management.commands import sync
 from policies.models import ResourceQuota, SyncRun
-from policies.sync import metrics
-from policies.sync.errors import UnreachableError, UntrustedError
+from sync import metrics
+from sync.errors import UnreachableError, UntrustedError
+from sync.management.commands import sync
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from policies.sync.client import Client, UntrustedError
-from policies.sync.client.network import tls_context
-from policies.sync.values import Credentials
+from sync.client import Client, UntrustedError
+from sync.client.network import tls_context
+from sync.values import Credentials
 from tests.cluster.certificates import issue, make_authority
 from tests.sync.fake_api import fake_api
 

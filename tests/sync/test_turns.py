@@ -9,7 +9,8 @@ import pytest
 
 from policies.ledger import read_clock
 from policies.models import ClusterConnection, SyncRun, SyncState
-from policies.sync import leases, passes, scheduling, watching
+from sync.passes import full_pass, schedule, watch
+from sync.runs import leases
 from tests.sync.memory import Memory
 from tests.sync.working import connected, sync
 
@@ -40,7 +41,7 @@ def waits(cluster: Cluster, **more: str) -> SyncRun:
 
 def told() -> list[str]:
     """The clusters of whose runs a worker is told now, and what these are for."""
-    runs = [SyncRun.objects.get(pk=run) for run in scheduling.due_runs()]
+    runs = [SyncRun.objects.get(pk=run) for run in schedule.due_runs()]
     return [f"{run.cluster.name} {run.mode}" for run in runs]
 
 
@@ -55,12 +56,12 @@ def begin_all() -> None:
 
 def watched(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, *, share: float) -> int:
     """How often a cluster is asked that is watched for a while, of which ``share`` is its own."""
-    monkeypatch.setattr(watching, "SLICE", 0.02)
-    monkeypatch.setattr(watching, "SHARE", share)
+    monkeypatch.setattr(watch, "SLICE", 0.02)
+    monkeypatch.setattr(watch, "SHARE", share)
     run = SyncRun.objects.create(cluster=cluster, mode="watch", state="running", trigger="watch")
     memory = Memory("team")
     with leases.hold(cluster, 60) as lease:
-        passes.watch_for(cluster, memory, run, lease, 0.3)  # type: ignore[arg-type]
+        full_pass.watch_for(cluster, memory, run, lease, 0.3)  # type: ignore[arg-type]
     return len(memory.calls)
 
 
@@ -126,12 +127,12 @@ def test_run_that_another_beat_has_made_and_done_is_not_made_again(
 ) -> None:
     (one,) = in_sync("one")
     SyncState.objects.update(last_full_pass=None)
-    make = scheduling._make
+    make = schedule._make
 
     def others_were_faster(cluster: Cluster, now: dt.datetime) -> None:
         SyncState.objects.update(last_full_pass=now, due=now + dt.timedelta(seconds=1))
         make(cluster, now)
 
-    monkeypatch.setattr(scheduling, "_make", others_were_faster)
-    assert scheduling.due_runs() == []
+    monkeypatch.setattr(schedule, "_make", others_were_faster)
+    assert schedule.due_runs() == []
     assert not SyncRun.objects.filter(cluster=one).exists()

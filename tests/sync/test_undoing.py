@@ -8,7 +8,8 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from policies.models import PolicyRevision, ResourceQuota, SyncedObject
-from policies.sync import resolving, undoing
+from sync.passes import resolution
+from sync.passes import undo as passes_undo
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, row, stored, sync
 
@@ -33,15 +34,15 @@ def in_conflict() -> Memory:
 
 
 def decide(choices: Any) -> None:
-    ours = undoing.our_side(row())
+    ours = passes_undo.our_side(row())
     revision = ours.revision if ours else 0
-    resolving.resolve(row(), choices=choices, revision=revision, user="me", reason="because")
+    resolution.resolve(row(), choices=choices, revision=revision, user="me", reason="because")
 
 
 def undo(number: int = 0, shown: SyncedObject | None = None) -> SyncRun:
     shown = shown or row()
-    newest = next(iter(undoing.decisions(shown)), None)
-    return undoing.undo(shown, number=number or (newest.number if newest else 1), user="me")
+    newest = next(iter(passes_undo.decisions(shown)), None)
+    return passes_undo.undo(shown, number=number or (newest.number if newest else 1), user="me")
 
 
 def both(memory: Memory) -> tuple[Any, Any]:
@@ -105,7 +106,7 @@ def test_an_object_that_was_brought_back_goes_again() -> None:
 def test_decisions_are_on_record_with_both_sides() -> None:
     in_conflict()
     decide("ours")
-    [decision] = undoing.decisions(row())
+    [decision] = passes_undo.decisions(row())
     sides = decision.before["spec"]
     assert (decision.user, decision.reason) == ("me", "because")
     assert [sides[name]["spec"] for name in ("ours", "theirs")] == [OURS, THEIRS]
@@ -141,6 +142,6 @@ def test_undoing_is_about_what_was_shown_and_needs_ownership() -> None:
     shown = row()
     decide("theirs")
     assert refused(shown=shown) == "changed"
-    resolving.release_ownership(connected(), "me")
+    resolution.release_ownership(connected(), "me")
     assert refused() == "not_owned"
-    assert not PolicyRevision.objects.filter(kind=undoing.KIND, action="restore").exists()
+    assert not PolicyRevision.objects.filter(kind=passes_undo.KIND, action="restore").exists()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from policies.models import SyncCursor, SyncRun, SyncState
-from policies.sync import leases, passes, watching
+from sync.passes import full_pass
+from sync.passes import watch as passes_watch
+from sync.runs import leases
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, row, stored, sync
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Watches of moments: this cluster has no more to say than what happened before."""
-    monkeypatch.setattr(watching, "SLICE", 0.02)
+    monkeypatch.setattr(passes_watch, "SLICE", 0.02)
 
 
 def known() -> Memory:
@@ -30,7 +32,7 @@ def watch(memory: Memory) -> SyncRun:
     cluster = connected()
     run = SyncRun.objects.create(cluster=cluster, mode="watch", state="running", trigger="watch")
     with leases.hold(cluster, 60) as lease:
-        passes.watch_for(cluster, memory, run, lease, 0.2)  # type: ignore[arg-type]
+        full_pass.watch_for(cluster, memory, run, lease, 0.2)  # type: ignore[arg-type]
     return run
 
 
@@ -114,8 +116,8 @@ def test_server_that_hangs_up_at_once_is_not_asked_on_and_on() -> None:
 
 def test_watch_ends_when_its_worker_does(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = known()
-    monkeypatch.setattr(watching, "_stopping", bytearray(1))
-    watching.stop()
+    monkeypatch.setattr(passes_watch, "_stopping", bytearray(1))
+    passes_watch.stop()
     asked = len(memory.calls)
     watch(memory)
     assert len(memory.calls) == asked

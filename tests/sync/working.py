@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from policies import services
 from policies.models import ClusterConnection, SyncedObject, SyncOwnership, SyncRun
-from policies.sync import connecting, leases, passes
+from sync.connect import connections
+from sync.passes import full_pass
+from sync.runs import leases
 from tests import factories
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def sync(memory: Memory, cluster: Cluster | None = None, *, mode: str = "sync") 
     cluster = cluster or connected()
     run = SyncRun.objects.create(cluster=cluster, mode=mode, trigger="person", state="running")
     with leases.hold(cluster, 60) as lease:
-        run.state = passes.full_pass(cluster, memory, run, lease)  # type: ignore[arg-type]
+        run.state = full_pass.full_pass(cluster, memory, run, lease)  # type: ignore[arg-type]
     run.save()
     return run
 
@@ -62,4 +64,4 @@ def edit(hard: dict[str, str], *, name: str = "rq") -> None:
 
 def serve(monkeypatch: pytest.MonkeyPatch, memory: Memory) -> None:
     """Have runs meet this cluster instead of a real one."""
-    monkeypatch.setattr(connecting, "open_client", lambda *_args, **_kwargs: memory)
+    monkeypatch.setattr(connections, "open_client", lambda *_args, **_kwargs: memory)

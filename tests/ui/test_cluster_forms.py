@@ -21,7 +21,8 @@ from policies.models import (
     SyncResult,
     SyncRun,
 )
-from policies.sync import plan, sealing_keys
+from sync import reconcile
+from sync.connect import seal_keys
 from tests import factories, people
 from tests.sync import kubeconfigs
 from tests.sync.fake_api import fake_api
@@ -60,7 +61,9 @@ def connected() -> Cluster:
 
 
 def quota_of(pods: str, name: str = "rq") -> dict[str, Any]:
-    return plan.normal(factories.manifest("ResourceQuota", {"hard": {"pods": pods}}, name=name))
+    return reconcile.normal(
+        factories.manifest("ResourceQuota", {"hard": {"pods": pods}}, name=name)
+    )
 
 
 def conflict(**fields: Any) -> SyncedObject:
@@ -414,7 +417,7 @@ def api(settings: SettingsWrapper, tmp_path: Path) -> Iterator[FakeAPI]:
     settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = tmp_path / "public.pem"
     settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = tmp_path / "private.pem"
     settings.GATEHOUSE_CLUSTER_ADDRESSES = (ip_network("127.0.0.0/8"),)
-    sealing_keys.ensure_keys()
+    seal_keys.ensure_keys()
     with fake_api() as api:
         yield api
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from policies.models import Cluster, ClusterConnection, SyncedObject, SyncRun
-from policies.sync import pausing
+from sync.runs import pause
 from tests import factories, people
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def test_every_page_says_that_it_is_paused(viewer: Client) -> None:
     names = {"kind": "ResourceQuota", "namespace": "team", "name": "rq"}
     SyncedObject.objects.create(cluster=cluster, state="in-sync", since=now, seen=now, **names)
     run = SyncRun.objects.create(cluster=cluster, mode="sync", trigger="person")
-    pausing.pause(cluster, user="bob", reason=WHY)
+    pause.pause(cluster, user="bob", reason=WHY)
     within = ("", "objects/", "objects/ResourceQuota/team/rq/", "ownership/", "authority/", "runs/")
     for place in (*within, f"runs/{run.uid}/", f"runs/{run.uid}/progress"):
         page = viewer.get(f"/clusters/prod/{place}").content.decode()
@@ -102,7 +102,7 @@ def test_every_page_says_that_it_is_paused(viewer: Client) -> None:
 
 
 def test_no_run_is_asked_for_while_it_is_paused(viewer: Client) -> None:
-    pausing.pause(connected(), user="bob", reason=WHY)
+    pause.pause(connected(), user="bob", reason=WHY)
     allow(viewer, "add_syncrun")
     assert 'value="sync"' not in text(viewer, "/clusters/prod/")
     assert 'value="sync"' not in text(viewer, "/clusters/prod/runs/")

@@ -14,7 +14,7 @@ from admission import decision_id
 from admission.models import AuditEvent
 from policies import ledger
 from policies.models import Charge, QuotaUsage, QuotaUsagePoint
-from policies.tasks import forget_old_runs
+from policies.tasks import keep_usage_points
 from portal.pages.quotas.board import PAGE_SIZE
 from tests import factories, people
 
@@ -210,7 +210,7 @@ def test_points_are_taken_where_something_changed_and_forgotten(reader: Client) 
     ((_, _, plot),) = reader.get("/quotas/prod/team/").context["stories"]
     assert json.loads(plot)["series"] == [{"label": "pods", "values": [25, 75, 75]}]
     assert ledger.forget_points(start + ledger.history.KEPT + dt.timedelta(hours=1)) == 1
-    forget_old_runs()
+    keep_usage_points()
     assert QuotaUsagePoint.objects.count() == 2
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.sync.plan import (
+from sync.reconcile import (
     ResolutionError,
     brake,
     differences,

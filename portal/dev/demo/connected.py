@@ -25,9 +25,10 @@ from policies.models import (
     SyncState,
     WebhookHealth,
 )
-from policies.sync import native, plan
 from portal.dev.demo.clock import at
 from portal.dev.demo.plot import BEGAN
+from sync import reconcile
+from sync.passes import native_policies
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -67,7 +68,7 @@ def pretend_connected(cluster: Cluster) -> None:
         services.set_authority(
             cluster=cluster, authority=Cluster.Authority.NATIVE, user=USER, reason="demo data"
         )
-        native.note(cluster)
+        native_policies.note(cluster)
     SyncOwnership.objects.create(cluster=cluster, namespace="checkout", user=USER)
     SyncOwnership.objects.create(cluster=cluster, namespace="search", user=USER)
     _runs(cluster, objects, now)
@@ -136,7 +137,7 @@ def _object(
 ) -> SyncedObject:
     kind, namespace, name = key
     found = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    ours: dict[str, Any] = plan.normal(found.to_manifest())
+    ours: dict[str, Any] = reconcile.normal(found.to_manifest())
     base, theirs = copy.deepcopy(ours), copy.deepcopy(ours)
     differences: list[dict[str, Any]] = []
     agreed = _BASE.get((kind, namespace), "")

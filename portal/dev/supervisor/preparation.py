@@ -19,11 +19,11 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 
-from policies.sync import sealing_keys
 from portal.auth.first_admin import ensure_first_admin
 from portal.dev import bundle
 from portal.dev.demo import begin_demo, demo_credential
 from portal.health import key_check
+from sync.connect import seal_keys
 
 if TYPE_CHECKING:
     from typing import IO
@@ -84,13 +84,13 @@ def prepare_data() -> tuple[str | None, str]:
         collect_static()
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=0)
-        sealing_keys.ensure_keys()
+        seal_keys.ensure_keys()
         if wrong := key_check.ensure():
             sys.stderr.write(f"gatehouse: {wrong}\n")
         begin_demo()
         secret = demo_credential()
         return ensure_first_admin(), secret
-    except (SystemCheckError, sealing_keys.KeyFileError) as error:
+    except (SystemCheckError, seal_keys.KeyFileError) as error:
         raise StartError(str(error)) from None
     except (OperationalError, psycopg.OperationalError) as error:
         reason = str(error).strip().partition("\n")[0]

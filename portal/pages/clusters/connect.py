@@ -13,18 +13,19 @@ from django.views.generic.edit import FormMixin
 
 from policies import roles
 from policies.models import Cluster, SyncRun
-from policies.sync import joining, kubeconfig, runs
-from policies.sync.joining import NotUsableError
-from policies.sync.kubeconfig import KubeconfigError
-from policies.sync.sealing import SealingError
-from policies.sync.sealing_keys import KeyFileError
 from policies.validators import DNS_LABEL
 from portal.pages.permissions import Page
+from sync.connect import join, kubeconfig
+from sync.connect.join import NotUsableError
+from sync.connect.kubeconfig import KubeconfigError
+from sync.connect.seal_keys import KeyFileError
+from sync.connect.sealed_box import SealingError
+from sync.passes import lifecycle
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from policies.sync.joining import Joined
+    from sync.connect.join import Joined
 
     _FormMixin = FormMixin["ConnectForm"]
 else:
@@ -87,10 +88,10 @@ class ConnectForm(forms.Form):
             self.add_error("file", "This file is no text.")
         return cleaned
 
-    def asked(self) -> joining.Asked:
+    def asked(self) -> join.Asked:
         """What was asked for."""
         names = ("name", "text", "context", "is_anyway", "is_other_cluster")
-        return joining.Asked(**{name: self.cleaned_data[name] for name in names})
+        return join.Asked(**{name: self.cleaned_data[name] for name in names})
 
 
 class ConnectView(_FormMixin, Page):
@@ -121,7 +122,9 @@ class ConnectView(_FormMixin, Page):
             return self.render_to_response(self.get_context_data(form=form), status=422)
         cluster = joined.connection.cluster
         if joined.findings.is_usable:
-            runs.request(cluster, mode=SyncRun.Mode.IMPORT, trigger="person", user=self.username)
+            lifecycle.request(
+                cluster, mode=SyncRun.Mode.IMPORT, trigger="person", user=self.username
+            )
             messages.success(self.request, "Connected. The first import has begun; it only reads.")
         else:
             text = "Connected, but the cluster cannot be used yet: see what is missing below."
@@ -131,7 +134,7 @@ class ConnectView(_FormMixin, Page):
     def _join(self, form: ConnectForm) -> Joined | None:
         """Have the cluster join; what stands against it goes to the form."""
         try:
-            return joining.join(form.asked(), user=self.username)
+            return join.join(form.asked(), user=self.username)
         except KubeconfigError as error:
             found = [ValidationError(str(each), code=each.code) for each in error.refusals]
             form.add_error("text", found)

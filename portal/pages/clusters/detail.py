@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils import timezone
 
 from policies.models import SyncedObject, SyncOwnership, SyncRun
-from policies.sync.advising import connection_hint
 from portal.pages.clusters.drift.list import lines_of, listed, state_counts
 from portal.pages.clusters.next_steps import next_steps
 from portal.pages.clusters.status import (
@@ -21,6 +20,7 @@ from portal.pages.clusters.status import (
 )
 from portal.pages.clusters.usage_differences import ledger_differences
 from portal.pages.permissions import ClusterPage
+from sync.passes.advice import connection_hint
 
 if TYPE_CHECKING:
     from policies.models import Cluster

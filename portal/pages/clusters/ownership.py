@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from policies import services
 from policies.models import SyncedObject, SyncOwnership
-from policies.sync import resolving
 from portal.pages.permissions import ClusterPage
+from sync.passes import resolution
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -102,7 +102,7 @@ class OwnershipView(ClusterPage):
     def _take_all(self, places: list[Place]) -> None:
         with services.policy_write(self.cluster):
             for place in places:
-                resolving.take_ownership(self.cluster, self.username, **place)
+                resolution.take_ownership(self.cluster, self.username, **place)
         messages.success(self.request, f"The portal owns {_told(places)} from now on.")
 
     def _release_all(self, places: list[Place]) -> None:
@@ -110,7 +110,7 @@ class OwnershipView(ClusterPage):
             done = [
                 place
                 for place in places
-                if resolving.release_ownership(self.cluster, self.username, **place)
+                if resolution.release_ownership(self.cluster, self.username, **place)
             ]
         if done:
             words = f"Taken back: {_told(done)}. The portal only reads there from now on."

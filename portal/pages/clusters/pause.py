@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
 
-from policies.sync import pausing
 from portal.pages.permissions import PAUSING, ClusterPage
+from sync.runs import pause
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -32,7 +32,7 @@ class PauseView(ClusterPage):
         action = request.POST.get("do", "")
         if action not in DONE:
             return HttpResponseBadRequest()
-        change = pausing.pause if action == "pause" else pausing.resume
+        change = pause.pause if action == "pause" else pause.resume
         try:
             change(self.cluster, user=self.username, reason=request.POST.get("reason", ""))
             messages.success(request, DONE[action])

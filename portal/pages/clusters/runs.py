@@ -13,11 +13,11 @@ from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
 from policies.models import SyncResult, SyncRun
-from policies.sync import resolving, runs
-from policies.sync.advising import advice
 from portal.pages.addresses import object_address
 from portal.pages.clusters.status import UNDER_WAY
 from portal.pages.permissions import ClusterPage
+from sync.passes import lifecycle, resolution
+from sync.passes.advice import advice
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -66,7 +66,7 @@ class RunListView(ClusterPage):
         if self.is_paused:
             messages.error(request, "Synchronizing is paused. Resume it first, then ask again.")
             return redirect("cluster-runs", self.cluster.name)
-        run = runs.request(self.cluster, mode=mode, trigger="person", user=self.username)
+        run = lifecycle.request(self.cluster, mode=mode, trigger="person", user=self.username)
         return redirect("cluster-run", self.cluster.name, run.uid)
 
 
@@ -108,7 +108,7 @@ class RunView(ClusterPage):
             messages.error(request, "Nothing was confirmed: read the list of deletions first.")
             return redirect("cluster-run", self.cluster.name, run.uid)
         try:
-            resolving.confirm_held(run, self.username)
+            resolution.confirm_held(run, self.username)
             messages.success(request, "Confirmed. The objects are deleted with this run.")
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.models import PolicyRevision
-from policies.sync import undoing
 from portal.pages.clusters.drift.sides import Side, lines_of_manifest, sides_of
+from sync.passes import undo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,8 +47,8 @@ def revisions_of(thing: SyncedObject) -> list[Revision]:
 
 def decisions_of(thing: SyncedObject) -> list[Decision]:
     """The last decisions, newest first; one of them at most can be undone."""
-    undoable = undoing.can_be_undone(thing)
-    return [_decision(thing, one, undoable) for one in undoing.decisions(thing)]
+    undoable = undo.can_be_undone(thing)
+    return [_decision(thing, one, undoable) for one in undo.decisions(thing)]
 
 
 def _decision(
@@ -60,7 +60,7 @@ def _decision(
         words=_words((one.after or {})["spec"]["choices"]),
         sides=sides_of(sides["base"], sides["ours"], sides["theirs"]),
         is_undoable=undoable is not None and undoable.pk == one.pk,
-        comes_back_open=undoing.comes_back_open(thing, one),
+        comes_back_open=undo.comes_back_open(thing, one),
     )
 
 

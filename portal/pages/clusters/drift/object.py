@@ -10,13 +10,14 @@ from django.shortcuts import get_object_or_404, redirect
 
 from policies import services
 from policies.models import SyncedObject
-from policies.sync import plan, resolving, undoing
-from policies.sync.values import READ_KINDS
 from portal.pages.addresses import NO_NAMESPACE, object_address
 from portal.pages.clusters.drift.history import decisions_of, revisions_of
 from portal.pages.clusters.drift.list import STATE_WORDS
 from portal.pages.clusters.drift.sides import choices_of, normal_form, sides_of
 from portal.pages.permissions import ClusterPage
+from sync import reconcile
+from sync.passes import resolution, undo
+from sync.values import READ_KINDS
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -78,7 +79,7 @@ class ObjectView(ClusterPage):
             return self._refuse(OVERTAKEN, 409)
         try:
             return self._settle(thing, request.POST.get("take", ""), revision=_revision(ours))
-        except plan.ResolutionError as error:
+        except reconcile.ResolutionError as error:
             return self._refuse(str(error), 422)
         except ValidationError as error:
             return self._refuse(" ".join(error.messages), 422)
@@ -88,17 +89,17 @@ class ObjectView(ClusterPage):
             if not self.may("policies.add_syncownership"):
                 raise PermissionDenied
             names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
-            resolving.take_ownership(self.cluster, self.username, **names)
+            resolution.take_ownership(self.cluster, self.username, **names)
             messages.success(self.request, "The portal owns this object from now on.")
             return redirect(object_address(self.cluster.name, thing))
         author = {"user": self.username, "reason": self.request.POST.get("reason", "")[:1000]}
         if take == "undo":
             number = self.request.POST.get("number", "")
-            run = undoing.undo(thing, number=int(number) if number.isdecimal() else 0, **author)
+            run = undo.undo(thing, number=int(number) if number.isdecimal() else 0, **author)
             messages.success(self.request, f"Undone: {thing.kind} {thing.name}.")
         else:
             choices = take if take in SIDES else self._choices(thing)
-            run = resolving.resolve(thing, choices=choices, revision=revision, **author)
+            run = resolution.resolve(thing, choices=choices, revision=revision, **author)
             words = f"Settled: {thing.kind} {thing.name}. This run writes it."
             messages.success(self.request, words)
         return redirect("cluster-run", self.cluster.name, run.uid)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.manifests.yaml.emitter import render_documents
-from policies.sync import plan
-from policies.sync.values import WRITTEN_KINDS
+from sync import reconcile
+from sync.values import WRITTEN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choi
         by_field = {one.get("field"): one for one in noted}
         noted = [
             {**by_field.get(each.field, {}), "field": each.field, "ours": each.a, "theirs": each.b}
-            for each in plan.differences(ours, thing.theirs)
+            for each in reconcile.differences(ours, thing.theirs)
         ]
     elif bool(ours) is not bool(thing.theirs):
         noted = noted or [{"field": ""}]
@@ -105,7 +105,7 @@ def normal_form(manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Our side as the passes compare it: defaults applied, quantities in one writing."""
     if manifest is None or manifest.get("kind") not in WRITTEN_KINDS:
         return dict(manifest) if manifest else None
-    return plan.normal(manifest)
+    return reconcile.normal(manifest)
 
 
 def lines_of_manifest(manifest: Mapping[str, Any] | None) -> list[str]:

@@ -1,0 +1,1 @@
+"""Clusters: connections, runs, and the comparison of both sides. No page and no review."""

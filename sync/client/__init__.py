@@ -1,0 +1,45 @@
+"""The one door to clusters: only this package knows the Kubernetes client and its HTTP library."""
+
+from sync.client.calls import Client
+from sync.client.kinds import KINDS, Kind
+from sync.errors import (
+    AlreadyExistsError,
+    APIError,
+    BusyError,
+    ConflictError,
+    ExpiredError,
+    FieldConflictError,
+    ForbiddenError,
+    GarbageError,
+    InvalidError,
+    NotFoundError,
+    RefusedAddressError,
+    UnauthorizedError,
+    UnreachableError,
+    UntrustedError,
+)
+from sync.values import NEW, Event, Limits, Listing
+
+__all__ = [
+    "KINDS",
+    "NEW",
+    "APIError",
+    "AlreadyExistsError",
+    "BusyError",
+    "Client",
+    "ConflictError",
+    "Event",
+    "ExpiredError",
+    "FieldConflictError",
+    "ForbiddenError",
+    "GarbageError",
+    "InvalidError",
+    "Kind",
+    "Limits",
+    "Listing",
+    "NotFoundError",
+    "RefusedAddressError",
+    "UnauthorizedError",
+    "UnreachableError",
+    "UntrustedError",
+]

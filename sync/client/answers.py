@@ -1,0 +1,232 @@
+"""Answers of an API server, believed only as far as they were checked."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from sync.errors import (
+    AlreadyExistsError,
+    APIError,
+    BusyError,
+    ConflictError,
+    ExpiredError,
+    FieldConflictError,
+    ForbiddenError,
+    GarbageError,
+    InvalidError,
+    NotFoundError,
+    UnauthorizedError,
+)
+from sync.values import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import httpx2
+
+    from sync.client.kinds import Kind
+
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9._:]{0,251}[A-Za-z0-9])?")
+_LONGEST_VERSION: Final = 100
+_LONGEST_MESSAGE: Final = 2_000
+_LONGEST_WAIT: Final = 3_600.0
+_SERVER_TROUBLE: Final = 500
+_UNREADABLE: Final = ("failed to create typed patch object", "failed to convert new object")
+"""How an apply of unknown fields or wrong amounts is refused: with a 500 that never passes."""
+_EVENTS: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
+_BY_CODE: Final[Mapping[int, type[APIError]]] = {
+    400: InvalidError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: ExpiredError,
+    413: InvalidError,
+    415: InvalidError,
+    422: InvalidError,
+    429: BusyError,
+}
+
+
+def is_name(text: object) -> bool:
+    """Whether it can be a name in an address: no slash, no space, nothing that climbs."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+def decode(data: bytes) -> dict[str, Any]:
+    """Read a JSON object; raises GarbageError for anything else.
+
+    NUL, which annotations may hold and PostgreSQL may not, is read as U+FFFD.
+    """
+    try:
+        value = msgspec.json.decode(data)
+        if b"\\u0000" in data:
+            value = _without_nul(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise GarbageError("an answer that is no JSON") from None
+    if not isinstance(value, dict):
+        raise GarbageError("an answer that is no JSON object")
+    return value
+
+
+def error_of(response: httpx2.Response, body: bytes) -> APIError:
+    """The error that an answer is; one without a Status (of a proxy, say) tells its code only."""
+    try:
+        status = decode(body)
+    except GarbageError:
+        status = {}
+    if status.get("kind") != "Status":
+        status = {"message": f"HTTP {response.status_code}"}
+    header = response.headers.get("Retry-After", "")
+    return error_from(status, response.status_code, retry_after=_seconds(header))
+
+
+def error_from(
+    status: Mapping[str, Any], code: int, *, retry_after: float | None = None
+) -> APIError:
+    """The error that a Status is; ``code`` counts where it names none."""
+    details = status.get("details")
+    known: dict[str, Any] = {
+        "code": code,
+        "reason": _text(status.get("reason")),
+        "details": details if isinstance(details, dict) else {},
+    }
+    message = _text(status.get("message")) or f"HTTP {code}"
+    error_class = (
+        InvalidError if message.startswith(_UNREADABLE) else _class_of(code, known["reason"])
+    )
+    if error_class is BusyError:
+        wait = _bounded(known["details"].get("retryAfterSeconds"))
+        return BusyError(message, **known, retry_after=wait if retry_after is None else retry_after)
+    error = error_class(message, **known)
+    if error_class is ConflictError and any(
+        cause.get("reason") == "FieldManagerConflict" for cause in error.causes
+    ):
+        return FieldConflictError(message, **known)
+    return error
+
+
+def checked_object(value: object, kind: Kind) -> dict[str, Any]:
+    """An object of the kind, its name and maps as they must be; raises GarbageError.
+
+    Members of lists say no kind; it is filled in.
+    """
+    if not isinstance(value, dict) or value.get("kind", kind.kind) != kind.kind:
+        raise GarbageError(f"no {kind.kind}")
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict) or not is_name(metadata.get("name")):
+        raise GarbageError(f"a {kind.kind} without a proper name")
+    namespace = metadata.get("namespace", "")
+    if not (is_name(namespace) if kind.is_namespaced else namespace == ""):
+        raise GarbageError(f"a {kind.kind} without its proper namespace")
+    _check_metadata(metadata, kind)
+    return {**value, "apiVersion": kind.api_version, "kind": kind.kind}
+
+
+def checked_page(value: dict[str, Any], kind: Kind) -> tuple[list[dict[str, Any]], str, str]:
+    """Members, version and continue token of one page; raises GarbageError."""
+    metadata = value.get("metadata")
+    if value.get("kind") != f"{kind.kind}List" or not isinstance(metadata, dict):
+        raise GarbageError(f"no list of {kind.kind}")
+    items = value.get("items")
+    token = metadata.get("continue") or ""
+    if not isinstance(items, list | None) or not isinstance(token, str):
+        raise GarbageError(f"no list of {kind.kind}")
+    return (
+        [checked_object(item, kind) for item in items or ()],
+        version_of(metadata),
+        token,
+    )
+
+
+def checked_event(line: bytes, kind: Kind) -> Event:
+    """One line of a watch; raises GarbageError, and the error that an ERROR event is."""
+    event = decode(line)
+    inner, word = event.get("object"), event.get("type")
+    if not isinstance(inner, dict):
+        raise GarbageError("an event without an object")
+    if word == "ERROR":
+        code = inner.get("code")
+        raise error_from(inner, code if isinstance(code, int) else _SERVER_TROUBLE)
+    if word not in _EVENTS:
+        raise GarbageError("an event of an unknown type")
+    metadata = inner.get("metadata")
+    version_of(metadata if isinstance(metadata, dict) else {})
+    if word == "BOOKMARK":
+        return Event(word, inner)
+    return Event(str(word), checked_object(inner, kind))
+
+
+def version_of(metadata: Mapping[str, Any]) -> str:
+    """The resource version; raises GarbageError where there is none."""
+    version = metadata.get("resourceVersion")
+    if not isinstance(version, str) or not 0 < len(version) <= _LONGEST_VERSION:
+        raise GarbageError("no resource version")
+    return version
+
+
+def date_of(response: httpx2.Response) -> datetime | None:
+    """What the server's clock says, to the second; None where it says nothing of use."""
+    try:
+        found = parsedate_to_datetime(response.headers.get("Date", ""))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [_without_nul(one) for one in value]
+    if isinstance(value, dict):
+        return {_without_nul(key): _without_nul(one) for key, one in value.items()}
+    return value
+
+
+def _check_metadata(metadata: Mapping[str, Any], kind: Kind) -> None:
+    for field in ("labels", "annotations"):
+        found = metadata.get(field) or {}
+        if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+            raise GarbageError(f"a {kind.kind} whose {field} are no map of texts")
+    for field in ("uid", "resourceVersion"):
+        found = metadata.get(field, "")
+        if not isinstance(found, str) or len(found) > _LONGEST_VERSION:
+            raise GarbageError(f"a {kind.kind} without a proper {field}")
+
+
+def _class_of(code: int, reason: str) -> type[APIError]:
+    if code >= _SERVER_TROUBLE:
+        return BusyError
+    if reason == "AlreadyExists":
+        return AlreadyExistsError
+    if reason == "Expired":
+        return ExpiredError
+    return _BY_CODE.get(code, APIError)
+
+
+def _text(value: object) -> str:
+    """Text of a stranger: bounded, without control characters."""
+    text = value if isinstance(value, str) else ""
+    return "".join(c if c.isprintable() else " " for c in text[:_LONGEST_MESSAGE])
+
+
+def _seconds(header: str) -> float | None:
+    """Read Retry-After, seconds or a date."""
+    if header.isdecimal():
+        return _bounded(int(header[:9]))
+    try:
+        return _bounded((parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _bounded(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return min(max(0.0, float(value)), _LONGEST_WAIT)

@@ -1,0 +1,270 @@
+"""What is asked of an API server: a method for each question, plain manifests in and out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from django.conf import settings
+
+from sync.client import answers, discovery
+from sync.client.kinds import kind_at, kind_of
+from sync.client.session import Question, Session, check_server
+from sync.errors import (
+    ExpiredError,
+    GarbageError,
+    InvalidError,
+    NotFoundError,
+    TooLargeError,
+)
+from sync.values import Event, Limits, Listing, ObjectKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sync.client.kinds import Kind
+    from sync.values import Credentials
+
+_PAGE: Final = 500
+_SMALL_PAGE: Final = 20
+"""Objects of a page where more are too large: API servers take none of more than 1.5 MB."""
+_GRACE: Final = 10.0
+"""Seconds that a watch may outlive what it asked for, before the server counts as gone."""
+
+
+class Client:
+    """Asks one API server, from the thread that made it; every error is an APIError.
+
+    Whatever the server answers is bounded by ``limits``. Addresses are checked against the
+    setting GATEHOUSE_CLUSTER_ADDRESSES, once. Close it, or use it in a ``with`` block.
+    """
+
+    def __init__(self, credentials: Credentials, *, limits: Limits | None = None) -> None:
+        check_server(credentials.server)
+        self._limits = limits or Limits()
+        self._session = Session(credentials, self._limits, settings.GATEHOUSE_CLUSTER_ADDRESSES)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def version(self) -> dict[str, Any]:
+        """What the server says it is: ``gitVersion``, ``major``, ``minor`` and more."""
+        found = self._session.ask_path("version")
+        if not isinstance(found.get("gitVersion"), str):
+            raise GarbageError("no version of Kubernetes")
+        return found
+
+    def server_time(self) -> datetime | None:
+        """The server's clock as of its last answer, to the second; asks if there was none."""
+        if self._session.server_time is None:
+            self.version()
+        return self._session.server_time
+
+    def can(
+        self, verb: str, group: str, resource: str, namespace: str = "", *, name: str = ""
+    ) -> bool:
+        """Whether we may; ``resource`` may name a subresource (``pods/status``).
+
+        Without ``name`` all objects of the kind are meant: a right to one of them is not enough.
+        """
+        plural, _, subresource = resource.partition("/")
+        asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        if name:
+            asked["name"] = name
+        kind = kind_of("SelfSubjectAccessReview")
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": kind.kind,
+            "spec": {"resourceAttributes": {**asked, "namespace": namespace}},
+        }
+        question = Question(method="post", kind=kind, body=review)
+        status = self._session.ask(question).get("status")
+        if not isinstance(status, dict) or not isinstance(status.get("allowed", False), bool):
+            raise GarbageError("no answer to what is allowed")
+        return status.get("allowed", False) is True
+
+    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
+        """One object; None if it, its namespace or its kind is not there."""
+        try:
+            return self._object("get", ObjectKey(kind, namespace, name))
+        except NotFoundError:
+            return None
+
+    def list(self, kind: str, namespace: str = "", *, page: int = _PAGE) -> Listing:
+        """All objects of a kind (of one namespace, if named); a list that expires is begun anew.
+
+        One whose pages are too large is begun anew with few objects to a page.
+        Raises GarbageError for more pages or objects than the limits, and for one that comes twice.
+        """
+        try:
+            return self._list(kind_of(kind), namespace, page)
+        except ExpiredError:
+            return self._list(kind_of(kind), namespace, page)
+        except TooLargeError:
+            return self._list(kind_of(kind), namespace, min(page, _SMALL_PAGE))
+
+    def list_resource(
+        self, group: str, resource: str, namespace: str = "", *, contents: bool = False
+    ) -> Listing:
+        """All objects of any resource that lives in namespaces, by its name in addresses.
+
+        Without ``contents`` none are asked for, and of the metadata only name, namespace, uid and
+        version are given. Raises as ``list`` does, and NotFoundError for what is not served.
+        """
+        version, kind = discovery.find(self._session.ask_path, group, resource)
+        known = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
+        try:
+            found = self._list(known, namespace, _PAGE)
+        except ExpiredError:
+            found = self._list(known, namespace, _PAGE)
+        return found if contents else discovery.without_the_rest(found)
+
+    def watch(
+        self, kind: str, resource_version: str, *, seconds: float, namespace: str = ""
+    ) -> Iterator[Event]:
+        """Changes since a version, for so many seconds; bookmarks are given out, too.
+
+        Ends early after as many events as a list may have objects. Raises ExpiredError when the
+        version is too old to go on from.
+        """
+        known = kind_of(kind)
+        asked = {
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(max(1, round(seconds))),
+        }
+        question = Question(
+            method="list", kind=known, namespace=namespace, params=asked, is_watch=True
+        )
+        lines = self._session.follow(question, seconds + _GRACE)
+        for _, line in zip(range(self._limits.objects), lines, strict=False):
+            yield answers.checked_event(line, known)
+
+    def apply(
+        self,
+        manifest: Mapping[str, Any],
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        resource_version: str = "",
+        uid: str = "",
+    ) -> dict[str, Any]:
+        """Server-side apply as ``gatehouse``, unknown fields refused; returns what is stored.
+
+        ``resource_version`` is what the object must still have; it alone would make anew an object
+        that is gone, which ``uid`` does not: then, as with another version, ConflictError. NEW as
+        the version only makes what is not there yet. Raises FieldConflictError where others own
+        what we would change, unless ``force``.
+        """
+        guard = {"resourceVersion": resource_version, "uid": uid}
+        given = {key: text for key, text in guard.items() if text}
+        body = {**manifest, "metadata": {**manifest["metadata"], **given}}
+        params = {"force": "true"} if force else {}
+        return self._write("patch", body, {**params, **_dry(is_dry=dry_run)})
+
+    def create(self, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        """Create; raises AlreadyExistsError."""
+        return self._write("post", manifest, _dry(is_dry=dry_run))
+
+    def replace(self, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        """Replace; the manifest's ``metadata.resourceVersion`` must be the live one's."""
+        if not manifest["metadata"].get("resourceVersion"):
+            raise InvalidError("a replacement must say which version it replaces")
+        return self._write("put", manifest, _dry(is_dry=dry_run))
+
+    def delete(  # noqa: PLR0913 - each of them guards
+        self,
+        kind: str,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str,
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> None:
+        """Delete the object of that uid (and version, if given), no other of the same name.
+
+        Raises NotFoundError, or ConflictError when it is another by now.
+        """
+        if not uid:
+            raise InvalidError("a deletion must say which object it means")
+        guard = {"uid": uid, **({"resourceVersion": resource_version} if resource_version else {})}
+        options: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": guard,
+            **({"dryRun": ["All"]} if dry_run else {}),
+        }
+        self._session.ask(
+            Question(
+                method="delete", kind=kind_of(kind), name=name, namespace=namespace, body=options
+            )
+        )
+
+    def _list(self, kind: Kind, namespace: str, page: int) -> Listing:
+        started = datetime.now(UTC)
+        found: dict[ObjectKey, dict[str, Any]] = {}
+        version = token = ""
+        for _ in range(self._limits.pages):
+            params = {"limit": str(page), **({"continue": token} if token else {})}
+            question = Question(method="list", kind=kind, namespace=namespace, params=params)
+            answer = self._session.ask(question)
+            items, current, following = answers.checked_page(answer, kind)
+            _gather(items, found, self._limits.objects)
+            version = version or current
+            if not following:
+                return Listing(tuple(found.values()), version, started, self._session.server_time)
+            if following == token:
+                break
+            token = following
+        raise GarbageError(f"a list of {kind.kind} without an end", reason="TooManyPages")
+
+    def _write(
+        self, method: str, manifest: Mapping[str, Any], params: Mapping[str, str]
+    ) -> dict[str, Any]:
+        key = ObjectKey.of(manifest)
+        return self._object(method, key, manifest, {"fieldValidation": "Strict", **params})
+
+    def _object(
+        self,
+        method: str,
+        key: ObjectKey,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Ask about one object; the answer must be that one."""
+        kind = kind_of(key.kind)
+        question = Question(
+            method=method,
+            kind=kind,
+            name="" if method == "post" else key.name,
+            namespace=key.namespace,
+            params=params,
+            body=body,
+        )
+        found = answers.checked_object(self._session.ask(question), kind)
+        if ObjectKey.of(found) != key:
+            raise GarbageError(f"another object than {key}")
+        return found
+
+
+def _dry(*, is_dry: bool) -> dict[str, str]:
+    return {"dryRun": "All"} if is_dry else {}
+
+
+def _gather(items: list[dict[str, Any]], found: dict[ObjectKey, dict[str, Any]], most: int) -> None:
+    """Put one page to the others; raises GarbageError for what is there, or for too much."""
+    for item in items:
+        key = ObjectKey.of(item)
+        if key in found:
+            raise GarbageError(f"{key} is listed twice")
+        found[key] = item
+    if len(found) > most:
+        raise GarbageError(f"a list of more than {most} objects")

@@ -1,0 +1,202 @@
+"""Requests to one API server: the library finds addresses and proves who asks, we bound answers."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import httpx2
+import msgspec
+from lightkube.config.client_adapter import ConnectionParams, user_auth
+from lightkube.config.kubeconfig import SingleConfig
+from lightkube.config.models import Cluster, Context, User
+from lightkube.core.generic_client import ALL_NS, BasicRequest, GenericSyncClient
+from lightkube.types import PatchType
+
+from engine.wire import dumps
+from sync.client import answers
+from sync.client.kinds import METADATA
+from sync.client.network import Meter
+from sync.client.transport import Transport
+from sync.errors import InvalidError
+from sync.values import FIELD_MANAGER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from sync.addresses import Network as Addresses
+    from sync.client.kinds import Kind
+    from sync.values import Credentials, Limits
+
+_FIRST_ERROR = 400
+_HIGHEST_PORT = 65535
+_HOST = re.compile(r"[-A-Za-z0-9.:_]+")
+_CONTENT = {"patch": {"Content-Type": PatchType.APPLY.value}}
+_BARE = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+"""Nothing else is taken instead: a server that cannot leave the contents out refuses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One request: a method of the library, what it is about, and what goes along."""
+
+    method: str
+    kind: Kind
+    name: str = ""
+    namespace: str = ""
+    params: Mapping[str, str] | None = None
+    body: Mapping[str, Any] | None = None
+    is_watch: bool = False
+
+
+class Session:
+    """The connections to one server, for one thread."""
+
+    def __init__(
+        self, credentials: Credentials, limits: Limits, allowed: Sequence[Addresses]
+    ) -> None:
+        self.server_time: datetime | None = None
+        self._meter = Meter(limits)
+        self._limits = limits
+        self._thread = threading.get_ident()
+        self._transport = Transport(credentials, self._meter, allowed)
+        self._library = _Library(
+            ConnectionParams(timeout=None, trust_env=False, transport=self._transport),
+            _configuration(credentials),
+            field_manager=FIELD_MANAGER,
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def ask(self, question: Question) -> dict[str, Any]:
+        """Send, and read the whole answer."""
+        return self._read(self._prepared(question))
+
+    def ask_path(self, path: str) -> dict[str, Any]:
+        """Read what is no object of a kind, such as ``version``."""
+        return self._read(BasicRequest("GET", path))
+
+    def follow(self, question: Question, seconds: float) -> Iterator[bytes]:
+        """Send, and give out the answer line by line for at most so many seconds."""
+        self._meter.start(seconds, read_seconds=seconds)
+        deadline = time.monotonic() + seconds
+        response = self._send(self._prepared(question))
+        try:
+            yield from self._lines(response, deadline, seconds)
+        finally:
+            response.close()
+
+    def _read(self, request: BasicRequest) -> dict[str, Any]:
+        self._meter.start(self._limits.seconds)
+        response = self._send(request)
+        return answers.decode(b"".join(response.iter_raw()))
+
+    def _send(self, request: BasicRequest) -> httpx2.Response:
+        """Send, and raise the error that the answer is; its body is yet to be read."""
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("a client belongs to the thread that made it")
+        response = self._library.send(self._library.build_adapter_request(request), stream=True)
+        self.server_time = answers.date_of(response) or self.server_time
+        if response.status_code >= _FIRST_ERROR:
+            raise answers.error_of(response, b"".join(response.iter_raw()))
+        return cast("httpx2.Response", response)
+
+    def _lines(self, response: httpx2.Response, deadline: float, seconds: float) -> Iterator[bytes]:
+        """Split what comes; calls in between had the meter for themselves."""
+        pieces, held = response.iter_raw(), bytearray()
+        while True:
+            left = deadline - time.monotonic()
+            self._meter.start(left, read_seconds=seconds)
+            self._meter.take(len(held))
+            piece = next(pieces, None)
+            if piece is None:
+                break
+            held += piece
+            if b"\n" in piece:
+                *lines, held = held.split(b"\n")
+                yield from (bytes(line) for line in lines if line.strip())
+        if held.strip():
+            yield bytes(held)
+
+    def _prepared(self, question: Question) -> BasicRequest:
+        """Let the library find the address, with our own body in it as it stands."""
+        _check_address(question)
+        namespace = question.namespace or (ALL_NS if question.kind.is_namespaced else None)
+        request = self._library.prepare_request(
+            question.method,
+            question.kind.model,
+            None if question.body is None else _UNNAMED,
+            question.name or None,
+            namespace if question.kind.is_namespaced else None,
+            watch=question.is_watch,
+            params=dict(question.params or {}),
+            headers=_BARE if question.kind.kind == METADATA else _CONTENT.get(question.method),
+        )
+        if question.body is not None:
+            request.data = msgspec.Raw(dumps(question.body).encode("utf-8", "surrogatepass"))
+        return request
+
+
+class _Unnamed:
+    """Stands for an object where the library looks for names, which it is told apart."""
+
+    class metadata:  # noqa: N801 - the field's name
+        """No names."""
+
+        name = namespace = None
+
+
+_UNNAMED = _Unnamed()
+
+
+class _Library(GenericSyncClient):
+    """The library with our transport alone: its own would put keys into files, and find proxies."""
+
+    @staticmethod
+    def AdapterClient(config: SingleConfig, parameters: ConnectionParams) -> httpx2.Client:  # noqa: N802 - the library's name
+        """Make the HTTP client."""
+        return httpx2.Client(
+            base_url=config.cluster.server,
+            auth=user_auth(config.user),
+            transport=parameters.transport,
+            timeout=None,  # the transport's meter keeps the time
+            trust_env=False,
+        )
+
+
+def _configuration(credentials: Credentials) -> SingleConfig:
+    name = "cluster"
+    return SingleConfig(
+        context_name=name,
+        context=Context(cluster=name),
+        cluster=Cluster(server=credentials.server),
+        user=User(token=credentials.token or None),
+    )
+
+
+def _check_address(question: Question) -> None:
+    """Raise InvalidError for names that are none, and for a namespace too many or too few."""
+    kind = question.kind
+    if not all(answers.is_name(part) for part in (question.name, question.namespace) if part):
+        raise InvalidError(f"{question.namespace}/{question.name} cannot be a name")
+    if question.namespace and not kind.is_namespaced:
+        raise InvalidError(f"a {kind.kind} lives in no namespace")
+    if kind.is_namespaced and not question.namespace and question.method != "list":
+        raise InvalidError(f"a {kind.kind} lives in a namespace")
+
+
+def check_server(server: str) -> None:
+    """Raise InvalidError for an address that is not ``https://host[:port][/path]``."""
+    try:
+        url = httpx2.URL(server)
+    except (httpx2.InvalidURL, ValueError):
+        url = httpx2.URL("")
+    is_place = _HOST.fullmatch(url.host) and (url.port or 443) <= _HIGHEST_PORT
+    if url.scheme != "https" or not is_place or url.userinfo or url.query or url.fragment:
+        raise InvalidError("a server's address is https://HOST[:PORT]", reason="BadServer")

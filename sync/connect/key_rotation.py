@@ -1,0 +1,119 @@
+"""Sealed credentials change keys: row by row, so that a run that was killed is taken up again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from policies.models import ClusterConnection
+from policies.plurals import counted
+from sync.connect import seal_keys, sealed_box
+from sync.connect.connections import alarm, place_of
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+
+class RetireError(Exception):
+    """A key that is still needed, or is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyState:
+    """One key: whether boxes are closed with it now, can be opened, and how many rows need it."""
+
+    key_id: str
+    is_current: bool
+    has_private: bool
+    rows: int
+
+
+@dataclass(slots=True)
+class Rotation:
+    """What came of it: clusters sealed anew, and those whose credential does not open."""
+
+    key_id: str
+    is_new: bool
+    done: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
+def key_states() -> list[KeyState]:
+    """List all keys that files or rows know, the current one first."""
+    public = [sealed_box.key_id(key) for key in seal_keys.public_keys()]
+    private = {sealed_box.key_id(key.public_key()) for key in seal_keys.private_keys()}
+    used = list(ClusterConnection.objects.values_list("key_id", flat=True))
+    return [
+        KeyState(
+            key_id=name,
+            is_current=name in public[:1],
+            has_private=name in private,
+            rows=used.count(name),
+        )
+        for name in dict.fromkeys((*public, *sorted(private), *sorted(used)))
+    ]
+
+
+def rotate() -> Rotation:
+    """Seal all credentials with a new key; a rotation that was not finished is finished instead.
+
+    Raises SealingError without a private key; KeyFileError, OSError where files cannot be written.
+    """
+    keys = seal_keys.private_keys()
+    if not keys:
+        raise sealed_box.SealingError("no-private-key", "only who has the private keys can rotate")
+    newest = sealed_box.key_id(keys[0].public_key())
+    is_new = not ClusterConnection.objects.exclude(key_id=newest).exists()
+    if is_new:
+        newest = sealed_box.key_id(seal_keys.add_key())
+    elif sealed_box.current_key_id() != newest:
+        # Killed between the two files: the private one is always written first.
+        seal_keys.publish_keys()
+    return _reseal(Rotation(newest, is_new=is_new), seal_keys.private_keys())
+
+
+def _reseal(rotation: Rotation, keys: list[X25519PrivateKey]) -> Rotation:
+    newest = next(key for key in keys if sealed_box.key_id(key.public_key()) == rotation.key_id)
+    waiting = ClusterConnection.objects.exclude(key_id=rotation.key_id)
+    for pk in waiting.order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            row = ClusterConnection.objects.select_for_update(of=("self",)).get(pk=pk)
+            place = place_of(row)
+            try:
+                box = sealed_box.Sealed(row.key_id, bytes(row.sealed))
+                plain = sealed_box.open_with(keys, box, place=place)
+            except sealed_box.SealingError as error:
+                alarm(row, str(error))
+                rotation.failed.append(row.cluster.name)
+                continue
+            sealed = sealed_box.seal_to(newest.public_key(), plain, place=place)
+            ClusterConnection.objects.filter(pk=pk, key_id=row.key_id).update(
+                sealed=sealed.data, key_id=sealed.key_id
+            )
+        rotation.done.append(row.cluster.name)
+    return rotation
+
+
+def retire(key_id: str = "") -> list[str]:
+    """Drop a key (default: all old ones) from both files; gives the ids of those dropped.
+
+    Raises RetireError for one that rows need, for the current one, and for one that is not there.
+    """
+    states = {state.key_id: state for state in key_states()}
+    if key_id and key_id not in states:
+        raise RetireError(f"there is no key {key_id}")
+    wanted = [states[key_id]] if key_id else [one for one in states.values() if not one.is_current]
+    for state in wanted:
+        if state.is_current:
+            raise RetireError(f"{state.key_id} is the current key: rotate first")
+        if state.rows:
+            raise RetireError(
+                f"{state.key_id} is needed by {counted(state.rows, 'clusters')}: rotate first"
+            )
+    names = [state.key_id for state in wanted]
+    known = [*seal_keys.public_keys()]
+    known += [key.public_key() for key in seal_keys.private_keys()]
+    seal_keys.drop_keys([seal_keys.raw(key) for key in known if sealed_box.key_id(key) in names])
+    return names

@@ -1,0 +1,179 @@
+"""The test of a connection: who answers, by what clock, and what we may do there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.ledger import read_clock
+from policies.models import ClusterConnection
+from sync import alerts
+from sync.connect.counted_resources import grants_of
+from sync.connect.permissions import ESSENTIAL_VERBS, GRANTS
+from sync.errors import (
+    APIError,
+    ForbiddenError,
+    UnauthorizedError,
+    UntrustedError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sync.client import Client
+    from sync.connect.permissions import Grant
+
+State = ClusterConnection.State
+MAX_SKEW: Final = 60.0
+"""Seconds by which clocks may differ before it is said."""
+OTHER_CLUSTER: Final = "other-cluster"
+SKEW: Final = "clock-skew"
+_FOUND: Final = (
+    *("state", "message", "since", "tested"),
+    *("server_version", "cluster_uid", "clock_skew", "missing_permissions"),
+)
+_STATES: Final = ((UnauthorizedError, State.UNAUTHORIZED), (ForbiddenError, State.FORBIDDEN))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a test found; ``problems`` are code and words, ``missing`` permissions in words.
+
+    ``clock_skew`` are the seconds that the server is ahead of us. Without a version nobody was
+    reached.
+    """
+
+    state: str
+    message: str = ""
+    server_version: str = ""
+    cluster_uid: str = ""
+    clock_skew: float | None = None
+    missing: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a sync can begin."""
+        return self.state == State.OK
+
+    def to_json(self) -> dict[str, Any]:
+        """The findings for machines."""
+        return {
+            "state": self.state,
+            "message": self.message,
+            "serverVersion": self.server_version,
+            "clusterUID": self.cluster_uid,
+            "clockSkewSeconds": self.clock_skew,
+            "missingPermissions": list(self.missing),
+            "problems": [{"code": code, "message": text} for code, text in self.problems],
+        }
+
+
+def test(connection: ClusterConnection, client: Client) -> Findings:
+    """Test a connection by its client, and store what was found; never raises an APIError."""
+    grants = grants_of(connection.cluster)
+    findings = probe(client, known_uid=connection.cluster_uid, grants=grants)
+    store(connection, findings)
+    return findings
+
+
+def probe(client: Client, *, known_uid: str = "", grants: Sequence[Grant] = GRANTS) -> Findings:
+    """Ask a cluster for all that must be known of it; ``known_uid`` is the one it had before."""
+    try:
+        return _probe(client, known_uid, grants)
+    except APIError as error:
+        return Findings(state=state_of(error), message=error.message)
+
+
+def state_of(error: APIError) -> str:
+    """Say what an error means for a connection."""
+    if isinstance(error, UntrustedError):
+        return State.UNTRUSTED
+    states = (state for kind, state in _STATES if isinstance(error, kind))
+    return next(states, State.UNREACHABLE)
+
+
+def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> Findings:
+    version = str(client.version()["gitVersion"])[:100]
+    skew = _skew(client)
+    missing, unread = _missing(client, grants)
+    uid = "" if "namespaces" in unread else _uid(client)
+    problems = []
+    if known_uid and uid and uid != known_uid:
+        text = f"another cluster answers there now: its uid is {uid}, it was {known_uid}"
+        problems.append((OTHER_CLUSTER, text))
+    if skew is not None and abs(skew) > MAX_SKEW:
+        way = "ahead of" if skew > 0 else "behind"
+        problems.append((SKEW, f"the cluster's clock is {abs(skew):.0f} s {way} the portal's"))
+    state, message = State.OK, ""
+    if problems and problems[0][0] == OTHER_CLUSTER:
+        state, message = State.UNTRUSTED, problems[0][1]
+    elif unread:
+        state, message = State.FORBIDDEN, f"not allowed to read {', '.join(unread)}"
+    return Findings(
+        state=state,
+        message=message,
+        server_version=version,
+        cluster_uid=uid,
+        clock_skew=skew,
+        missing=missing,
+        problems=tuple(problems),
+    )
+
+
+def _skew(client: Client) -> float | None:
+    """Compare the clocks: seconds ahead of ours, exact to a second as the header is."""
+    before = datetime.now(UTC)
+    theirs = client.server_time()
+    return None if theirs is None else round((theirs - before).total_seconds(), 1)
+
+
+def _missing(client: Client, grants: Sequence[Grant]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """List what we may not do, and among it what of the essential cannot even be read."""
+    missing, unread = [], []
+    for grant in grants:
+        for name in grant.names or ("",):
+            lacking = [verb for verb in grant.verbs if not _can(client, grant, verb, name)]
+            if lacking:
+                missing.append(grant.describe(lacking, name))
+            if grant.is_essential and ESSENTIAL_VERBS.intersection(lacking):
+                unread.append(grant.resource)
+    return tuple(missing), tuple(unread)
+
+
+def _can(client: Client, grant: Grant, verb: str, name: str) -> bool:
+    return client.can(verb, grant.group, grant.resource, grant.namespace, name=name)
+
+
+def _uid(client: Client) -> str:
+    """Identify the cluster by a namespace that lives as long as it does."""
+    found = client.get("Namespace", "kube-system")
+    return str(found["metadata"].get("uid", ""))[:64] if found else ""
+
+
+def store(connection: ClusterConnection, findings: Findings) -> None:
+    """Keep what was found in the connection's row; the uid that it had first stays."""
+    now = read_clock()
+    if connection.state != findings.state or connection.since is None:
+        connection.since = now
+    connection.state, connection.message = findings.state, findings.message
+    connection.tested = now
+    connection.server_version = findings.server_version or connection.server_version
+    connection.cluster_uid = connection.cluster_uid or findings.cluster_uid
+    if findings.server_version:
+        connection.clock_skew = findings.clock_skew
+        connection.missing_permissions = list(findings.missing)
+    _save(connection)
+    problems = dict(findings.problems)
+    for kind, severity in ((OTHER_CLUSTER, alerts.CRITICAL), (SKEW, alerts.WARNING)):
+        text = problems.get(kind, "")
+        if text or findings.server_version:
+            alerts.set_alert(connection.cluster, kind, text, severity=severity)
+
+
+def _save(connection: ClusterConnection) -> None:
+    """Write the findings alone, and only while the row is the one that was tested."""
+    values = {name: getattr(connection, name) for name in _FOUND}
+    same = ClusterConnection.objects.filter(pk=connection.pk, generation=connection.generation)
+    same.update(**values)

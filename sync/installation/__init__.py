@@ -1,0 +1,1 @@
+"""What a cluster gets from us: manifests, webhook configurations, canary, expiry, health."""

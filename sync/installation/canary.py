@@ -1,0 +1,107 @@
+"""The canary: a pod that is only ever created as a dry run, and that the portal must refuse.
+
+It goes the way of every pod, through the cluster's API server to our webhooks and back. Its own
+word in the refusal proves that it was ours, and of now.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.chain import CANARY_ANNOTATION, canary_message
+from sync.connect.permissions import CANARY_NAMESPACE
+from sync.errors import APIError, BusyError, ForbiddenError
+
+if TYPE_CHECKING:
+    from sync.client import Client
+
+NAME: Final = "gatehouse-canary"
+_AFTER_US: Final = ("exceeded quota: ", "insufficient quota to ", "failed quota: ")
+"""Words of the quota plugin, which is asked when all webhooks have let a pod through."""
+_NOT_CALLED: Final = ("failed calling webhook", "failed to call webhook")
+
+
+class Outcome(StrEnum):
+    """What became of a canary."""
+
+    REFUSED = "refused"
+    LET_THROUGH = "let-through"
+    NOT_CALLED = "not-called"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flight:
+    """One canary: ``mutated`` tells whether the mutating webhook was asked, too, if known."""
+
+    outcome: Outcome
+    message: str = ""
+    milliseconds: float = 0.0
+    mutated: bool | None = None
+
+
+def fly(client: Client) -> Flight:
+    """Send one; never raises for what a cluster does: that is ``UNKNOWN``, with its words."""
+    word = secrets.token_hex(8)
+    begun = time.monotonic()
+    try:
+        client.create(_pod(word), dry_run=True)
+    except APIError as error:
+        flight = _judge(error, word)
+    else:
+        flight = (Outcome.LET_THROUGH, "the canary was let through", None)
+    outcome, message, mutated = flight
+    took = (time.monotonic() - begun) * 1000
+    return Flight(outcome=outcome, message=message, milliseconds=took, mutated=mutated)
+
+
+def _judge(error: APIError, word: str) -> tuple[Outcome, str, bool | None]:
+    message = error.message
+    if isinstance(error, ForbiddenError):
+        for mutated in (True, False):
+            if canary_message(word, mutated=mutated) in message:
+                return Outcome.REFUSED, message, mutated
+        if any(words in message for words in _AFTER_US):
+            return Outcome.LET_THROUGH, message, None
+    if isinstance(error, BusyError) and any(words in message for words in _NOT_CALLED):
+        return Outcome.NOT_CALLED, message, None
+    return Outcome.UNKNOWN, message, None
+
+
+def _pod(word: str) -> dict[str, Any]:
+    """A pod that nothing else has a reason to refuse, in the namespace that is kept for it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": NAME,
+            "namespace": CANARY_NAMESPACE,
+            "annotations": {CANARY_ANNOTATION: word},
+        },
+        "spec": {
+            "automountServiceAccountToken": False,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65534,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [
+                {
+                    "name": "canary",
+                    "image": "gatehouse.invalid/canary",
+                    "resources": {
+                        "requests": {"cpu": "1m", "memory": "1Mi"},
+                        "limits": {"cpu": "1m", "memory": "1Mi"},
+                    },
+                    "securityContext": {
+                        "allowPrivilegeEscalation": False,
+                        "capabilities": {"drop": ["ALL"]},
+                    },
+                }
+            ],
+        },
+    }

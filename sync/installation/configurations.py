@@ -1,0 +1,186 @@
+"""The two webhook configurations of a cluster, as they must be, and how live ones differ.
+
+Every field that the API server would fill in is written out, so that they can be compared.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote, urlsplit
+
+from django.conf import settings
+
+from sync.connect.permissions import CONFIGURATION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from policies.models import Cluster
+
+TIMEOUT: Final = 5
+"""Seconds; the API server gives a whole request 34."""
+KUBE_SYSTEM: Final = "kube-system"
+NO_KEY: Final = "KEY"
+"""What stands in an address in the place of a credential that is not known."""
+_ALWAYS_OUT: Final = (KUBE_SYSTEM, "kube-node-lease")
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_API: Final = "admissionregistration.k8s.io/v1"
+_KINDS: Final = {
+    "mutate": "MutatingWebhookConfiguration",
+    "validate": "ValidatingWebhookConfiguration",
+}
+_RESOURCES: Final = {
+    "mutate": ("*", "pods/resize"),
+    # The API server itself writes resourcequotas/status inside every create that it charges.
+    "validate": ("*", "pods/resize", "pods/ephemeralcontainers", "persistentvolumeclaims/status"),
+}
+_REVIEWS: Final = "['authorization.k8s.io', 'authentication.k8s.io']"
+_NOISE: Final = (
+    "request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases' || "
+    "request.resource.group == '' && request.resource.resource == 'endpoints' || "
+    "request.resource.group == 'discovery.k8s.io' && request.resource.resource == 'endpointslices'"
+)
+_CONDITIONS: Final = {
+    "not-events": "request.resource.resource != 'events' || "
+    "!(request.resource.group in ['', 'events.k8s.io'])",
+    "not-reviews": f"!(request.resource.group in {_REVIEWS})",
+    "not-heartbeats": f"request.operation != 'UPDATE' || !({_NOISE})",
+}
+_MUTATING_CONDITIONS: Final = {
+    # Metadata policies change neither policies nor what the cluster writes for itself.
+    "not-policies": "!(request.resource.resource in ['limitranges', 'resourcequotas'] && "
+    "request.resource.group == '') && request.resource.group != 'policy.gatehouse.dev'",
+    "not-made-by-the-cluster": f"!({_NOISE})",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How a cluster asks the portal: its address, the key in the path, who may answer there.
+
+    ``ca`` is PEM; without it the API server takes the authorities of its own machine.
+    """
+
+    portal_url: str = ""
+    key: str = field(default=NO_KEY, repr=False)
+    ca: bytes = b""
+
+    @property
+    def address(self) -> str:
+        """The portal's address, the setting's where none is given."""
+        return (self.portal_url or settings.GATEHOUSE_EXTERNAL_URL).rstrip("/")
+
+
+def webhooks(cluster: Cluster, asking: Asking | None = None) -> list[dict[str, Any]]:
+    """Write the mutating and the validating configuration of a cluster."""
+    known = asking or Asking()
+    return [_configuration(cluster, known, phase) for phase in _KINDS]
+
+
+def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
+    """Say in what a live configuration is not as it must be; empty where nothing matters.
+
+    Host, key and authority of the address are the installer's; that the portal is asked at all
+    shows in the canary.
+    """
+    phase = next(phase for phase, kind in _KINDS.items() if kind == live.get("kind"))
+    found = {one.get("name"): one for one in live.get("webhooks") or [] if isinstance(one, dict)}
+    wanted = _configuration(cluster, Asking(), phase)
+    known = {webhook["name"]: webhook for webhook in wanted["webhooks"]}
+    changed = [f"{name} is not ours" for name in found if name not in known]
+    for name, webhook in known.items():
+        changed += _webhook_differences(webhook, found.get(name))
+    return changed
+
+
+def key_in(live: Mapping[str, Any]) -> str:
+    """Read the credential from a live configuration's address; empty where there is none."""
+    for webhook in live.get("webhooks") or []:
+        path = _path(webhook)
+        if len(path) == _PARTS and path[0] == "admission":
+            return unquote(path[2])
+    return ""
+
+
+_PARTS: Final = 4
+
+
+def _configuration(cluster: Cluster, asking: Asking, phase: str) -> dict[str, Any]:
+    out = {"operator": "NotIn", "values": [*_ALWAYS_OUT, cluster.portal_namespace]}
+    entries = [_webhook(cluster, asking, phase, out)]
+    if cluster.covers_kube_system:
+        only = {"operator": "In", "values": [KUBE_SYSTEM]}
+        # A portal that is down must never keep the cluster from mending itself.
+        open_one = {**_webhook(cluster, asking, phase, only), "failurePolicy": "Ignore"}
+        entries.append({**open_one, "name": f"{phase}-{KUBE_SYSTEM}.gatehouse.dev"})
+    return {
+        "apiVersion": _API,
+        "kind": _KINDS[phase],
+        "metadata": {
+            "name": CONFIGURATION,
+            "labels": {"app.kubernetes.io/managed-by": "gatehouse"},
+        },
+        "webhooks": entries,
+    }
+
+
+def _webhook(
+    cluster: Cluster, asking: Asking, phase: str, namespaces: dict[str, Any]
+) -> dict[str, Any]:
+    is_mutating = phase == "mutate"
+    key = quote(asking.key, safe="")
+    client: dict[str, Any] = {"url": f"{asking.address}/admission/{cluster.name}/{key}/{phase}"}
+    if asking.ca:
+        client["caBundle"] = base64.b64encode(asking.ca).decode()
+    conditions = {**_CONDITIONS, **(_MUTATING_CONDITIONS if is_mutating else {})}
+    webhook = {
+        "name": f"{phase}.gatehouse.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client,
+        "failurePolicy": "Ignore" if is_mutating else "Fail",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "NoneOnDryRun",
+        "timeoutSeconds": TIMEOUT,
+        "namespaceSelector": {"matchExpressions": [{"key": _NAME_LABEL, **namespaces}]},
+        "objectSelector": {},
+        "matchConditions": [
+            {"name": name, "expression": expression} for name, expression in conditions.items()
+        ],
+        "rules": [_rule(_RESOURCES[phase])],
+    }
+    return {**webhook, "reinvocationPolicy": "IfNeeded"} if is_mutating else webhook
+
+
+def _rule(resources: Iterable[str]) -> dict[str, Any]:
+    return {
+        "apiGroups": ["*"],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": list(resources),
+        "scope": "Namespaced",
+    }
+
+
+def _webhook_differences(wanted: Mapping[str, Any], live: Mapping[str, Any] | None) -> list[str]:
+    name = wanted["name"]
+    if live is None:
+        return [f"{name} is missing"]
+    changed = [
+        f"{name}: {field} is not as it must be"
+        for field, value in wanted.items()
+        if field not in ("clientConfig", "objectSelector") and live.get(field) != value
+    ]
+    if live.get("objectSelector"):
+        changed.append(f"{name}: objectSelector lets objects choose not to be judged")
+    ours, theirs = _path(wanted), _path(live)
+    if [*theirs[:2], *theirs[3:]] != [*ours[:2], *ours[3:]]:
+        changed.append(f"{name}: clientConfig leads elsewhere")
+    return changed
+
+
+def _path(webhook: Mapping[str, Any]) -> list[str]:
+    """Take the address's path apart: admission, cluster, key, phase."""
+    address = (webhook.get("clientConfig") or {}).get("url")
+    return urlsplit(address).path.strip("/").split("/") if isinstance(address, str) else []

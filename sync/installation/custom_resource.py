@@ -1,0 +1,212 @@
+"""The MetadataPolicy as a custom resource: its schema, and in CEL what a schema cannot say.
+
+What CEL cannot say within the API server's bounds on cost, the portal says when it reads the
+object. Bounds on lengths are there because CEL is refused without them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from engine.metadata_policy import API_VERSION
+from engine.policy import ENFORCEMENT_ANNOTATION
+from sync.connect.permissions import POLICY_CRD
+
+_GROUP, _VERSION = API_VERSION.split("/")
+MAX_RULES: Final = 64
+MAX_ENTRIES: Final = 32
+"""Most entries of a selector, and most keys that one action sets."""
+MAX_VALUES: Final = 256
+_MAX_KEY: Final = 317
+_MAX_LABEL: Final = 63
+_MAX_ANNOTATION: Final = 262144
+_LABEL_VALUE: Final = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
+_NEEDS_VALUES: Final = (
+    "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : "
+    "!has(self.values) || size(self.values) == 0"
+)
+_PROTECTED: Final = (
+    "self.all(k, !k.lowerAscii().contains('kubernetes.io/') || "
+    "k.lowerAscii().startsWith('app.kubernetes.io/') || "
+    "k.lowerAscii() == 'scheduler.alpha.kubernetes.io/name')"
+)
+_PROTECTED_MESSAGE: Final = "keys of kubernetes.io are set by Kubernetes or by the portal itself"
+
+
+def metadata_policy_definition() -> dict[str, Any]:
+    """Make the CustomResourceDefinition, ready to be applied."""
+    names = {
+        "kind": "MetadataPolicy",
+        "listKind": "MetadataPolicyList",
+        "plural": "metadatapolicies",
+        "singular": "metadatapolicy",
+        "shortNames": ["mdp"],
+    }
+    version = {
+        "name": _VERSION,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": _columns(),
+        "schema": {"openAPIV3Schema": _schema()},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": POLICY_CRD},
+        "spec": {"group": _GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+def _columns() -> list[dict[str, Any]]:
+    annotation = ENFORCEMENT_ANNOTATION.replace(".", "\\.")
+    return [
+        {
+            "name": "Enforcement",
+            "type": "string",
+            "jsonPath": f".metadata.annotations.{annotation}",
+        },
+        {"name": "Ratchet", "type": "boolean", "jsonPath": ".spec.ratchet"},
+        {"name": "Strict", "type": "boolean", "jsonPath": ".spec.strict"},
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]
+
+
+def _schema() -> dict[str, Any]:
+    spec = _object(
+        {
+            "rules": {
+                "type": "array",
+                "maxItems": MAX_RULES,
+                "x-kubernetes-list-type": "atomic",
+                "items": _rule(),
+            },
+            "ratchet": {
+                "type": "boolean",
+                "description": "refuse an update only if the old object did not match already",
+            },
+            "strict": {
+                "type": "boolean",
+                "description": "check rejects again on the final object",
+            },
+        },
+        description="Rules over labels and annotations of all objects of the namespace.",
+    )
+    status = _object({"observedGeneration": {"type": "integer", "format": "int64"}})
+    return {
+        "type": "object",
+        "description": "MetadataPolicy rejects or completes objects by labels and annotations.",
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": spec,
+            "status": status,
+        },
+    }
+
+
+def _rule() -> dict[str, Any]:
+    predicate = _object(
+        {
+            "labelSelector": _selector(is_labels=True),
+            "annotationSelector": _selector(is_labels=False),
+        },
+        description="Both must hold; an absent one always holds, an empty one matches everything.",
+    )
+    action = _object(
+        {
+            "reject": {
+                "type": "boolean",
+                "default": False,
+                "description": "refuse the object; wins over all updates",
+            },
+            "updatedLabels": _updates(is_labels=True),
+            "updatedAnnotations": _updates(is_labels=False),
+        }
+    )
+    return _object(
+        {"policyPredicate": predicate, "policyAction": action}, required=["policyAction"]
+    )
+
+
+def _selector(*, is_labels: bool) -> dict[str, Any]:
+    """Write one over labels, whose values have a syntax, or over annotations, which are free."""
+    match_labels = _map(is_labels=is_labels)
+    match_labels["x-kubernetes-validations"] = _map_rules(is_labels=is_labels)
+    fields = {
+        "matchLabels": match_labels,
+        "matchExpressions": {
+            "type": "array",
+            "maxItems": MAX_ENTRIES,
+            "x-kubernetes-list-type": "atomic",
+            "items": _requirement(is_labels=is_labels),
+        },
+    }
+    return {**_object(fields), "x-kubernetes-map-type": "atomic"}
+
+
+def _requirement(*, is_labels: bool) -> dict[str, Any]:
+    key = "self.key" if is_labels else "self.key.lowerAscii()"
+    rules = [
+        {
+            "rule": _NEEDS_VALUES,
+            "message": "values must be given for In and NotIn, and only for these",
+            "fieldPath": ".values",
+        },
+        {
+            "rule": f"!format.qualifiedName().validate({key}).hasValue()",
+            "message": "must be a qualified name: [prefix/]name",
+            "fieldPath": ".key",
+        },
+    ]
+    fields = {
+        "key": {"type": "string", "maxLength": _MAX_KEY},
+        "operator": {"type": "string", "enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
+        "values": {
+            "type": "array",
+            "maxItems": MAX_VALUES,
+            "x-kubernetes-list-type": "atomic",
+            "items": _text(is_labels=is_labels),
+        },
+    }
+    required = _object(fields, required=["key", "operator"])
+    return {**required, "x-kubernetes-validations": rules}
+
+
+def _updates(*, is_labels: bool) -> dict[str, Any]:
+    shape = _map(is_labels=is_labels)
+    protected = {"rule": _PROTECTED, "message": _PROTECTED_MESSAGE}
+    shape["x-kubernetes-validations"] = [*_map_rules(is_labels=is_labels), protected]
+    return shape
+
+
+def _map(*, is_labels: bool) -> dict[str, Any]:
+    values = _text(is_labels=is_labels)
+    return {"type": "object", "maxProperties": MAX_ENTRIES, "additionalProperties": values}
+
+
+def _text(*, is_labels: bool) -> dict[str, Any]:
+    """A value: a pattern costs nothing, where CEL over so many of them would cost too much."""
+    if is_labels:
+        return {"type": "string", "maxLength": _MAX_LABEL, "pattern": _LABEL_VALUE}
+    return {"type": "string", "maxLength": _MAX_ANNOTATION}
+
+
+def _map_rules(*, is_labels: bool) -> list[dict[str, str]]:
+    key = "k" if is_labels else "k.lowerAscii()"
+    return [
+        {
+            "rule": f"self.all(k, !format.qualifiedName().validate({key}).hasValue())",
+            "message": "keys must be qualified names: [prefix/]name",
+        }
+    ]
+
+
+def _object(
+    properties: dict[str, Any], *, required: list[str] | None = None, description: str = ""
+) -> dict[str, Any]:
+    shape: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        shape["required"] = required
+    return {"description": description, **shape} if description else shape

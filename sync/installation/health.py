@@ -1,0 +1,171 @@
+"""The health of a cluster's webhooks: asked, unchanged, and not about to end; alerts if not."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+from policies.ledger import read_clock
+from policies.models import Cluster, ClusterAlert, ClusterConnection, WebhookHealth
+from sync import alerts
+from sync.connect import connections
+from sync.errors import APIError, ForbiddenError
+from sync.installation import canary, expiry, manifests
+from sync.installation.canary import Outcome
+from sync.values import Limits
+
+if TYPE_CHECKING:
+    from sync.client import Client
+    from sync.installation.canary import Flight
+
+FAILING_OPEN: Final = "failing-open"
+NOT_CALLED: Final = "webhook-not-called"
+DOUBTFUL: Final = "canary-unknown"
+SILENT: Final = "mutating-webhook-silent"
+CONFIGURATION: Final = "webhook-configuration"
+ENDING: Final = "certificate-ending"
+OK: Final = "ok"
+MISSING: Final = "missing"
+UNREADABLE: Final = "unreadable"
+_LIMITS: Final = Limits(seconds=20.0, read_seconds=10.0)
+_SHUT: Final = (ClusterConnection.State.UNAUTHORIZED, ClusterConnection.State.UNTRUSTED)
+DOUBT: Final = dt.timedelta(seconds=100)
+"""So long after a canary was refused the next one's fate may be unknown: one is, two are not."""
+
+
+def check(cluster: Cluster, client: Client) -> WebhookHealth:
+    """Look at everything once, keep what was found, raise and resolve alerts.
+
+    Raises nothing for what a cluster answers. A cluster whose webhooks never were in place is only
+    noted as such: there is nothing yet that could fail.
+    """
+    health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
+    live = _configurations(cluster, client, health)
+    flight = canary.fly(client)
+    _note_flight(health, flight, read_clock())
+    ends = expiry.ends_of(cluster, live)
+    health.certificates = {name: end.isoformat() for name, end in ends.items()}
+    health.certificate_expires = min(ends.values(), default=None)
+    health.save()
+    is_installed = bool(live) or health.last_refused is not None
+    _alert_flight(cluster, health, flight, is_installed=is_installed)
+    _alert_configuration(cluster, health, is_installed=is_installed)
+    _alert_ends(cluster, ends)
+    return health
+
+
+def clusters_to_check() -> list[int]:
+    """Which clusters are to be looked at, by primary key: all that are connected and not paused."""
+    found = ClusterConnection.objects.filter(is_paused=False).order_by("cluster_id")
+    return list(found.values_list("cluster_id", flat=True))
+
+
+def look_at(cluster_id: int) -> WebhookHealth | None:
+    """Connect to a cluster and check it; one that cannot be reached is noted as unknown.
+
+    One that refuses our credential, or is not trusted, is not even asked until a person tests it.
+    """
+    found = Cluster.objects.select_related("connection").filter(pk=cluster_id).first()
+    if found is None:
+        return None
+    cluster, connection = found, getattr(found, "connection", None)
+    if connection is not None and connection.state in _SHUT:
+        return cannot_ask(cluster, f"nothing is asked of it: {connection.message}")
+    try:
+        with connections.open_client(cluster, limits=_LIMITS) as client:
+            return check(cluster, client)
+    except APIError as error:
+        return cannot_ask(cluster, f"{error.reason}: {error}")
+
+
+def cannot_ask(cluster: Cluster, message: str) -> WebhookHealth:
+    """Note that a cluster could not even be asked; its webhooks may be failing open meanwhile."""
+    health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
+    flight = canary.Flight(outcome=Outcome.UNKNOWN, message=message)
+    _note_flight(health, flight, read_clock())
+    health.save()
+    _alert_flight(cluster, health, flight, is_installed=health.last_refused is not None)
+    return health
+
+
+def _configurations(
+    cluster: Cluster, client: Client, health: WebhookHealth
+) -> list[dict[str, Any]]:
+    """Compare both configurations; one that could not be read just now keeps the word it had."""
+    live, words = [], dict(health.configuration)
+    for wanted in manifests.webhooks(cluster):
+        name = f"{wanted['kind']}/{wanted['metadata']['name']}"
+        try:
+            found = client.get(wanted["kind"], wanted["metadata"]["name"])
+        except ForbiddenError as error:
+            words[name] = f"{UNREADABLE}: {error.message}"
+            continue
+        except APIError:
+            continue
+        words[name] = _word(cluster, found)
+        if found is not None:
+            live.append(found)
+    health.configuration = words
+    return live
+
+
+def _word(cluster: Cluster, live: dict[str, Any] | None) -> str:
+    if live is None:
+        return MISSING
+    wrong = manifests.differences(cluster, live)
+    return f"changed: {'; '.join(wrong)}" if wrong else OK
+
+
+def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> None:
+    health.checked = now
+    health.canary_message = flight.message
+    health.canary_milliseconds = flight.milliseconds
+    health.mutating_asked = flight.mutated
+    health.canary_refused = {Outcome.REFUSED: True, Outcome.LET_THROUGH: False}.get(flight.outcome)
+    if flight.outcome is Outcome.REFUSED:
+        health.last_refused, health.doubtful_since = now, None
+    elif health.doubtful_since is None:
+        # It may have begun right after the last refusal, nearly a minute ago.
+        health.doubtful_since = health.last_refused or now
+
+
+def _alert_flight(
+    cluster: Cluster, health: WebhookHealth, flight: Flight, *, is_installed: bool
+) -> None:
+    outcome = flight.outcome if is_installed else Outcome.REFUSED
+    if outcome is not Outcome.UNKNOWN:
+        said = f"pods are let in without the portal: {flight.message}"
+        is_open = outcome is Outcome.LET_THROUGH
+        alerts.set_alert(cluster, FAILING_OPEN, said * is_open, severity=alerts.CRITICAL)
+        said = f"pods are refused, since the portal is not reached: {flight.message}"
+        is_closed = outcome is Outcome.NOT_CALLED
+        alerts.set_alert(cluster, NOT_CALLED, said * is_closed, severity=alerts.CRITICAL)
+    is_doubtful = outcome is Outcome.UNKNOWN and _lasts(health)
+    said = f"nobody knows whether the portal is asked: {flight.message}"
+    alerts.set_alert(cluster, DOUBTFUL, said * is_doubtful, severity=alerts.CRITICAL)
+    if flight.mutated is not None:
+        said = "the mutating webhook is not asked: pods get no defaults and no metadata policies"
+        alerts.set_alert(cluster, SILENT, said * (not flight.mutated))
+
+
+def _lasts(health: WebhookHealth) -> bool:
+    checked, since = health.checked, health.doubtful_since
+    return checked is not None and since is not None and checked - since >= DOUBT
+
+
+def _alert_configuration(cluster: Cluster, health: WebhookHealth, *, is_installed: bool) -> None:
+    for name, word in health.configuration.items():
+        is_wrong = is_installed and word != OK
+        severity = alerts.CRITICAL if word == MISSING else alerts.WARNING
+        said = f"{name} is {word}" if is_wrong else ""
+        alerts.set_alert(cluster, CONFIGURATION, said, subject=name, severity=severity)
+
+
+def _alert_ends(cluster: Cluster, ends: dict[str, dt.datetime]) -> None:
+    now = read_clock()
+    open_ones = ClusterAlert.objects.filter(cluster=cluster, kind=ENDING, resolved=None)
+    for subject in open_ones.exclude(subject__in=ends).values_list("subject", flat=True):
+        alerts.resolve(cluster, ENDING, subject)
+    for name, end in ends.items():
+        severity, said = expiry.words_of(name, end, now)
+        alerts.set_alert(cluster, ENDING, said, subject=name, severity=severity or alerts.WARNING)

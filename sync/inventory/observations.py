@@ -1,0 +1,192 @@
+"""What is seen of a cluster for the ledger: its quotas' own figures, and complete lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import DecodeError
+from engine.policy import Authority
+from engine.quantity import QuantityError
+from engine.resource_list import mask, parse
+from engine.resource_quota import counted_of, is_final, names_of
+from policies import ledger, snapshot
+from policies.ledger.live_objects import CompleteList, Live
+from policies.ledger.unlisted import Unlisted
+from sync.connect.counted_resources import SECRETS, where_counted
+from sync.inventory import usage_comparison
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable, Iterator, Mapping
+    from uuid import UUID
+
+    from engine.policy import PolicySet, ResourceQuota
+    from engine.request import GroupVersionResource
+    from engine.resource_list import ResourceList
+    from policies.models import Cluster
+    from sync.client import Client
+
+KINDS: Final = {
+    "pods": "Pod",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+    "services": "Service",
+}
+"""What is listed with its contents, by resource."""
+WITH_CONTENTS: Final = (*KINDS, "resourceclaims.resource.k8s.io")
+"""Of others, Secrets and ConfigMaps among them, nothing is asked but that they are there."""
+
+
+@dataclass(slots=True)
+class Place:
+    """The quotas of one namespace, with the ledger's keys and the cluster's own figures."""
+
+    policies: PolicySet
+    uids: Mapping[str, UUID]
+    observed: dict[str, ResourceList] = field(default_factory=dict)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the cluster's own figures count."""
+        return self.policies.authority is Authority.NATIVE
+
+
+def places_of(cluster: Cluster) -> dict[str, Place]:
+    """Name the namespaces that have quotas, as far as these can be read."""
+    known = snapshot.refresh().clusters.get(cluster.name)
+    namespaces = known.namespaces if known else {}
+    return {
+        name: Place(found.policy_set, {q: key.uid for q, key in found.quota_keys.items()})
+        for name, found in namespaces.items()
+        if found.quota_keys and not found.trouble
+    }
+
+
+def figures_of(client: Client, places: Mapping[str, Place]) -> Iterator[usage_comparison.Figures]:
+    """Read what the cluster itself says is used, before anything that it counts is listed."""
+    for item in client.list("ResourceQuota").items:
+        metadata, status = item["metadata"], item.get("status") or {}
+        place = places.get(metadata.get("namespace", ""))
+        uid = place.uids.get(metadata["name"]) if place else None
+        if place is None or uid is None or not status.get("used"):
+            continue
+        try:
+            place.observed[metadata["name"]] = used = parse(status["used"])
+        except QuantityError:
+            continue
+        yield usage_comparison.Figures(
+            quota_uid=uid,
+            namespace=metadata["namespace"],
+            quota=metadata["name"],
+            used=used,
+            is_native=place.is_native,
+        )
+
+
+def resources_in(places: Mapping[str, Place]) -> dict[GroupVersionResource, set[str]]:
+    """Say what is to be listed, and in which namespaces it counts: what has contents first."""
+    bound = (
+        (name, quota.hard)
+        for name, place in places.items()
+        for quota in place.policies.resource_quotas
+    )
+    found = where_counted(bound)
+    order = sorted(found, key=lambda each: (str(each) not in WITH_CONTENTS, str(each)))
+    return {each: found[each] for each in order}
+
+
+def list_all(
+    cluster: Cluster,
+    client: Client,
+    resource: GroupVersionResource,
+    places: Mapping[str, Place],
+    namespaces: Iterable[str],
+) -> CompleteList:
+    """List all objects of a resource in all namespaces, Secrets in these alone; raises APIError."""
+    started = ledger.read_clock()
+    items = list(_items(client, resource, namespaces))
+    quotas = list(_bound(places, resource))
+    return CompleteList(
+        cluster_id=cluster.pk,
+        resource=str(resource),
+        started=started,
+        objects={item["metadata"]["uid"]: _live(item, resource, places, started) for item in items},
+        places={place.uids[quota.name]: quota.namespace for place, quota in quotas},
+        names={place.uids[quota.name]: names_of(quota, resource) for place, quota in quotas},
+        observed={
+            place.uids[quota.name]: place.observed[quota.name]
+            for place, quota in quotas
+            if place.is_native and quota.name in place.observed
+        },
+    )
+
+
+def unlisted(
+    cluster: Cluster,
+    resource: GroupVersionResource,
+    places: Mapping[str, Place],
+    read: dt.datetime,
+) -> Unlisted:
+    """Say what the cluster itself counts of a resource that cannot be listed, where that counts."""
+    quotas = [
+        (place, quota)
+        for place, quota in _bound(places, resource)
+        if place.is_native and quota.name in place.observed
+    ]
+    return Unlisted(
+        cluster_id=cluster.pk,
+        resource=str(resource),
+        read=read,
+        places={place.uids[quota.name]: quota.namespace for place, quota in quotas},
+        figures={
+            place.uids[quota.name]: mask(
+                place.observed[quota.name], dict.fromkeys(names_of(quota, resource))
+            )
+            for place, quota in quotas
+        },
+    )
+
+
+def _items(
+    client: Client, resource: GroupVersionResource, namespaces: Iterable[str]
+) -> Iterator[dict[str, Any]]:
+    name = str(resource)
+    if name in KINDS:
+        yield from client.list(KINDS[name]).items
+        return
+    for namespace in sorted(namespaces) if name == SECRETS else [""]:
+        yield from client.list_resource(
+            resource.group, resource.resource, namespace, contents=name in WITH_CONTENTS
+        ).items
+
+
+def _bound(
+    places: Mapping[str, Place], resource: GroupVersionResource
+) -> Iterator[tuple[Place, ResourceQuota]]:
+    for place in places.values():
+        for quota in place.policies.resource_quotas:
+            if quota.name in place.uids and names_of(quota, resource):
+                yield place, quota
+
+
+def _live(
+    item: dict[str, Any],
+    resource: GroupVersionResource,
+    places: Mapping[str, Place],
+    now: dt.datetime,
+) -> Live:
+    metadata = item["metadata"]
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    place = places.get(namespace)
+    if place is None:
+        return Live(name=name, namespace=namespace, counted={})
+    try:
+        counted = counted_of(
+            item, resource, place.policies.resource_quotas, now=int(now.timestamp())
+        )
+        is_over = is_final(item, resource)
+    except DecodeError:
+        # Whatever it is charged already stays: less might be below what it uses.
+        return Live(name=name, namespace=namespace, counted=None)
+    by_uid = {place.uids[quota]: amounts for quota, amounts in counted.items()}
+    return Live(name=name, namespace=namespace, counted=by_uid, is_final=is_over)

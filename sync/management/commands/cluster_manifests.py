@@ -1,0 +1,192 @@
+"""Print what a cluster needs to ask the portal, or apply it."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from policies import services
+from policies.management.console import FINDINGS, USAGE, Console, find_cluster
+from policies.manifests.problems import ManifestError
+from policies.manifests.sources import read_sources
+from policies.manifests.yaml.emitter import render_documents
+from policies.models import Cluster
+from sync.client import Client
+from sync.connect import kubeconfig
+from sync.connect.connections import open_client
+from sync.errors import APIError
+from sync.installation import installed
+from sync.installation.manifests import Asking, manifests, remark, token_secret
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+_HELP = """\
+Print what a cluster needs: the portal's account with its few rights, the MetadataPolicy resource,
+the two webhook configurations. Ready for kubectl, which an administrator of the cluster runs:
+
+  manage.py cluster_manifests prod --ca-file ca.crt | kubectl apply --server-side -f -
+  manage.py cluster_manifests prod --ca-file ca.crt --apply --kubeconfig admin.kubeconfig
+
+The address of the webhooks carries a credential of the cluster. Printing issues a new one, unless
+--key-file names a file with one; --apply goes on using the one that the cluster has.
+Exit code 0: done; 1: the cluster refused something, or cannot be reached; 2: wrong usage.
+"""
+
+
+class Command(Console):
+    """``manage.py cluster_manifests``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        add = parser.add_argument
+        add("cluster", help="the cluster's name")
+        add("--create", action="store_true", help="make the cluster, its own plugins enforcing")
+        add("--portal-url", default="", help="where the cluster reaches the portal, https")
+        add("--ca-file", metavar="FILE", help="the authority of the portal's certificate, PEM")
+        add("--portal-namespace", default="", help="of its account there; kept, never judged")
+        add("--key-file", metavar="FILE|-", help="a file with a credential that was issued before")
+        add("--token-secret", action="store_true", help="add a token that does not expire")
+        add("--apply", action="store_true", help="write to the cluster instead of printing")
+        add("--kubeconfig", metavar="FILE|-", help="an administrator's, for --apply; not kept")
+        add("--context", default="", help="a context of that file")
+        add("--force-conflicts", action="store_true", help="take over fields of other managers")
+        add("-o", "--output", choices=["yaml", "json"], default="yaml", help="how to print")
+        add("--user", default="", help="who, for the record (default: the system's user)")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Print or apply."""
+        cluster = _cluster(options)
+        self.stderr.write(remark(cluster))
+        try:
+            asking = _asking(cluster, options)
+            if options["apply"]:
+                self._apply(cluster, asking, options)
+            else:
+                self._print(cluster, asking, options)
+        except ManifestError as error:
+            raise CommandError(str(error), returncode=USAGE) from error
+        except kubeconfig.KubeconfigError as error:
+            raise CommandError(str(error), returncode=USAGE) from None
+        except APIError as error:
+            raise CommandError(f"{error.message} ({error.reason})", returncode=FINDINGS) from error
+
+    def _print(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
+        asking = asking if options["key_file"] else self._with_new_key(cluster, asking, options)
+        wanted = _wanted(cluster, asking, options)
+        if options["output"] == "json":
+            whole = {"apiVersion": "v1", "kind": "List", "items": wanted}
+            self.stdout.write(json.dumps(whole, indent=2))
+        else:
+            said = "".join(f"# {line}\n" for line in remark(cluster).splitlines())
+            self.stdout.write(said + render_documents(wanted), ending="")
+
+    def _apply(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
+        with _client(cluster, options) as client:
+            if not options["key_file"]:
+                key = installed.present_key(cluster, client)
+                asking = (
+                    installed.with_key(asking, key)
+                    if key
+                    else self._with_new_key(cluster, asking, options)
+                )
+            for manifest in _wanted(cluster, asking, options):
+                client.apply(manifest, force=options["force_conflicts"])
+                name = manifest["metadata"]["name"]
+                self.stdout.write(f"{manifest['kind']} {name}: applied")
+
+    def _with_new_key(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> Asking:
+        label = f"cluster manifests, {timezone.now():%Y-%m-%d %H:%M}"
+        made, secret = services.issue_webhook_credential(
+            cluster=cluster, label=label, user=_user(options)
+        )
+        self.stderr.write(
+            f"issued credential {made.pk}; manage.py webhook_credential {cluster.name} lists them, "
+            "revoke those that no cluster uses any more"
+        )
+        return installed.with_key(asking, secret)
+
+
+def _user(options: dict[str, Any]) -> str:
+    return str(options["user"] or f"{getpass.getuser()} (command line)")
+
+
+def _cluster(options: dict[str, Any]) -> Cluster:
+    name = options["cluster"]
+    if options["create"] and not Cluster.objects.filter(name=name).exists():
+        made = Cluster(name=name, authority=Cluster.Authority.NATIVE)
+        services.save_cluster(cluster=made, user=_user(options))
+    found = find_cluster(name)
+    return _placed(found, options["portal_namespace"], _user(options))
+
+
+def _placed(cluster: Cluster, namespace: str, user: str) -> Cluster:
+    """Remember where the portal's account lives there: what is live is compared with that."""
+    if namespace in ("", cluster.portal_namespace):
+        return cluster
+    cluster.portal_namespace = namespace
+    try:
+        services.save_cluster(cluster=cluster, user=user)
+    except ValidationError as error:
+        text = f"{namespace} cannot be a namespace: {'; '.join(error.messages)}"
+        raise CommandError(text, returncode=USAGE) from error
+    return cluster
+
+
+def _wanted(cluster: Cluster, asking: Asking, options: dict[str, Any]) -> list[dict[str, Any]]:
+    wanted = manifests(cluster, asking)
+    if options["token_secret"]:
+        wanted.insert(3, token_secret(cluster))
+    return wanted
+
+
+def _client(cluster: Cluster, options: dict[str, Any]) -> Client:
+    """Ask as an administrator, if a file says how, else as the portal itself."""
+    if not options["kubeconfig"]:
+        return open_client(cluster)
+    text = read_sources([options["kubeconfig"]])[0].text
+    return Client(kubeconfig.parse(text, context=options["context"]))
+
+
+def _asking(cluster: Cluster, options: dict[str, Any]) -> Asking:
+    """Read how the cluster shall ask; raises CommandError for what no API server takes."""
+    address = options["portal_url"] or settings.GATEHOUSE_EXTERNAL_URL
+    parts = urlsplit(address)
+    if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
+        text = f"{address} is no https address: give --portal-url, or set GATEHOUSE_EXTERNAL_URL"
+        raise CommandError(text, returncode=USAGE)
+    asking = Asking(portal_url=address, ca=_authority(options["ca_file"]))
+    if options["key_file"]:
+        return installed.with_key(asking, _key(cluster, options["key_file"]))
+    return asking
+
+
+def _authority(name: str | None) -> bytes:
+    if not name:
+        return b""
+    try:
+        pem = Path(name).read_bytes()
+        x509.load_pem_x509_certificates(pem)
+    except (OSError, ValueError) as error:
+        text = f"{name} cannot be used: give a PEM file of certificates"
+        raise CommandError(text, returncode=USAGE) from error
+    return pem
+
+
+def _key(cluster: Cluster, name: str) -> str:
+    secret = read_sources([name])[0].text.strip()
+    if not installed.is_valid(cluster, secret):
+        text = f"what {name} holds is no valid credential of {cluster.name}"
+        raise CommandError(text, returncode=USAGE)
+    return secret

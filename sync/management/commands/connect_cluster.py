@@ -1,0 +1,121 @@
+"""Connect a cluster by a kubeconfig: read, sealed, tried."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+
+from policies.management.console import FINDINGS, USAGE, Console
+from policies.manifests.problems import ManifestError
+from policies.manifests.sources import read_sources
+from policies.models import Cluster
+from sync.connect import join, seal_keys
+from sync.connect.kubeconfig import KubeconfigError
+from sync.connect.sealed_box import SealingError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from sync.connect.join import Joined
+    from sync.connect.probe import Findings
+
+_HELP = """\
+Connect a cluster: read a kubeconfig, seal its credential, try the connection.
+
+  manage.py connect_cluster prod --kubeconfig prod.kubeconfig
+  kubectl config view --raw --flatten --minify | manage.py connect_cluster prod --kubeconfig -
+  manage.py connect_cluster prod --kubeconfig all.yaml --context prod-admin -o json
+
+Server, authority and token or client certificate are taken from the file; whatever would run a
+program, read a file, skip a check or go through a proxy is refused. A new cluster's own plugins
+enforce its ranges and quotas (--authority native). What works is not replaced by what does not.
+Exit code 0: connected, and usable; 1: refused, or connected and not usable yet; 2: wrong usage.
+"""
+
+
+class Command(Console):
+    """``manage.py connect_cluster``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        add = parser.add_argument
+        add("cluster", help="the cluster's name in the portal; made if it is not there")
+        add("--kubeconfig", required=True, metavar="FILE|-", help="the file, - for standard input")
+        add("--context", default="", help="a context of the file (default: the current one)")
+        add(
+            "--authority",
+            choices=Cluster.Authority.values,
+            default=Cluster.Authority.NATIVE.value,
+            help="who enforces ranges and quotas of a new cluster (default: %(default)s)",
+        )
+        add("--anyway", action="store_true", help="replace what works even if this does not")
+        add("--other-cluster", action="store_true", help="the name leads to another cluster now")
+        add("--user", default="", help="who, for the record (default: the system's user)")
+        add("--reason", default="", help="why, for the record")
+        add("-o", "--output", choices=["text", "json"], default="text", help="how to tell")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Read, try, store, tell."""
+        try:
+            asked = join.Asked(
+                name=options["cluster"],
+                text=read_sources([options["kubeconfig"]])[0].text,
+                context=options["context"],
+                authority=options["authority"],
+                is_anyway=options["anyway"],
+                is_other_cluster=options["other_cluster"],
+            )
+            seal_keys.ensure_keys()
+            user = options["user"] or f"{getpass.getuser()} (command line)"
+            joined = join.join(asked, user=user, reason=options["reason"])
+        except ManifestError as error:
+            raise CommandError(str(error), returncode=USAGE) from error
+        except ValidationError as error:
+            raise CommandError("; ".join(error.messages), returncode=USAGE) from error
+        except KubeconfigError as error:
+            raise self._refused(error, options["output"]) from None
+        except join.NotUsableError as error:
+            self._tell_findings(error.findings, options["output"])
+            text = "not stored: the connection there is works, and this one does not (--anyway)"
+            raise CommandError(text, returncode=FINDINGS) from None
+        except (SealingError, seal_keys.KeyFileError, OSError) as error:
+            raise CommandError(f"nothing was stored: {error}", returncode=FINDINGS) from error
+        self._tell(joined, options["output"])
+
+    def _refused(self, error: KubeconfigError, output: str) -> CommandError:
+        if output == "json":
+            refusals = [one.to_json() for one in error.refusals]
+            self.stdout.write(json.dumps({"refused": refusals}, indent=2))
+        lines = "\n".join(f"{one} [{one.code}]" for one in error.refusals)
+        return CommandError(f"{lines}\nthe kubeconfig was not taken", returncode=FINDINGS)
+
+    def _tell(self, joined: Joined, output: str) -> None:
+        if output == "text":
+            cluster = joined.connection.cluster
+            made = "new, " if joined.is_new else ""
+            self.stdout.write(f"{joined.connection} ({made}authority {cluster.authority})")
+        self._tell_findings(joined.findings, output)
+        if not joined.findings.is_usable:
+            text = f"connected, but not usable yet: {joined.findings.message}"
+            raise CommandError(text, returncode=FINDINGS)
+
+    def _tell_findings(self, findings: Findings, output: str) -> None:
+        if output == "json":
+            self.stdout.write(json.dumps(findings.to_json(), indent=2))
+            return
+        self.stdout.write(f"state: {findings.state}")
+        if findings.server_version:
+            skew = f"{findings.clock_skew:+.0f} s" if findings.clock_skew is not None else "unknown"
+            self.stdout.write(f"version: {findings.server_version}, clock: {skew}")
+        for permission in findings.missing:
+            self.stdout.write(f"missing permission: {permission}")
+        for code, text in findings.problems:
+            self.stderr.write(f"{code}: {text}")
+        if findings.missing:
+            self.stderr.write("hint: manage.py cluster_manifests grants what is missing")

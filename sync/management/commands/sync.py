@@ -1,0 +1,200 @@
+"""Synchronize a cluster now, and show how it goes."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+
+from policies.management.console import FINDINGS, USAGE, Console, find_cluster
+from policies.models import SyncRun
+from sync.passes import lifecycle
+from sync.passes.advice import advice, connection_of
+from sync.runs import pause
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from policies.models import Cluster, SyncResult
+
+_HELP = """\
+Ask for a pass over a cluster: policies go out, come in, and stay the same on both sides.
+
+  manage.py sync prod                    ask for it; beat finds it in seconds
+  manage.py sync prod --follow           the same, and show progress until it has ended
+  manage.py sync prod --preview --follow try it: dry runs and differences, nothing is written
+  manage.py sync prod --import --follow  read only: nothing is written to the cluster
+  manage.py sync prod --now              do it here, in this process; needs no broker, no worker
+  manage.py sync prod --now -o json      for machines
+  manage.py sync prod --pause --reason "an upgrade"   ask nothing of it until it is resumed
+  manage.py sync prod --resume           go on
+
+--now needs the private key with which credentials are opened, as the worker has it.
+Exit code 0: done, or asked for; 1: it failed, objects could not be written, or the sync is paused,
+or is so already, or is not; 2: wrong usage;
+3: held, since it would delete too much: a person has to confirm it.
+"""
+HELD: Final = 3
+_PATIENCE: Final = 1.0  # seconds between two looks
+_OVER: Final = frozenset({"done", "failed", "held", "parked"})
+
+
+class Command(Console):
+    """``manage.py sync``."""
+
+    help = _HELP
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what can be said."""
+        add = parser.add_argument
+        add("cluster", help="its name")
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument("--preview", action="store_true", help="write nothing anywhere, tell")
+        mode.add_argument("--import", action="store_true", help="write nothing to the cluster")
+        mode.add_argument("--pause", action="store_true", help="ask nothing of it from now on")
+        mode.add_argument("--resume", action="store_true", help="go on after a pause")
+        add("--follow", action="store_true", help="show progress until the run has ended")
+        add("--now", action="store_true", help="do it in this process")
+        add("--timeout", type=float, default=900.0, help="seconds to follow (default: %(default)s)")
+        add("--user", default="", help="who, for the record (default: the system's user)")
+        add("--reason", default="", help="why, for the record; --pause needs it")
+        add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Ask, follow, and end as the run did."""
+        cluster = find_cluster(options["cluster"])
+        user = options["user"] or f"{getpass.getuser()} (command line)"
+        if options["pause"] or options["resume"]:
+            self._pause(cluster, user=user, reason=options["reason"], resume=options["resume"])
+            return
+        _require_connection(cluster)
+        run = lifecycle.request(cluster, mode=_mode(options), trigger=lifecycle.PERSON, user=user)
+        if options["now"]:
+            _carry_out_here(run)
+        elif options["follow"]:
+            self._follow(run, quiet=options["output"] == "json", patience=options["timeout"])
+        run.refresh_from_db()
+        self._show(run, output=options["output"])
+        _end(run)
+
+    def _pause(self, cluster: Cluster, *, user: str, reason: str, resume: bool) -> None:
+        try:
+            change = pause.resume if resume else pause.pause
+            connection = change(cluster, user=user, reason=reason)
+        except ValidationError as error:
+            wrong = error.code in ("reason_required", "not_connected")
+            message = f"nothing was changed: {' '.join(error.messages)}"
+            raise CommandError(message, returncode=USAGE if wrong else FINDINGS) from None
+        self.stdout.write(f"{cluster}: {pause.told(connection) or 'resumed'}")
+
+    def _follow(self, run: SyncRun, *, quiet: bool, patience: float) -> None:
+        """Print a line whenever something moved, and what to do where nothing moves."""
+        deadline, last = time.monotonic() + patience, ""
+        while run.state not in _OVER:
+            line = _progress(run)
+            if line != last and not quiet:
+                self.stdout.write(line)
+            last = line
+            if time.monotonic() > deadline:
+                message = f"run {run.uid} is still {run.state}; it goes on without us"
+                raise CommandError(message, returncode=FINDINGS)
+            time.sleep(_PATIENCE)
+            _look_again(run)
+
+    def _show(self, run: SyncRun, *, output: str) -> None:
+        results = list(run.results.all())
+        if output == "json":
+            self.stdout.write(json.dumps(_document(run, results), indent=2))
+            return
+        for result in results:
+            self.stdout.write(_line(result))
+        counts = ", ".join(f"{count} {word}" for word, count in sorted(run.counts.items()))
+        self.stdout.write(f"run {run.uid}: {run.state}{f' ({counts})' if counts else ''}")
+
+
+def _look_again(run: SyncRun) -> None:
+    """Read the run; one that waited makes way for a held one of its kind that was confirmed."""
+    try:
+        run.refresh_from_db()
+    except SyncRun.DoesNotExist:
+        message = f"run {run.uid} made way for one that a person confirmed"
+        raise CommandError(message, returncode=FINDINGS) from None
+
+
+def _mode(options: dict[str, Any]) -> str:
+    if options["preview"]:
+        return SyncRun.Mode.PREVIEW
+    return SyncRun.Mode.IMPORT if options["import"] else SyncRun.Mode.SYNC
+
+
+def _require_connection(cluster: Cluster) -> None:
+    connection = connection_of(cluster)
+    if connection is None:
+        message = f"{cluster} is not connected; run: manage.py connect_cluster {cluster}"
+        raise CommandError(message, returncode=USAGE)
+    if connection.is_paused:
+        message = f"{cluster} is {pause.told(connection)}; run: manage.py sync {cluster} --resume"
+        raise CommandError(message, returncode=FINDINGS)
+
+
+def _carry_out_here(run: SyncRun) -> None:
+    """Do the work, once whoever works on the cluster has ended; a watch gives way to us."""
+    deadline = time.monotonic() + lifecycle.LEASE
+    while lifecycle.carry_out(run.pk) == SyncRun.State.WAITING and time.monotonic() < deadline:
+        time.sleep(_PATIENCE)
+
+
+def _progress(run: SyncRun) -> str:
+    share = f" {run.done} of {run.total}" if run.total else ""
+    attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
+    return "\n".join(
+        filter(None, [f"{run.state}: {run.stage}{share}".rstrip(": ") + attempt, _hint(run)])
+    )
+
+
+def _hint(run: SyncRun) -> str:
+    """What to do, in a line of its own; empty where all goes its way."""
+    said = advice(run)
+    return f"  {said}" if said else ""
+
+
+def _line(result: SyncResult) -> str:
+    place = f"{result.namespace}/" if result.namespace else ""
+    head = f"{result.kind} {place}{result.name}: {result.action} {result.outcome}"
+    fields = [_difference(one) for one in result.differences if one.get("field")]
+    return "\n".join([f"{head} {result.message}".rstrip(), *fields])
+
+
+def _difference(one: dict[str, Any]) -> str:
+    return f"  {one['field']}: ours {one.get('ours')}, theirs {one.get('theirs')}"
+
+
+def _document(run: SyncRun, results: list[SyncResult]) -> dict[str, Any]:
+    names = ("kind", "namespace", "name", "action", "outcome", "message", "differences")
+    return {
+        "uid": str(run.uid),
+        "cluster": run.cluster.name,
+        "mode": run.mode,
+        "state": run.state,
+        "counts": run.counts,
+        "error": run.error,
+        "results": [{name: getattr(result, name) for name in names} for result in results],
+    }
+
+
+def _end(run: SyncRun) -> None:
+    """Raise what the run's end means for the exit code."""
+    state = SyncRun.State
+    if run.state == state.HELD:
+        raise CommandError(_told(run), returncode=HELD)
+    if run.state in (state.FAILED, state.PARKED) or run.counts.get("failed"):
+        raise CommandError(_told(run), returncode=FINDINGS)
+
+
+def _told(run: SyncRun) -> str:
+    """The trouble, and what to do about it."""
+    return "\n".join(filter(None, [run.error or "it failed", advice(run)]))

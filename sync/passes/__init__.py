@@ -1,0 +1,1 @@
+"""One run over a cluster: read, compare, write; what people decide about drift; a run's life."""

@@ -1,0 +1,123 @@
+"""What a person can do about a run, in words: the same on pages and on the command line."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+from policies.ledger import read_clock
+from policies.models import ClusterConnection, SyncRun, SyncState
+from sync.passes.lifecycle import LEASE, STOPPED
+from sync.runs.pause import told
+
+if TYPE_CHECKING:
+    from policies.models import Cluster
+
+_CONNECTION: Final = ClusterConnection.State
+_RUN: Final = SyncRun.State
+CONNECTION_HINTS: Final = {
+    _CONNECTION.NEW: "The sync worker tests the connection as soon as it runs.",
+    _CONNECTION.UNREACHABLE: "The API server does not answer. It is asked again by itself, less "
+    "and less often, every 5 minutes at last.",
+    _CONNECTION.UNAUTHORIZED: "The API server does not accept the credential (401), or it cannot "
+    "be opened. Nothing is tried again by itself: connect the cluster anew with a credential that "
+    "is good.",
+    _CONNECTION.FORBIDDEN: "The credential is known but may not do what is needed (403). Nothing "
+    "is tried again by itself: apply the cluster's manifests, which grant it, then synchronize.",
+    _CONNECTION.UNTRUSTED: "The API server could not prove that it is this cluster: its "
+    "certificate is not signed by the authority known here, or another cluster answers. Nothing "
+    "is tried again by itself: find out why, then connect the cluster anew with its present "
+    "kubeconfig (page, or manage.py connect_cluster).",
+}
+"""What the state of a connection means, and what cures it."""
+PATIENCE: Final = dt.timedelta(seconds=20)
+"""Nobody has to wonder before: beat looks every five seconds, and heartbeats come as often."""
+
+
+def advice(run: SyncRun) -> str:
+    """Say what to do about a run, or what happens by itself; empty where nothing is to be said."""
+    now = read_clock()
+    state = SyncState.objects.filter(cluster=run.cluster_id).first()
+    if run.state == _RUN.WAITING:
+        return _waiting(run, state, now)
+    if run.state == _RUN.RUNNING:
+        return _running(run, now)
+    if run.state == _RUN.HELD:
+        return "Read what would be deleted, and confirm it on the run's page if all of it may go."
+    if run.state == _RUN.PARKED:
+        return (
+            "It failed for a reason of the portal's own, not of the cluster's. Nothing is tried "
+            "again by itself: look for the run's id in the worker's log, then synchronize again."
+        )
+    return _ended(run, state, now)
+
+
+def _waiting(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
+    connection = connection_of(run.cluster)
+    if connection is None:
+        return "The cluster is not connected any more."
+    if connection.is_paused:
+        return f"The sync is {told(connection)}. The run begins when somebody resumes it."
+    if state and state.lease_until and state.lease_until > now:
+        return "Another run over this cluster goes on; this one begins as soon as that has ended."
+    if run.attempt and state and state.due and state.due > now:
+        return f"It begins again by itself {_at(state.due, now)}."
+    if now - run.created > PATIENCE:
+        return (
+            "No worker has taken it. Look whether the worker and beat are running: both are "
+            "started by make run, and by the compose file as services."
+        )
+    return ""
+
+
+def _running(run: SyncRun, now: dt.datetime) -> str:
+    if run.heartbeat is None or now - run.heartbeat < PATIENCE:
+        return ""
+    return (
+        f"No sign of life since {run.heartbeat:%H:%M:%S} UTC: its worker may be gone. After "
+        f"{LEASE:.0f} s another one takes it up and goes on where it stopped, as long as there is "
+        "one: look whether a worker is running."
+    )
+
+
+def _ended(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
+    if run.state == _RUN.DONE:
+        return _left_undone(run)
+    if state and state.last_success and state.last_success > (run.finished or run.created):
+        return "The cluster was synchronized since: there is nothing to do."
+    connection = connection_of(run.cluster)
+    if connection is None:
+        return "The cluster is not connected any more."
+    if connection.state in STOPPED:
+        return connection_hint(connection)
+    if connection.is_paused:
+        return f"The sync is {told(connection)}."
+    again = _at(state.due, now) if state and state.due else ""
+    return f"It is tried again by itself {again}." if again else ""
+
+
+def connection_hint(connection: ClusterConnection | None) -> str:
+    """What the state of a connection means, and what cures it; empty when all is well."""
+    return CONNECTION_HINTS.get(_CONNECTION(connection.state), "") if connection else ""
+
+
+def _left_undone(run: SyncRun) -> str:
+    counts = run.counts if isinstance(run.counts, dict) else {}
+    if counts.get("failed"):
+        return (
+            "What could not be written stands below with what the API server said; it is tried "
+            "again in a minute."
+        )
+    if counts.get("conflict"):
+        return "Both sides were changed: somebody has to choose, object by object."
+    return ""
+
+
+def connection_of(cluster: Cluster) -> ClusterConnection | None:
+    """The cluster's connection as it is now."""
+    return ClusterConnection.objects.filter(cluster=cluster).first()
+
+
+def _at(due: dt.datetime, now: dt.datetime) -> str:
+    """A moment and not a distance, so that the words stay the same while somebody looks on."""
+    return f"at {due:%H:%M:%S} UTC" if due > now else "now, as soon as a worker is free"

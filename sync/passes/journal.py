@@ -1,0 +1,131 @@
+"""What a pass writes about itself, all of it under the lease: progress, intents and results."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from policies.ledger import read_clock
+from policies.models import SyncResult, SyncRun
+from sync.passes.baseline import differences_of
+from sync.values import ObjectKey
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sync.passes.compare import Item
+    from sync.runs.leases import Lease
+
+Outcome = SyncResult.Outcome
+_OFTEN_ENOUGH: Final = 0.5  # seconds between two notes of progress
+
+
+class Journal:
+    """The record of one run. ``counts`` goes into the run when the pass ends.
+
+    Everything raises ``LostLeaseError`` once the lease is another's, and then has written nothing.
+    """
+
+    def __init__(self, run: SyncRun, lease: Lease) -> None:
+        self.run = run
+        self.lease = lease
+        self.counts: Counter[str] = Counter()
+        self.noted: dict[ObjectKey, SyncResult] = {}
+        self._noted = 0.0
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether neither side may be written to."""
+        return self.run.mode == SyncRun.Mode.PREVIEW
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether the cluster may not be written to."""
+        return self.run.mode == SyncRun.Mode.IMPORT
+
+    def stage(self, stage: str, *, total: int = 0) -> None:
+        """Say what is being done now, and of how many objects."""
+        self.run.stage, self.run.total, self.run.done = stage[:100], total, 0
+        self._note()
+
+    def step(self, done: int = 1) -> None:
+        """Count objects as done; written down now and then."""
+        self.run.done += done
+        if time.monotonic() - self._noted > _OFTEN_ENOUGH:
+            self._note()
+
+    def _note(self) -> None:
+        self._noted = time.monotonic()
+        run = self.run
+        with self.lease.guard():
+            self.lease.renew()
+            SyncRun.objects.filter(pk=run.pk).update(
+                stage=run.stage, total=run.total, done=run.done, heartbeat=read_clock()
+            )
+
+    def intend(self, item: Item, action: str) -> SyncResult | None:
+        """Put on record what is about to be done to the cluster; None if this run did it before."""
+        with self.lease.guard():
+            result, _ = SyncResult.objects.get_or_create(
+                run=self.run,
+                kind=item.key.kind,
+                namespace=item.key.namespace,
+                name=item.key.name,
+                defaults={
+                    "action": action,
+                    "outcome": Outcome.INTENDED,
+                    "differences": differences_of(item),
+                },
+            )
+            if result.outcome == Outcome.HELD:  # somebody has confirmed it since
+                result.outcome = Outcome.INTENDED
+                result.save(update_fields=["outcome"])
+            return result if result.outcome == Outcome.INTENDED else None
+
+    def settle(self, result: SyncResult, outcome: str, message: str = "") -> None:
+        """Say how it ended; inside the caller's ``guard``, with what follows from it."""
+        result.outcome, result.message, result.finished = outcome, message, read_clock()
+        result.save(update_fields=["outcome", "message", "finished"])
+        word = result.action if outcome in (Outcome.DONE, Outcome.INTENDED) else outcome
+        self.counts[word] += 1
+
+    def note(self, item: Item, action: str, outcome: str, message: str = "") -> None:
+        """Have a result that needed no intent written by the next ``flush``."""
+        self.noted[item.key] = SyncResult(
+            run=self.run,
+            kind=item.key.kind,
+            namespace=item.key.namespace,
+            name=item.key.name,
+            action=action,
+            outcome=outcome,
+            message=message,
+            differences=differences_of(item),
+        )
+        self.counts[action if outcome == Outcome.DONE else outcome] += 1
+
+    def flush(self) -> None:
+        """Write what was noted; inside the caller's ``guard``."""
+        now = read_clock()
+        for result in self.noted.values():
+            result.finished = now
+        SyncResult.objects.bulk_create(
+            self.noted.values(),
+            update_conflicts=True,
+            unique_fields=["run", "kind", "namespace", "name"],
+            update_fields=["action", "outcome", "message", "differences", "finished"],
+        )
+        self.noted = {}
+
+    def settle_leftovers(self, items: Mapping[ObjectKey, Item]) -> None:
+        """Close what an earlier attempt intended and, as the cluster shows, did."""
+        left = SyncResult.objects.filter(run=self.run, outcome=Outcome.INTENDED)
+        with self.lease.guard():
+            for result in left:
+                item = items.get(_key_of(result))
+                if item is not None and item.verdict.action == "none" and item.agrees:
+                    self.settle(result, Outcome.DONE, "found done: the worker was lost afterwards")
+
+
+def _key_of(result: SyncResult) -> ObjectKey:
+    return ObjectKey(result.kind, result.namespace, result.name)

@@ -1,0 +1,306 @@
+"""The life of a run: asked for, carried out by whoever holds the lease, ended in words.
+
+The rows are the truth; a broker's message only says that somebody should look at one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import random
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import IntegrityError, OperationalError, transaction
+
+from policies.ledger import read_clock
+from policies.models import ClusterAlert, ClusterConnection, SyncResult, SyncRun, SyncState
+from sync import alerts, first_count
+from sync.errors import (
+    APIError,
+    ForbiddenError,
+    UnauthorizedError,
+    UnreachableError,
+    UntrustedError,
+)
+from sync.runs import leases, queue
+from sync.runs.heartbeat import beating
+from sync.runs.leases import LeaseHeldError, LostLeaseError
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from policies.models import Cluster
+    from sync.runs.leases import Lease
+
+log = logging.getLogger(__name__)
+State = SyncRun.State
+Mode = SyncRun.Mode
+LEASE: Final = 40.0
+"""Seconds that a lease lasts without a heartbeat."""
+ATTEMPTS: Final = 3
+"""How often a run is begun before a person has to look at it."""
+LOST: Final = dt.timedelta(seconds=LEASE)
+"""Without a heartbeat for so long, a run has lost its worker: each beat renews the lease, too."""
+DOUBT: Final = dt.timedelta(seconds=5)
+"""Between a list that is suddenly empty and the one that is to confirm it."""
+LONGEST_WAIT: Final = 300.0
+"""Most seconds between two tries, whatever the cluster asks for."""
+STOPPED: Final = queue.STOPPED
+STOPS: Final = {
+    UnauthorizedError: ClusterConnection.State.UNAUTHORIZED,
+    ForbiddenError: ClusterConnection.State.FORBIDDEN,
+    UntrustedError: ClusterConnection.State.UNTRUSTED,
+}
+ALERT_STOPPED: Final = "sync-stopped"
+ALERT_FAILING: Final = "sync-failing"
+ALERT_PARKED: Final = "run-parked"
+ALERT_HELD: Final = "deletions-held"
+PERSON: Final = queue.PERSON
+
+
+def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> SyncRun:
+    """Ask for a run; one that waits already for the same is joined.
+
+    ``mode`` is one of ``SyncRun.Mode``, ``trigger`` says why: schedule, person, policy or watch.
+    """
+    with transaction.atomic():
+        run, is_new = SyncRun.objects.get_or_create(
+            cluster=cluster,
+            mode=Mode(mode),
+            state=State.WAITING,
+            defaults={"trigger": trigger, "user": user},
+        )
+        if not is_new and trigger == PERSON and run.trigger != PERSON:
+            SyncRun.objects.filter(pk=run.pk).update(trigger=trigger, user=user)
+            run.trigger, run.user = trigger, user
+    return run
+
+
+def carry_out(run_id: int) -> str:
+    """Do the work of a waiting run, unless somebody works on its cluster; gives its state.
+
+    Never raises for what goes wrong with the cluster or in the work: the run says it.
+    """
+    run = SyncRun.objects.select_related("cluster").filter(pk=run_id).first()
+    if run is None or run.state != State.WAITING:
+        return run.state if run else ""
+    try:
+        with leases.hold(run.cluster, LEASE) as lease:
+            if _begin(run, lease):
+                with beating(lease, run):
+                    _work(run, lease)
+    except LeaseHeldError as error:
+        log.info("run %s waits: %s", run.uid, error)
+    except LostLeaseError as error:
+        log.warning("run %s was taken from us: %s", run.uid, error)
+    return _state_of(run_id)
+
+
+def _state_of(run_id: int) -> str:
+    return SyncRun.objects.filter(pk=run_id).values_list("state", flat=True).first() or ""
+
+
+def _begin(run: SyncRun, lease: Lease) -> bool:
+    """Make it ours; False where somebody else did the same, it is over, or the sync is paused."""
+    now = read_clock()
+    with lease.guard():
+        if ClusterConnection.objects.filter(cluster=run.cluster_id, is_paused=True).exists():
+            return False
+        waiting = SyncRun.objects.filter(pk=run.pk, state=State.WAITING)
+        found = waiting.update(
+            state=State.RUNNING,
+            epoch=lease.epoch,
+            attempt=run.attempt + 1,
+            started=run.started or now,
+            heartbeat=now,
+            stage="connecting",
+            error="",
+        )
+    run.refresh_from_db()
+    return bool(found)
+
+
+def _work(run: SyncRun, lease: Lease) -> None:
+    """Go through the cluster, and end the run whatever comes of it."""
+    # What meets clusters and opens credentials is large, and web processes only ask for runs.
+    from sync.connect import connections  # noqa: PLC0415 - as said
+    from sync.passes import full_pass, ledger_pass  # noqa: PLC0415 - the same
+
+    try:
+        with connections.open_client(run.cluster) as client:
+            if run.mode != Mode.PREVIEW:
+                ledger_pass.try_to_count_new(run.cluster, client, lease)
+            if run.mode == Mode.WATCH:
+                seconds = settings.GATEHOUSE_SYNC_WATCH_SECONDS
+                state = full_pass.watch_for(run.cluster, client, run, lease, seconds)
+            else:
+                state = full_pass.full_pass(run.cluster, client, run, lease)
+            if ledger_pass.is_due(run):
+                ledger_pass.pass_over(run.cluster, client, run, lease)
+    except APIError as error:
+        _end_in_trouble(run, lease, error)
+    except LostLeaseError:
+        raise
+    except Exception as error:  # the outermost layer of the work: a defect must end the run
+        log.exception("run %s of %s failed", run.uid, run.cluster)
+        _try_again_or_park(run, lease, error)
+    else:
+        _end_well(run, lease, state)
+
+
+def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
+    now = read_clock()
+    is_known = state == State.HELD and _is_held_already(run)
+    with lease.guard() as cluster_state:
+        _close(run, State.DONE if is_known else state, now)
+        SyncState.objects.filter(pk=cluster_state.pk).update(
+            failures=0, last_success=now, stale_since=None, due=now + _pause_after(run)
+        )
+        connection = ClusterConnection.objects.filter(cluster=run.cluster_id)
+        connection.exclude(state=ClusterConnection.State.OK).update(
+            state=ClusterConnection.State.OK, message="", since=now
+        )
+        if run.mode not in (Mode.PREVIEW, Mode.WATCH) and not is_known:
+            _supersede(run)
+    for kind in (ALERT_STOPPED, ALERT_FAILING, ALERT_PARKED):
+        alerts.resolve(run.cluster, kind)
+    if run.mode in (Mode.SYNC, Mode.IMPORT):
+        _say_held(run, state)
+
+
+def _pause_after(run: SyncRun) -> dt.timedelta:
+    """How long nobody need look again by himself."""
+    return DOUBT if run.counts.get("doubted") else dt.timedelta()
+
+
+def _say_held(run: SyncRun, state: str) -> None:
+    if state == State.HELD:
+        alerts.raise_alert(
+            run.cluster, ALERT_HELD, severity=ClusterAlert.Severity.CRITICAL, message=run.error
+        )
+    else:
+        alerts.resolve(run.cluster, ALERT_HELD)
+
+
+def _close(run: SyncRun, state: str, now: dt.datetime) -> None:
+    """Write the end of a run; a watch that saw nothing leaves no row."""
+    if run.mode == Mode.WATCH and state == State.DONE and not run.counts:
+        SyncRun.objects.filter(pk=run.pk).delete()
+        return
+    run.state, run.finished, run.stage = state, now, ""
+    run.save(update_fields=["state", "finished", "stage", "counts", "error", "total", "done"])
+
+
+def _supersede(run: SyncRun) -> None:
+    """Close what was held before, since a newer pass has looked at everything."""
+    older = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD).exclude(pk=run.pk)
+    older.update(state=State.FAILED, error=f"superseded by run {run.uid}")
+
+
+def _is_held_already(run: SyncRun) -> bool:
+    """Whether a person is asked about the very same deletions: what he reads stays as it is."""
+    older = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD, mode=run.mode)
+    wanted = _deletions_held(run)
+    return any(_deletions_held(each) == wanted for each in older.exclude(pk=run.pk))
+
+
+def _deletions_held(run: SyncRun) -> set[tuple[str, str, str]]:
+    held = run.results.filter(outcome=SyncResult.Outcome.HELD)
+    return set(held.order_by().values_list("kind", "namespace", "name"))
+
+
+def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
+    """Say what is wrong with the cluster, and when it is asked again, if at all."""
+    now = read_clock()
+    run.error = f"{error.reason}: {error}"
+    stop = next((state for kind, state in STOPS.items() if isinstance(error, kind)), None)
+    with lease.guard() as state:
+        _close(run, State.FAILED, now)
+        failures = state.failures + 1
+        wait = wait_after(failures, getattr(error, "retry_after", None))
+        SyncState.objects.filter(pk=state.pk).update(
+            failures=failures,
+            due=now + dt.timedelta(seconds=wait),
+            stale_since=state.stale_since or now,
+        )
+        if stop or isinstance(error, UnreachableError):
+            found = stop or ClusterConnection.State.UNREACHABLE
+            rows = ClusterConnection.objects.filter(cluster=run.cluster_id)
+            rows.exclude(state=found).update(since=now)
+            rows.update(state=found, message=run.error)
+    if stop or isinstance(error, UnreachableError):
+        first_count.give_up(run.cluster, str(error))
+    _alert(run, is_stopped=stop is not None, failures=failures)
+
+
+def _alert(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
+    severity = ClusterAlert.Severity
+    if is_stopped:
+        message = f"nothing goes in or out until this is put right: {run.error}"
+        alerts.raise_alert(run.cluster, ALERT_STOPPED, severity=severity.CRITICAL, message=message)
+    elif failures >= ATTEMPTS:
+        message = f"{failures} passes in a row failed: {run.error}"
+        alerts.raise_alert(run.cluster, ALERT_FAILING, severity=severity.WARNING, message=message)
+
+
+def wait_after(failures: int, retry_after: float | None = None) -> float:
+    """Seconds until the next try: doubling from 1 to 300, with jitter, or what was asked for."""
+    longest = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 16))
+    wait = max(1.0, longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, no secret
+    return max(wait, min(retry_after or 0.0, LONGEST_WAIT))
+
+
+def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
+    """Have a run that failed by a defect begun again, or set it aside for a person.
+
+    A database that could not be used for a while is no defect: it does not count as an attempt.
+    """
+    with lease.guard() as state:
+        failures = state.failures + 1
+        due = read_clock() + dt.timedelta(seconds=wait_after(failures))
+        SyncState.objects.filter(pk=state.pk).update(failures=failures, due=due)
+        if isinstance(error, OperationalError):
+            run.attempt -= 1
+            SyncRun.objects.filter(pk=run.pk).update(attempt=run.attempt)
+        give_back(run, error=f"{type(error).__name__}: {error}")
+    first_count.give_up(run.cluster, type(error).__name__)
+
+
+def give_back(run: SyncRun, *, error: str) -> None:
+    """Make a begun run wait again; after three attempts park it, and say so."""
+    mine = SyncRun.objects.filter(pk=run.pk, state=State.RUNNING, epoch=run.epoch)
+    if run.attempt >= ATTEMPTS:
+        message = f"parked after {run.attempt} attempts; the last one: {error}"
+        if mine.update(state=State.PARKED, error=message, finished=read_clock()):
+            alerts.raise_alert(
+                run.cluster,
+                ALERT_PARKED,
+                severity=ClusterAlert.Severity.CRITICAL,
+                message=message,
+            )
+    elif not _waits_again(mine, error):
+        mine.update(state=State.FAILED, error=f"{error}; another such run waits")
+
+
+def _waits_again(mine: QuerySet[SyncRun], error: str) -> bool:
+    """Have it wait, unless another such run waits already, or does so at this moment."""
+    try:
+        with transaction.atomic():
+            mine.update(state=State.WAITING, error=error, queued=None)
+    except IntegrityError:
+        return False
+    return True
+
+
+def take_up_lost() -> int:
+    """Have runs whose worker is gone begun again, or parked; returns how many they were."""
+    now = read_clock()
+    lost = SyncRun.objects.filter(state=State.RUNNING, heartbeat__lt=now - LOST)
+    found = 0
+    for run in lost.select_related("cluster").order_by("id"):
+        held = SyncState.objects.filter(cluster=run.cluster_id, epoch=run.epoch)
+        if not held.filter(lease_until__gt=now).exists():
+            give_back(run, error="its worker was lost")
+            found += 1
+    return found

@@ -1,0 +1,23 @@
+"""Thinks about two sides and what they last agreed on: what changed, and what to do. Pure."""
+
+from sync.reconcile.diff import Difference, differences
+from sync.reconcile.field_managers import Manager, managers
+from sync.reconcile.merge import ResolutionError, resolve
+from sync.reconcile.normal_form import normal
+from sync.reconcile.verdict import Action, State, Verdict, brake, judge, judge_normal
+
+__all__ = [
+    "Action",
+    "Difference",
+    "Manager",
+    "ResolutionError",
+    "State",
+    "Verdict",
+    "brake",
+    "differences",
+    "judge",
+    "judge_normal",
+    "managers",
+    "normal",
+    "resolve",
+]

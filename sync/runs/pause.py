@@ -1,0 +1,106 @@
+"""A cluster's sync is paused and resumed by people: who, when and why stand in its connection.
+
+While it is paused nothing is asked of the cluster: no passes, no watches, no canaries. What goes on
+at that moment loses its lease, writes nothing more, and begins again after the sync is resumed.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import F
+
+from policies.ledger import read_clock
+from policies.models import ClusterConnection, SyncRun, SyncState
+from policies.services.write import Action, policy_write
+from sync import first_count
+from sync.connect.revision_values import describe, record_connection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.models import Cluster
+
+LONGEST_REASON: Final = 1000
+_OURS: Final = ("is_paused", "paused_since", "paused_by", "pause_reason")
+State = SyncRun.State
+
+
+def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
+    """Ask nothing of the cluster from now on; a run that goes on is stopped and waits.
+
+    Raises ``ValidationError``: ``reason_required``, ``not_connected``, ``paused_already``.
+    """
+    text = reason.strip()[:LONGEST_REASON]
+    if not text:
+        _refuse("reason_required", "say why, for those who find it paused")
+    with _changed(cluster, user=user, reason=text) as connection:
+        if connection.is_paused:
+            _refuse("paused_already", f"it is {told(connection)}")
+        connection.is_paused, connection.paused_since = True, read_clock()
+        connection.paused_by, connection.pause_reason = user, text
+        _stop_what_goes_on(cluster, told(connection))
+    first_count.give_up(cluster, "the sync is paused")
+    return connection
+
+
+def resume(cluster: Cluster, *, user: str, reason: str = "") -> ClusterConnection:
+    """Go on with what waits and what is due; raises ``not_connected``, ``not_paused``."""
+    with _changed(cluster, user=user, reason=reason.strip()[:LONGEST_REASON]) as connection:
+        if not connection.is_paused:
+            _refuse("not_paused", "its sync is not paused")
+        connection.is_paused, connection.paused_since = False, None
+        connection.paused_by = connection.pause_reason = ""
+        SyncState.objects.filter(cluster=cluster).update(due=read_clock())
+    return connection
+
+
+def told(connection: ClusterConnection) -> str:
+    """Say since when, by whom and why a sync is paused; empty where it is not."""
+    if not connection.is_paused:
+        return ""
+    since = connection.paused_since
+    when = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
+    by = f" by {connection.paused_by}" if connection.paused_by else ""
+    reason = f": {connection.pause_reason}" if connection.pause_reason else ""
+    return f"paused{when}{by}{reason}"
+
+
+def _refuse(code: str, message: str) -> None:
+    raise ValidationError(message, code=code)
+
+
+@contextmanager
+def _changed(cluster: Cluster, *, user: str, reason: str) -> Iterator[ClusterConnection]:
+    """Give the connection under lock; store and put on record what became of it.
+
+    Workers lock the timetable before anything else, and so does this.
+    """
+    with transaction.atomic():
+        SyncState.objects.select_for_update().filter(cluster=cluster).first()
+        with policy_write(cluster):
+            found = ClusterConnection.objects.select_for_update().filter(cluster=cluster)
+            connection = found.select_related(None).first()
+            if connection is None:
+                raise ValidationError(f"{cluster.name} is not connected", code="not_connected")
+            before = describe(connection)
+            yield connection
+            connection.save(update_fields=[*_OURS, "updated"])
+            record_connection(connection, Action.UPDATE, before=before, author=(user, reason))
+
+
+def _stop_what_goes_on(cluster: Cluster, words: str) -> None:
+    """Take the lease from whoever holds it, and have its run wait as if it had not begun."""
+    states = SyncState.objects.filter(cluster=cluster)
+    states.update(epoch=F("epoch") + 1, lease_until=None, holder="")
+    for run in SyncRun.objects.filter(cluster=cluster, state=State.RUNNING).order_by("id"):
+        same = SyncRun.objects.filter(cluster=cluster, mode=run.mode, state=State.WAITING)
+        mine = SyncRun.objects.filter(pk=run.pk)
+        if run.mode == SyncRun.Mode.WATCH or same.exists():
+            mine.update(state=State.FAILED, error=words, finished=read_clock(), stage="")
+        else:
+            attempt = max(run.attempt - 1, 0)
+            mine.update(state=State.WAITING, attempt=attempt, stage="", queued=None)
