@@ -10,9 +10,9 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Page, Paginator
 from django.utils.functional import cached_property
 
-from admission.decision_id import is_decision_id
-from admission.filters import PHASE_CHOICES
 from admission.models import AuditEvent, AuditExport, AuditHold, RetentionRun
+from admission.models.decision_id import is_decision_id
+from admission.record.filters import PHASE_CHOICES
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

@@ -19,7 +19,7 @@ class AdmissionConfig(AppConfig):
 
 
 def _make_partitions(**_signal: Any) -> None:
-    from admission import partitions  # noqa: PLC0415  models are imported after the apps
+    from admission.models import partitions  # noqa: PLC0415  models are imported after the apps
 
     if partitions.is_ready():
         partitions.ensure_ahead()

@@ -12,8 +12,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from admission import audit, writer
-from admission.redaction import is_unstorable
+from admission import writer
+from admission.record import write
+from admission.record.redaction import is_unstorable
 from admission.writer import OverBudgetError, UnavailableError
 from engine import chain
 from engine.bounds import LONGEST_REVIEW, TooLongError
@@ -26,7 +27,7 @@ from policies.policy_set import Authentication
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from admission.writer.items import Stamp
+    from admission.writer.pending import Stamp
     from engine.chain import Prepared
     from engine.request import AdmissionRequest
     from engine.resource_list import ResourceList
@@ -132,10 +133,10 @@ class _Asked(writer.Item):
         refusal: Decision | None = None,
         uid: str = "",
     ) -> None:
-        super().__init__(id=audit.new_decision_id(), deadline=call.deadline)
+        super().__init__(id=write.new_decision_id(), deadline=call.deadline)
         self.request = request
         self.call = call
-        self.columns = audit.columns_of(request, request_uid=uid)
+        self.columns = write.columns_of(request, request_uid=uid)
         self._object = ledger.object_key(request) if request else ("", "")
         self.refusal = refusal or (_unfit(request, *self._object) if request else None)
         self.cluster: ClusterPolicies | None = None
@@ -179,15 +180,15 @@ class _Asked(writer.Item):
     def decide(self, book: Book) -> tuple[Recorded, Mapping[str, Any]]:
         """Judge on what is used without this very object: a retry is judged like the first."""
         decision = self._judge(book)
-        circumstances = audit.Circumstances(
+        circumstances = write.Circumstances(
             cluster=self.call.cluster,
             phase=self.call.phase,
             client=self.call.client,
             started=self.call.started,
             policy_revision=self.cluster.revision if self.cluster and self.prepared else 0,
-            policies=audit.asked_of(self.policies),
+            policies=write.asked_of(self.policies),
         )
-        row = audit.row(
+        row = write.row(
             decision, decision_id=self.id, asked=self.columns, circumstances=circumstances
         )
         return Recorded(id=self.id, decision=decision), row

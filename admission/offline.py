@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from admission.review import build_request
+from admission.wire.review import build_request
 from engine.chain import admit
 from engine.errors import DecodeError
 from engine.policy_manifests import (

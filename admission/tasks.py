@@ -10,8 +10,8 @@ from typing import Final
 from celery import shared_task
 from django.conf import settings
 
-from admission import exports, partitions, retention
-from admission.models import BackgroundWork, Tally, note_work
+from admission.models import BackgroundWork, Tally, note_work, partitions
+from admission.record import export, retention
 
 log = logging.getLogger(__name__)
 LONGEST: Final = 300.0  # seconds of one run; the next goes on
@@ -32,11 +32,11 @@ def export_record() -> None:
     if settings.GATEHOUSE_RETENTION_ALLOWED_DAYS or settings.GATEHOUSE_RETENTION_DENIED_DAYS:
         until = time.monotonic() + LONGEST
         try:
-            for day in exports.due(now=datetime.now(UTC)):
-                exports.export_day(day, until=until)
-        except exports.OutOfTimeError:
+            for day in export.due(now=datetime.now(UTC)):
+                export.export_day(day, until=until)
+        except export.OutOfTimeError:
             log.warning("export of the record stopped: out of time")
-        except (exports.ExportError, OSError) as error:
+        except (export.ExportError, OSError) as error:
             log.error("export of the record failed: %s", error)  # noqa: TRY400 - its line says all
             note_work(BackgroundWork.Name.EXPORT, str(error) or type(error).__name__)
             return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from admission.review import dump_response, parse_request, render_response
+from admission.wire.review import dump_response, parse_request, render_response
 from bench import review
 from bench.places import ROOT
 from engine import chain

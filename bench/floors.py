@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 
-from admission.decision_id import encode
+from admission.models.decision_id import encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -137,7 +137,7 @@ def _grow(rows: int, days: list[date]) -> None:
     """Rows by SQL: each day apart and without indexes, which it gets as it joins the record."""
     from django.db import connection, transaction  # noqa: PLC0415  after setup
 
-    from admission import partitions  # noqa: PLC0415  after setup
+    from admission.models import partitions  # noqa: PLC0415  after setup
 
     each = rows // len(days)
     for day in days:
@@ -162,13 +162,13 @@ def _grow(rows: int, days: list[date]) -> None:
 def _grow_sqlite(cursor: Any, first: int, step: float, each: int) -> None:
     import random  # noqa: PLC0415  here alone
 
-    from admission import audit  # noqa: PLC0415  after setup
+    from admission.record import write as record_write  # noqa: PLC0415  after setup
 
     made = random.Random(first)  # noqa: S311  no secrets
     del cursor
     for begin in range(0, each, 5000):
         numbers = range(begin, min(begin + 5000, each))
-        audit.write([row(first + int(step * number), made, number) for number in numbers])
+        record_write.write([row(first + int(step * number), made, number) for number in numbers])
 
 
 def _ask_all() -> list[Line]:
@@ -211,7 +211,7 @@ def _ask_all() -> list[Line]:
 
 def _deep(rows: Any) -> str:
     """The id at 70 % of the record's depth."""
-    from admission import decision_id  # noqa: PLC0415  after setup
+    from admission.models import decision_id  # noqa: PLC0415  after setup
 
     newest, oldest = rows.newest(1)[0].created, rows.oldest(1)[0].created
     return decision_id.lowest(newest - (newest - oldest) * 0.7)
@@ -300,14 +300,15 @@ def _compare(rows: int) -> list[Line]:
 
 def _retain(days: list[date]) -> list[Line]:
     """Take one day's allowed rows away, and another day as a whole."""
-    from admission import exports, retention  # noqa: PLC0415  after setup
+    from admission.record import export as record_export  # noqa: PLC0415  after setup
+    from admission.record import retention  # noqa: PLC0415  after setup
 
     lines = []
     for day, verdicts in (
         (days[0], retention.Verdicts.ALLOWED),
         (days[1], retention.Verdicts.ALL),
     ):
-        export = _timed(lambda day=day: exports.export_day(day))
+        export = _timed(lambda day=day: record_export.export_day(day))
         spent = _timed(lambda day=day, verdicts=verdicts: retention.remove(day, verdicts))
         lines.append(Line(f"export of one day ({verdicts})", export, export, export, is_page=False))
         lines.append(Line(f"removal of one day ({verdicts})", spent, spent, spent, is_page=False))
@@ -320,7 +321,7 @@ def _insert() -> list[Line]:
 
     from django.db import connection, transaction  # noqa: PLC0415  after setup
 
-    from admission import audit  # noqa: PLC0415  after setup
+    from admission.record import write as record_write  # noqa: PLC0415  after setup
 
     made, lines = random.Random(1), []  # noqa: S311  no secrets
 
@@ -329,7 +330,7 @@ def _insert() -> list[Line]:
         while time.perf_counter() < end:
             rows = [row(time.time_ns() // 1_000_000, made, n) for n in range(batch)]
             with transaction.atomic():
-                audit.write(rows)
+                record_write.write(rows)
             number += batch
         return INSERT_SECONDS * 1000 / number
 

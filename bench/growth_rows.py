@@ -60,7 +60,7 @@ def rows_sql(table: str) -> str:
 
 def row(milliseconds: int, made: Random, number: int) -> dict[str, Any]:
     """A row as ``audit.row`` makes it."""
-    from admission import decision_id  # noqa: PLC0415  after setup
+    from admission.models import decision_id  # noqa: PLC0415  after setup
 
     chosen = decision_id.encode(milliseconds, made.getrandbits(32))
     uid = f"{made.getrandbits(128):032x}"

@@ -25,9 +25,9 @@ django.setup()
 import orjson  # noqa: E402 - Django must be set up first
 from django.db import transaction  # noqa: E402
 
-from admission import audit  # noqa: E402
 from admission.decide import Call, decide  # noqa: E402
-from admission.review import dump_response, parse_request, render_response  # noqa: E402
+from admission.record import write  # noqa: E402
+from admission.wire.review import dump_response, parse_request, render_response  # noqa: E402
 from bench import review  # noqa: E402
 from engine import chain  # noqa: E402
 from engine.request import Phase  # noqa: E402
@@ -78,12 +78,12 @@ def stages(secret: str) -> list[tuple[str, float]]:
 
 def _row(pair: Any) -> Any:
     decision, request = pair
-    circumstances = audit.Circumstances(
+    circumstances = write.Circumstances(
         cluster=review.CLUSTER, phase=Phase.VALIDATE, client="bench", started=time.monotonic_ns()
     )
-    name = audit.new_decision_id()
-    return audit.row(
-        decision, decision_id=name, asked=audit.columns_of(request), circumstances=circumstances
+    name = write.new_decision_id()
+    return write.row(
+        decision, decision_id=name, asked=write.columns_of(request), circumstances=circumstances
     )
 
 

@@ -112,7 +112,7 @@ def fill_record(rows: int, teams: int) -> None:
     """A record of so many rows over 30 days in place of the one there is, and its tallies."""
     from django.db import connection, transaction  # noqa: PLC0415  after setup
 
-    from admission import partitions  # noqa: PLC0415  after setup
+    from admission.models import partitions  # noqa: PLC0415  after setup
 
     now = datetime.now(UTC)
     today = now.date()
@@ -145,7 +145,7 @@ FROM admission_auditevent GROUP BY 1, 2"""
 
 def decide_some() -> dict[str, str]:
     """Real decisions of the engine, for the pages of one decision; gives their ids by verdict."""
-    from admission import past  # noqa: PLC0415  after setup
+    from admission.record import backdate  # noqa: PLC0415  after setup
     from engine.request import Phase  # noqa: PLC0415  after setup
     from policies import policy_set  # noqa: PLC0415  after setup
     from portal.dev.demo.workloads import Workload, asking  # noqa: PLC0415  after setup
@@ -164,8 +164,8 @@ def decide_some() -> dict[str, str]:
             resources=resources,
             labels={"team": "shop", "tier": "web"},
         )
-        _, row = past.decide(
-            past.Asked(
+        _, row = backdate.decide(
+            backdate.Asked(
                 request=workload.request(workload.pod(made), made),
                 phase=Phase.MUTATE if verdict == "mutated" else Phase.VALIDATE,
                 moment=datetime.now(UTC) - timedelta(minutes=1),
@@ -180,5 +180,5 @@ def decide_some() -> dict[str, str]:
         assert row["verdict"] == verdict, row["message"]  # noqa: S101  a page of another kind
         rows.append(row)
         found[verdict] = str(row["id"])
-    past.keep(rows)
+    backdate.keep(rows)
     return found

@@ -33,7 +33,7 @@ django.setup()
 from django.db import connection  # noqa: E402 - Django must be set up first
 
 from admission import decide, writer  # noqa: E402
-from admission.review import parse_request  # noqa: E402
+from admission.wire.review import parse_request  # noqa: E402
 from bench import names, review  # noqa: E402
 from bench.floors import Floor, Pattern  # noqa: E402
 from bench.names import HOT, SPREAD, key  # noqa: E402

@@ -94,7 +94,7 @@ def _no_writer_left() -> Iterator[None]:
         sys.modules["admission.writer"].stop()
 
 
-JUDGING = ("engine", "admission.review")
+JUDGING = ("engine", "admission.wire.review")
 RECORDS = (
     "admission.migrations.0003_daily_partitions",
     "admission.migrations.0004_retention",

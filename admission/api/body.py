@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rest_framework.exceptions import APIException
 
-from admission.review import MAX_BODY, too_large
+from admission.wire.review import MAX_BODY, too_large
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -17,9 +17,9 @@ from rest_framework.serializers import BaseSerializer, ChoiceField, ModelSeriali
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import GenericViewSet
 
-from admission.decision_id import is_decision_id
-from admission.filters import AuditEventFilter
 from admission.models import AuditEvent, Outcome
+from admission.models.decision_id import is_decision_id
+from admission.record.filters import AuditEventFilter
 from engine.policy import Authority
 from policies import roles
 from policies.parameters import KnownParameters

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.views import APIView
 
-from admission.api import asking
+from admission.api import respond
 from admission.api.authentication import authenticate
 from admission.api.body import read_body
 from admission.decide import Call, written
@@ -59,16 +59,16 @@ class AdmissionReviewView(APIView):
             client=_client(request),
             secret=caller.secret,
             started=time.monotonic_ns(),
-            budget=asking.budget(request.META.get("QUERY_STRING", "")),
+            budget=respond.budget(request.META.get("QUERY_STRING", "")),
         )
-        asked = asking.ask(partial(read_body, request), call=call)
-        return _response(200, asking.HEADERS, asked.answer(written(asked.item)))
+        asked = respond.ask(partial(read_body, request), call=call)
+        return _response(200, respond.HEADERS, asked.answer(written(asked.item)))
 
     def handle_exception(  # type: ignore[override]  # a plain response, never negotiated
         self, exc: Exception
     ) -> HttpResponse:
         """Answer what is no review, and our own failures, without telling their insides."""
-        failure = asking.fail(exc)
+        failure = respond.fail(exc)
         return _response(failure.status, failure.headers, failure.body)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from admission.explain.field_change import as_text, spell
-from admission.redaction import restore
+from admission.record.redaction import restore
 from engine.patch import PatchOperation, apply_patch
 from engine.wire import RawNumber
 from policies.manifests.yaml.emitter import render_documents

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Q
 
 from admission.offline import build_policy_set
-from admission.redaction import restore
-from admission.review import build_request
+from admission.record.redaction import restore
+from admission.wire.review import build_request
 from engine.chain import admit
 from engine.errors import DecodeError
 from engine.policy import Authority, PolicySet

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from admission.models import AuditEvent
-from admission.redaction import restore
+from admission.record.redaction import restore
 from engine.resource_list import parse
 from policies.models import Charge, LedgerPass, ResourceQuota
 from policies.simulation import RunningPod

@@ -8,7 +8,8 @@ from importlib import import_module
 
 from django.db import migrations, models
 
-from admission import decision_id, partitions
+from admission.models import decision_id
+from admission.models import partitions
 
 before = import_module("admission.migrations.0002_append_only")
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from django.db import migrations
 
-from admission import partitions
+from admission.models import partitions
 
 before = import_module("admission.migrations.0003_daily_partitions")
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, Self
 from django.db import connections, models
 from django.db.models.functions import Left
 
-from admission import decision_id, partitions, row_bounds
-from admission.models import stretches
+from admission.models import decision_id, partitions, row_bounds, stretches
 from admission.models.fields import KeptJSONField
 from admission.models.outcome import Outcome, Verdict, outcome_of
 from engine.chain import AUTHORITY_STEP

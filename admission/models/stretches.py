@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
-from admission import partitions
+from admission.models import partitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,9 +6,9 @@ and therefore mends whatever went wrong; ``loop`` the one of an event loop, whic
 is what waits, ``desk`` who waits in an event loop.
 """
 
-from admission.writer.desk import Desk
-from admission.writer.items import Item, OverBudgetError, UnavailableError
+from admission.writer.pending import Item, OverBudgetError, UnavailableError
 from admission.writer.thread import is_stuck, start, stop, submit
+from admission.writer.waiters import Desk
 
 __all__ = [
     "Desk",

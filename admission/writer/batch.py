@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from admission import audit
-from admission.failpoints import hit
+from admission.record import write
 from admission.writer import session
-from admission.writer.items import OverBudgetError, UnavailableError
-from admission.writer.trouble import Kind, kind_of
+from admission.writer.db_errors import Kind, kind_of
+from admission.writer.failpoints import hit
+from admission.writer.pending import OverBudgetError, UnavailableError
 from policies import ledger, policy_set, snapshot
 from policies.db.deferred import transaction_of_few_packets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from admission.writer.items import Item
+    from admission.writer.pending import Item
     from policies.ledger import Book
     from policies.policy_set import Revisions
 
@@ -166,7 +166,7 @@ def _run(items: list[Item], attempt: _Attempt) -> None:
         book.write()
         hit("after-ledger")
         hit("before-audit")
-        audit.write(attempt.rows)
+        write.write(attempt.rows)
         hit("after-audit")
         attempt.is_complete = True
         hit("before-commit")
@@ -259,7 +259,7 @@ def _repair(trouble: Trouble, found: Kind) -> tuple[list[Item], bool]:
     if found is Kind.ITEM:
         return _one_by_one(items, trouble.error), True
     if found is Kind.PARTITION:
-        audit.make_room()
+        write.make_room()
     if found is Kind.GONE:
         session.close()
     if found is Kind.DENIED:
@@ -287,7 +287,7 @@ def _look_up(attempt: _Attempt, items: list[Item]) -> tuple[list[Item], bool]:
     """See what became of a transaction whose end was not heard: it is on record, or it is not."""
     try:
         session.renew(attempt.mark)
-        kept = audit.recorded([item.id for item, _ in attempt.decided])
+        kept = write.recorded([item.id for item, _ in attempt.decided])
     except (DatabaseError, InterfaceError) as error:
         session.close()
         _fail(items, error)

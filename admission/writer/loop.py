@@ -24,17 +24,17 @@ from psycopg import OperationalError
 from psycopg.pq import ConnStatus, TransactionStatus
 
 from admission import metrics
-from admission.failpoints import hit
 from admission.writer import session, thread
 from admission.writer.batch import Outcome, Trouble, try_once
-from admission.writer.items import UnavailableError
-from admission.writer.turns import Turns
+from admission.writer.carry_over import Turns
+from admission.writer.failpoints import hit
+from admission.writer.pending import UnavailableError
 from policies.db.deferred import Session
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from admission.writer.items import Item
+    from admission.writer.pending import Item
 
 logger = logging.getLogger(__name__)
 OPEN_EVERY: Final = 1.0  # seconds between attempts to open a session

@@ -19,18 +19,18 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from admission import metrics
-from admission.failpoints import hit
 from admission.writer import session
 from admission.writer.batch import Trouble, commit, mend
-from admission.writer.items import UnavailableError
-from admission.writer.turns import ON_SQLITE, Turns
+from admission.writer.carry_over import ON_SQLITE, Turns
+from admission.writer.failpoints import hit
+from admission.writer.pending import UnavailableError
 from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from admission.writer.batch import Outcome
-    from admission.writer.items import Item
+    from admission.writer.pending import Item
 
 logger = logging.getLogger(__name__)
 FAILURES: Final = 3  # batches in a row without a database, until it counts as away

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import transaction
 
-from admission import audit
 from admission.models import AuditEvent
+from admission.record import write
 from bench.baseline import ledger
 from engine import chain
 from engine.policy import PolicySet
@@ -43,17 +43,17 @@ def decide(
         decision = chain.admit(request, policies, phase=phase, now=now)
         if charged and decision.allowed:
             book.charge(request, decision.charges)
-        circumstances = audit.Circumstances(
+        circumstances = write.Circumstances(
             cluster=cluster,
             phase=phase,
             client="bench",
             started=started,
             policy_revision=revision,
-            policies=audit.asked_of(policies),
+            policies=write.asked_of(policies),
         )
-        name = audit.new_decision_id()
-        row = audit.row(
-            decision, decision_id=name, asked=audit.columns_of(request), circumstances=circumstances
+        name = write.new_decision_id()
+        row = write.row(
+            decision, decision_id=name, asked=write.columns_of(request), circumstances=circumstances
         )
         AuditEvent(**row).save()
     return name, decision

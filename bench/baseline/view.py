@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.views import APIView
 
-from admission.review import dump_response, parse_request, render_response
+from admission.wire.review import dump_response, parse_request, render_response
 from bench.baseline.decide import decide
 from engine.request import Phase
 from policies import policy_set

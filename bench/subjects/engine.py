@@ -24,7 +24,7 @@ application = get_wsgi_application()
 
 from rest_framework.views import APIView  # noqa: E402 - settings must be there first
 
-from admission.review import dump_response, parse_request, render_response  # noqa: E402
+from admission.wire.review import dump_response, parse_request, render_response  # noqa: E402
 from bench.engines import policies  # noqa: E402
 from engine import chain  # noqa: E402
 from engine.request import Phase  # noqa: E402

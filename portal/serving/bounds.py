@@ -9,7 +9,7 @@ from django.conf import settings
 
 from admission.api.authentication import bearer, is_known
 from admission.api.body import DRAIN_CAP
-from admission.review import MAX_BODY
+from admission.wire.review import MAX_BODY
 from portal.serving.bodies import Bound
 from portal.serving.lean import find, is_callers
 

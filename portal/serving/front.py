@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 from admission import writer
-from admission.api import asking
+from admission.api import respond
 from admission.api.authentication import bearer, is_known
 from admission.decide import Call
 from portal import graceful_shutdown
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from portal.graceful_shutdown import Application
 
 LONGEST: Final = 64 * 1024  # bytes: reading more keeps others waiting noticeably
-_HEADERS: Final = [(name.lower(), value) for name, value in asking.HEADERS.items()]
+_HEADERS: Final = [(name.lower(), value) for name, value in respond.HEADERS.items()]
 
 
 class Front:
@@ -72,12 +72,12 @@ class Front:
         try:
             promised = int(scope.headers.get("content-length", ""))
             body = await self._pages.bodies.whole(protocol, promised)
-            asked = asking.ask(lambda: body, call=call)
+            asked = respond.ask(lambda: body, call=call)
             answer = asked.answer(await self._desk.outcome(asked.item))
         except RefusedError as error:
             refuse(scope, protocol, error, more)
         except Exception as error:  # noqa: BLE001 - the last one to hear of it
-            failed = asking.fail(error)
+            failed = respond.fail(error)
             headers = [(key.lower(), value) for key, value in failed.headers.items()]
             protocol.response_bytes(failed.status, headers + more, failed.body)
         else:
@@ -102,7 +102,7 @@ class Front:
             client=f"{client_of(scope)} {headers.get('user-agent', '')}".strip(),
             secret=secret,
             started=time.monotonic_ns(),
-            budget=asking.budget(scope.query_string),
+            budget=respond.budget(scope.query_string),
         )
 
     def _is_safe(self, scope: Scope) -> bool:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined] # it is there to be used
 
-from admission.api import asking
+from admission.api import respond
 from portal.middleware import name_of_request
 from portal.serving import probes
 from portal.serving.bodies import Bodies, RefusedError
@@ -160,7 +160,7 @@ def refuse(
     if status == 503:  # noqa: PLR2004 - HTTP's own number
         headers.append(("retry-after", "1"))
     if scope.path.startswith(PREFIX):
-        failed = asking.refuse(status, error)
+        failed = respond.refuse(status, error)
         headers += [(key.lower(), value) for key, value in failed.headers.items()]
         text = failed.body
     elif scope.path.startswith("/api/"):

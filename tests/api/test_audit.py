@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from admission import audit, decision_id, redaction
-from admission.models import AppendOnlyError, AuditEvent, Verdict
-from admission.review import build_request
+from admission.models import AppendOnlyError, AuditEvent, Verdict, decision_id
+from admission.record import redaction, write
+from admission.wire.review import build_request
 from engine import chain
 from engine.decision import Decision, Outcome, Step
 from engine.policy import PolicyRef
@@ -62,7 +62,7 @@ def test_a_denial_is_recorded_in_full(event: AuditEvent) -> None:
 
 
 def test_ids_sort_by_time() -> None:
-    first = [audit.new_decision_id() for _ in range(200)]
+    first = [write.new_decision_id() for _ in range(200)]
     assert {len(i) for i in first} == {16}
     assert len(set(first)) == 200
     assert decision_id.encode(1, 2**32 - 1) < decision_id.encode(2, 0)
@@ -250,13 +250,13 @@ def test_the_admin_reads_only(admin_client: Client, event: AuditEvent) -> None:
 
 def row_of(decision: Decision) -> dict[str, Any]:
     """The record's row of a decision about nothing."""
-    circumstances = audit.Circumstances(
+    circumstances = write.Circumstances(
         cluster="demo", phase=Phase.VALIDATE, client="", started=time.monotonic_ns()
     )
-    return audit.row(
+    return write.row(
         decision,
-        decision_id=audit.new_decision_id(),
-        asked=audit.columns_of(None),
+        decision_id=write.new_decision_id(),
+        asked=write.columns_of(None),
         circumstances=circumstances,
     )
 
@@ -284,7 +284,7 @@ def test_findings_are_kept_field_by_field_in_texts_that_can_be(text: str, kept: 
 def test_many_rows_are_written_each_once() -> None:
     decision = Decision(allowed=True)
     rows = [{**row_of(decision), "name": f"pod-{number}"} for number in range(45)]
-    audit.write(rows)
+    write.write(rows)
     kept = AuditEvent.objects.order_by("id").values_list("id", "name")
     assert sorted(kept) == sorted((row["id"], row["name"]) for row in rows)
 
@@ -292,7 +292,7 @@ def test_many_rows_are_written_each_once() -> None:
 def test_a_row_is_read_back_the_same_whoever_saved_it() -> None:
     step = Step(name="Check", outcome=Outcome.PASSED)
     written, saved = (row_of(Decision(allowed=True, trace=(step,))) for _ in range(2))
-    audit.write([written])
+    write.write([written])
     AuditEvent(**saved).save()
     one, other = AuditEvent.objects.values_list("trace", "groups", "request")
     assert one == other == ([json.loads(written["trace"])[0]], [], {})

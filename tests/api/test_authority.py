@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from admission.models import AuditEvent
-from admission.narrative import sentence, summary
+from admission.record.narrative import sentence, summary
 from engine.chain import CANARY_ANNOTATION
 from policies import services
 from policies.models import Charge

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import OperationalError, connection
 
-from admission import audit, failpoints
-from admission.api.asking import budget
+from admission.api.respond import budget
 from admission.decide import DEFAULT_BUDGET, Call, OverBudgetError, decide
 from admission.models import AuditEvent
-from admission.review import parse_request
+from admission.record import write
+from admission.wire.review import parse_request
+from admission.writer import failpoints
 from engine import chain
 from engine.request import Phase
 from policies import policy_set, services, snapshot
@@ -35,8 +36,8 @@ def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
         armed = failpoints.read("before-audit:raise")
         monkeypatch.setattr(failpoints, "_armed", armed)
         return 500
-    nowhere = audit._insert(1).replace(AuditEvent._meta.db_table, "nowhere")
-    monkeypatch.setattr(audit, "_insert", lambda _: nowhere)
+    nowhere = write._insert(1).replace(AuditEvent._meta.db_table, "nowhere")
+    monkeypatch.setattr(write, "_insert", lambda _: nowhere)
     return 503
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from admission.models import AuditEvent
-from admission.review import MAX_BODY
+from admission.wire.review import MAX_BODY
 from tests.builders import container
 from tests.reviews import new_pod, review
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from django.db import transaction
 
-from admission.redaction import is_unstorable
-from admission.request_uid import find_uid
-from admission.review import ReviewError, parse_request, safe_code
+from admission.record.redaction import is_unstorable
+from admission.wire.review import ReviewError, parse_request, safe_code
+from admission.wire.uid import find_uid
 from engine import chain
 from engine.errors import DecodeError
 from engine.wire import loads

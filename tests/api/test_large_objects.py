@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection
 
-from admission import audit, exports
 from admission.explain import redecide, running_pods
-from admission.explorer import files
 from admission.models import AuditEvent
-from admission.row_bounds import CUT, LARGEST_ROW
+from admission.models.row_bounds import CUT, LARGEST_ROW
+from admission.record import export, write
+from admission.record.search import stream
 from portal.pages.clusters import authority_impact
 from tests.builders import Manifest, container, limit_range
 from tests.reviews import new_pod, quota, review
@@ -165,14 +165,14 @@ def test_many_large_rows_are_read_in_little_memory(
     found = [{**violation(n), "message": "x" * 400} for n in range(50)]
     for _ in range(400):
         fields = {each.name: getattr(model, each.name) for each in AuditEvent._meta.concrete_fields}
-        fields |= {"id": audit.new_decision_id(), "violations": found}
+        fields |= {"id": write.new_decision_id(), "violations": found}
         AuditEvent(**fields).save()
     tracemalloc.start()
     try:
         if read == "jsonl":
-            assert sum(len(piece) > 0 for piece in files.as_jsonl(AuditEvent.objects.all())) > 5
+            assert sum(len(piece) > 0 for piece in stream.as_jsonl(AuditEvent.objects.all())) > 5
         elif read == "file":
-            exports.export_day(model.created.date())
+            export.export_day(model.created.date())
         else:
             assert sum(1 for _ in authority_impact._judged(cluster, 1, 5000)) == 401
         peak = tracemalloc.get_traced_memory()[1]

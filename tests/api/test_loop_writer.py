@@ -129,7 +129,7 @@ def test_who_waits_for_a_stuck_database_is_sent_away(monkeypatch: pytest.MonkeyP
         with nobody_else_writes():
             first = outcomes(desk, busy)
             await until(lambda: busy.books)
-            monkeypatch.setattr("admission.writer.turns.STUCK_AFTER", 0.0)
+            monkeypatch.setattr("admission.writer.carry_over.STUCK_AFTER", 0.0)
             return [*await outcomes(desk, late), *await first]
 
     assert [type(each) for each in at_a_desk(ask)] == [writer.UnavailableError] * 2
@@ -140,7 +140,7 @@ def test_who_waits_for_a_stuck_database_is_sent_away(monkeypatch: pytest.MonkeyP
 def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
     monkeypatch: pytest.MonkeyPatch, *, is_late: bool
 ) -> None:
-    monkeypatch.setattr("admission.writer.desk.LOOK_EVERY", 60.0)
+    monkeypatch.setattr("admission.writer.waiters.LOOK_EVERY", 60.0)
     item = Waiting()
 
     async def ask(desk: writer.Desk) -> list[Any]:
@@ -149,7 +149,7 @@ def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
             answer = outcomes(desk, item)
             await until(lambda: item.books)
             if is_late:
-                monkeypatch.setattr("admission.writer.turns.STUCK_AFTER", 0.0)
+                monkeypatch.setattr("admission.writer.carry_over.STUCK_AFTER", 0.0)
             give_up(line)
             await until(lambda: item.is_left)
             release()
@@ -283,7 +283,7 @@ def test_failure_of_its_own_is_told_and_the_next_batch_is_written(
 
     async def ask(desk: writer.Desk) -> list[Any]:
         with monkeypatch.context() as broken:
-            broken.setattr("admission.audit.write", lambda _: 1 / 0)
+            broken.setattr("admission.record.write.write", lambda _: 1 / 0)
             found = await outcomes(desk, item)
         return [*found, *await outcomes(desk, other)]
 

@@ -15,8 +15,9 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from admission import audit, writer
+from admission import writer
 from admission.models import AuditEvent
+from admission.record import write
 from engine.decision import Decision
 from engine.request import Phase
 from policies.db.pipeline import Pipeline
@@ -39,7 +40,7 @@ class Waiting(writer.Item):
 
     def __init__(self, before: Callable[[], Any] = lambda: None, **columns: Any) -> None:
         seconds = columns.pop("seconds", 20.0)
-        super().__init__(id=audit.new_decision_id(), deadline=time.monotonic() + seconds)
+        super().__init__(id=write.new_decision_id(), deadline=time.monotonic() + seconds)
         self.before = before
         self.columns = columns
         self.books: list[Any] = []
@@ -50,13 +51,13 @@ class Waiting(writer.Item):
     def decide(self, book: Book) -> tuple[str, dict[str, Any]]:
         self.books.append(book)
         self.before()
-        circumstances = audit.Circumstances(
+        circumstances = write.Circumstances(
             cluster="demo", phase=Phase.VALIDATE, client="", started=time.monotonic_ns()
         )
-        row = audit.row(
+        row = write.row(
             Decision(allowed=True),
             decision_id=self.id,
-            asked=audit.columns_of(None),
+            asked=write.columns_of(None),
             circumstances=circumstances,
         )
         return self.id, {**row, **self.columns}
@@ -154,7 +155,7 @@ def test_a_queue_that_is_full_says_so_at_once(settings: Any) -> None:
 def test_who_waits_for_a_stuck_database_is_told_before_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("admission.writer.turns.STUCK_AFTER", 0.0)
+    monkeypatch.setattr("admission.writer.carry_over.STUCK_AFTER", 0.0)
     gate = threading.Event()
     busy, queued = Waiting(gate.wait), Waiting()
     for item in (busy, queued):

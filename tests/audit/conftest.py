@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import override_settings
 
-from admission import decision_id, partitions
-from admission.models import AuditEvent, AuditHold, Verdict
+from admission.models import AuditEvent, AuditHold, Verdict, decision_id, partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

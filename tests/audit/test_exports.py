@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core.management import CommandError, call_command
 
-from admission import exports, partitions
-from admission.models import AuditEvent, AuditExport
+from admission.models import AuditEvent, AuditExport, partitions
+from admission.record import export as record_export
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,27 +33,27 @@ def test_a_file_holds_every_column_of_every_row(
     decided(DAY - timedelta(days=1))
     first = decided(DAY, request={"object": {"ключ": "\n"}})
     second = decided(DAY)
-    export = exports.export_day(DAY)
+    export = record_export.export_day(DAY)
     found = lines(exports_folder / f"audit-{DAY}.jsonl.gz")
     assert [row["id"] for row in found] == [first.id, second.id]
     assert set(found[0]) == {field.name for field in AuditEvent._meta.concrete_fields}
     assert found[0]["request"] == {"object": {"ключ": "\n"}}
     assert datetime.fromisoformat(str(found[0]["created"])) == first.created
     assert (export.day, export.rows, export.path) == (DAY, 2, f"audit-{DAY}.jsonl.gz")
-    assert exports.is_current(export)
+    assert record_export.is_current(export)
 
 
 def test_an_export_goes_on_where_it_was_stopped(
     decided: Callable[..., AuditEvent], exports_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "PIECE", 2)
+    monkeypatch.setattr(record_export, "PIECE", 2)
     ids = [decided(DAY).id for _ in range(5)]
-    with pytest.raises(exports.OutOfTimeError):
-        exports.export_day(DAY, until=0.0)
+    with pytest.raises(record_export.OutOfTimeError):
+        record_export.export_day(DAY, until=0.0)
     (part,) = exports_folder.glob("*.part")
     with part.open("ab") as file:
         file.write(b"half a piece")
-    assert exports.export_day(DAY).rows == 5
+    assert record_export.export_day(DAY).rows == 5
     assert [row["id"] for row in lines(exports_folder / f"audit-{DAY}.jsonl.gz")] == ids
     assert sorted(path.name for path in exports_folder.iterdir()) == [
         f"audit-{DAY}.jsonl.gz",
@@ -64,30 +64,30 @@ def test_an_export_goes_on_where_it_was_stopped(
 def test_an_export_starts_anew_when_its_note_is_lost(
     decided: Callable[..., AuditEvent], exports_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "PIECE", 2)
+    monkeypatch.setattr(record_export, "PIECE", 2)
     for _ in range(5):
         decided(DAY)
-    with pytest.raises(exports.OutOfTimeError):
-        exports.export_day(DAY, until=0.0)
+    with pytest.raises(record_export.OutOfTimeError):
+        record_export.export_day(DAY, until=0.0)
     for note in exports_folder.glob("*.progress"):
         note.write_text("{")
-    assert exports.export_day(DAY).rows == 5
+    assert record_export.export_day(DAY).rows == 5
 
 
 def test_only_days_that_are_over_are_due(decided: Callable[..., AuditEvent]) -> None:
     decided(DAY)
     decided(TODAY)
     _, end = partitions.bounds(TODAY)
-    assert exports.due(now=end) == [DAY]
-    assert exports.due(now=end + exports.GRACE) == [DAY, TODAY]
-    exports.export_day(DAY)
-    assert exports.due(now=end) == []
+    assert record_export.due(now=end) == [DAY]
+    assert record_export.due(now=end + record_export.GRACE) == [DAY, TODAY]
+    record_export.export_day(DAY)
+    assert record_export.due(now=end) == []
 
 
 def test_two_exports_do_not_write_at_once(decided: Callable[..., AuditEvent]) -> None:
     decided(DAY)
-    with exports._alone(), pytest.raises(exports.ExportError, match="another export"):
-        exports.export_day(DAY)
+    with record_export._alone(), pytest.raises(record_export.ExportError, match="another export"):
+        record_export.export_day(DAY)
 
 
 @pytest.mark.parametrize("harm", ["cut", "row"])
@@ -95,21 +95,21 @@ def test_a_file_that_is_not_the_record_does_not_count(
     decided: Callable[..., AuditEvent], exports_folder: Path, harm: str
 ) -> None:
     decided(DAY)
-    file = exports.folder() / "file"
+    file = record_export.folder() / "file"
     text = b'{"id": "other"}\n' if harm == "row" else b"{}\n"
     written = gzip.compress(text)
     file.write_bytes(written if harm == "row" else written[:-4])
-    with pytest.raises(exports.ExportError):
-        exports._check(file, DAY, 1)
+    with pytest.raises(record_export.ExportError):
+        record_export._check(file, DAY, 1)
 
 
 def test_a_file_with_too_few_rows_does_not_count(decided: Callable[..., AuditEvent]) -> None:
     row = decided(DAY)
     decided(DAY)
-    file = exports.folder() / "file"
+    file = record_export.folder() / "file"
     file.write_bytes(gzip.compress(json.dumps({"id": row.id}).encode()))
-    with pytest.raises(exports.ExportError, match="has 1 rows, not 2"):
-        exports._check(file, DAY, 2)
+    with pytest.raises(record_export.ExportError, match="has 1 rows, not 2"):
+        record_export._check(file, DAY, 2)
 
 
 @pytest.mark.parametrize("harm", ["lost", "changed"])

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 
-from admission import exports, retention, tasks
+from admission import tasks
 from admission.models import AuditEvent, AuditExport, RetentionRun
+from admission.record import export, retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,10 +79,10 @@ def test_an_export_that_takes_too_long_is_told(
     decided: Callable[..., AuditEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: Any, **__: Any) -> None:
-        raise exports.OutOfTimeError
+        raise export.OutOfTimeError
 
     decided(OLD)
-    monkeypatch.setattr(exports, "export_day", stopped)
+    monkeypatch.setattr(export, "export_day", stopped)
     (removal,) = retention.apply(today=TODAY)
     assert removal.problem
     tasks.export_record()

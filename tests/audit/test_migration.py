@@ -10,8 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 
-from admission import decision_id, partitions
-from admission.models import AuditEvent
+from admission.models import AuditEvent, decision_id, partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import DatabaseError, connection, connections, transaction
 
-from admission import decision_id, partitions
-from admission.models import AuditEvent
+from admission.models import AuditEvent, decision_id, partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

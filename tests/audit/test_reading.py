@@ -11,10 +11,18 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from admission import audit, decision_id, partitions
 from admission.admin import RecordPaginator
-from admission.explorer import searching
-from admission.models import AuditEvent, AuditHold, CappedCount, audit_event, stretches
+from admission.models import (
+    AuditEvent,
+    AuditHold,
+    CappedCount,
+    audit_event,
+    decision_id,
+    partitions,
+    stretches,
+)
+from admission.record import write
+from admission.record.search import search
 from bench.growth_rows import row
 from tests.audit.conftest import days_ago
 
@@ -60,7 +68,7 @@ def test_the_time_on_record_is_that_of_the_id(decided: Callable[..., AuditEvent]
 @pytest.mark.parametrize("milliseconds", [0, 1, 999])
 def test_what_the_writer_writes_is_found_by_its_id(milliseconds: int) -> None:
     second = int(datetime.now(UTC).timestamp()) * 1000
-    audit.write([row(second + milliseconds, Random(1), 1)])  # noqa: S311 - no secrets
+    write.write([row(second + milliseconds, Random(1), 1)])  # noqa: S311 - no secrets
     (event,) = AuditEvent.objects.page().events
     assert AuditEvent.objects.with_id(event.id).get() == event
     after = decision_id.encode(second + milliseconds, 2**32 - 1)
@@ -255,7 +263,7 @@ def test_stretches_meet_and_cover_all(days: int, start: int) -> None:
 def test_the_page_says_how_far_a_search_came(
     admin_client: Client, spread: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "MOST_DAYS", 2)
+    monkeypatch.setattr(search, "MOST_DAYS", 2)
     page = admin_client.get("/decisions/?cluster=nobody").content.decode()
     told = "Nothing on record" if connection.vendor == "sqlite" else "Nothing found yet"
     assert told in page

@@ -12,8 +12,10 @@ from django.core.management import call_command
 from django.db import DatabaseError, connection, connections, transaction
 from django.test import override_settings
 
-from admission import exports, partitions, retention, tasks
-from admission.models import AuditEvent, AuditExport, RetentionRun, Verdict
+from admission import tasks
+from admission.models import AuditEvent, AuditExport, RetentionRun, Verdict, partitions
+from admission.record import export as record_export
+from admission.record import retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +97,7 @@ def test_each_removal_is_on_record_with_its_export(decided: Callable[..., AuditE
     run, export = RetentionRun.objects.get(), AuditExport.objects.get()
     assert (run.day, run.removed, run.kept, run.export) == (OLD, 1, 1, export)
     assert run.export_sha256 == export.sha256
-    assert exports.is_current(export)
+    assert record_export.is_current(export)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_a_hold_made_while_a_day_is_exchanged_wins(
 ) -> None:
     decided(OLD, name="a", namespace="a")
     decided(OLD, name="b", namespace="b")
-    exports.export_day(OLD)
+    record_export.export_day(OLD)
     plan = retention._plan
 
     def planned(*args: Any, **fields: Any) -> retention.Removal:
@@ -190,7 +192,7 @@ def test_rows_that_came_after_the_export_are_exported_before_they_go(
     decided: Callable[..., AuditEvent], exports_folder: Path
 ) -> None:
     decided(OLD)
-    exports.export_day(OLD)
+    record_export.export_day(OLD)
     decided(OLD)
     retention.apply(today=TODAY)
     assert names() == []
@@ -292,7 +294,7 @@ def test_removal_in_batches(
 def test_decisions_are_written_while_a_day_goes(decided: Callable[..., AuditEvent]) -> None:
     for number in range(20):
         decided(OLD, name=f"old{number}", **(DENIED if number % 2 else {}))
-    exports.export_day(OLD)
+    record_export.export_day(OLD)
     stop, written = threading.Event(), list[str]()
 
     def write() -> None:

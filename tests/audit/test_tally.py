@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from admission import decision_id, partitions, tasks
-from admission.models import AuditEvent, Tally
+from admission import tasks
+from admission.models import AuditEvent, Tally, decision_id, partitions
 from admission.models.tally import LATEST, STEP, added, stretch_of
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from admission.review import parse_request
+from admission.wire.review import parse_request
 from bench import names, review, servers
 from bench.database import Standing
 from bench.engines import policies

@@ -14,9 +14,8 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402 - Django must be set up first
 from django.utils import timezone  # noqa: E402
 
-from admission import decision_id  # noqa: E402
-from admission.models import AuditEvent  # noqa: E402
-from admission.redaction import escape  # noqa: E402
+from admission.models import AuditEvent, decision_id  # noqa: E402
+from admission.record.redaction import escape  # noqa: E402
 from policies import services  # noqa: E402
 from policies.models import (  # noqa: E402
     Cluster,

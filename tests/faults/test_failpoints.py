@@ -1,6 +1,6 @@
 """A web process ended at every step of a decision: never a charge without its record (test 24).
 
-The names are those that ``admission.failpoints`` lists; a process that hits one is gone at once.
+``admission.writer.failpoints`` lists their names; a process that hits one is gone at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from admission.failpoints import NAMES, VARIABLE
+from admission.writer.failpoints import NAMES, VARIABLE
 from tests.faults.conftest import new_world
 from tests.faults.load import under_load
 from tests.faults.portals import portals

@@ -9,9 +9,10 @@ import pytest
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
-from admission import exports, tasks
+from admission import tasks
 from admission.metrics import begin_at_zero
 from admission.models import BackgroundWork, note_work
+from admission.record import export
 from portal.celery import _note_beat
 from portal.health import background
 from portal.tasks import note_worker
@@ -62,11 +63,11 @@ def test_export_that_fails_is_seen_until_one_succeeds(
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patched:
-        patched.setattr(exports, "due", fail)
+        patched.setattr(export, "due", fail)
         tasks.export_record()
     assert gauge(client, "failed", "export") == 1
     assert "Read-only file system" in admin_client.get("/").content.decode()
-    monkeypatch.setattr(exports, "due", lambda **_: [])
+    monkeypatch.setattr(export, "due", lambda **_: [])
     tasks.export_record()
     assert gauge(client, "failed", "export") == 0
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import OperationalError
 
-from admission.review import MAX_BODY
+from admission.wire.review import MAX_BODY
 from policies import services, snapshot
 from policies.models import Cluster
 from portal.serving import lean

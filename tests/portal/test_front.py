@@ -9,7 +9,7 @@ import pytest
 from granian.rsgi import ProtocolClosed
 
 from admission.models import AuditEvent
-from admission.review import MAX_BODY
+from admission.wire.review import MAX_BODY
 from policies import services, snapshot
 from policies.models import Cluster
 from portal import graceful_shutdown

@@ -77,7 +77,9 @@ def test_ready_waits_for_the_policies(client: Client, monkeypatch: pytest.Monkey
 def test_portal_that_stops_is_live_and_not_ready(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views.graceful_shutdown, "state", views.graceful_shutdown.State(is_stopping=True))
+    monkeypatch.setattr(
+        views.graceful_shutdown, "state", views.graceful_shutdown.State(is_stopping=True)
+    )
     ready, live = client.get("/readyz"), client.get("/livez")
     assert (ready.status_code, live.status_code) == (503, 200)
     assert "[-]shutdown failed: the portal stops\n" in ready.content.decode()

@@ -10,8 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
-from admission import decision_id, partitions
-from admission.models import AuditEvent, Verdict
+from admission.models import AuditEvent, Verdict, decision_id, partitions
 from policies.models import (
     Cluster,
     ClusterAlert,

@@ -13,11 +13,20 @@ from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
-from admission import decision_id, partitions
-from admission.explorer import paging, searching, words
-from admission.explorer.files import neutral
-from admission.filters import AuditEventFilter
-from admission.models import AuditEvent, SavedView, Tally, Verdict, audit_event
+from admission.models import (
+    AuditEvent,
+    SavedView,
+    Tally,
+    Verdict,
+    audit_event,
+    decision_id,
+    partitions,
+)
+from admission.record.filters import AuditEventFilter
+from admission.record.search import pages as search_pages
+from admission.record.search import query as search_query
+from admission.record.search import search
+from admission.record.search.stream import neutral
 from tests import people
 
 if TYPE_CHECKING:
@@ -109,8 +118,8 @@ def counts(reader: Client, name: str, query: str = "") -> dict[str, int]:
     ],
 )  # fmt: skip
 def test_words_become_fields_and_back(typed: str, fields: dict[str, str]) -> None:
-    assert words.parse(typed) == (fields, [])
-    assert words.parse(words.render(fields)) == (fields, [])
+    assert search_query.parse(typed) == (fields, [])
+    assert search_query.parse(search_query.render(fields)) == (fields, [])
 
 
 @pytest.mark.parametrize("typed", ["nmspc:team", "ns:a ns:b", "one two"])
@@ -161,7 +170,7 @@ def test_counts_beside_are_of_what_fits(reader: Client) -> None:
 
 
 def test_counts_of_many_say_of_how_many(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "SAMPLE", 3)
+    monkeypatch.setattr(search, "SAMPLE", 3)
     for _ in range(5):
         put()
     context = shown(reader).context
@@ -172,7 +181,7 @@ def test_counts_of_many_say_of_how_many(reader: Client, monkeypatch: pytest.Monk
 def test_a_rare_thing_is_looked_for_piece_by_piece(
     reader: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "LOOKED", 2)
+    monkeypatch.setattr(search, "LOOKED", 2)
     rare = put(user="rare")
     for _ in range(7):
         put(id=decision_id.encode(int(datetime.now(UTC).timestamp() * 1000) + next(SECONDS), 1))
@@ -208,8 +217,8 @@ def test_repeated_refusals_of_one_owner_are_one_line(reader: Client) -> None:
 def test_refusals_are_put_together_across_pages_and_stay_there(
     reader: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "SAMPLE", 20)
-    monkeypatch.setattr(paging, "SIZE", 2)
+    monkeypatch.setattr(search, "SAMPLE", 20)
+    monkeypatch.setattr(search_pages, "SIZE", 2)
     for number in range(4):
         refused(name=f"web-{number}", request=made_by("rs-1"))
         put(name=f"p{number}")
@@ -302,7 +311,7 @@ def test_what_audit_found_is_a_verdict_of_its_own(reader: Client) -> None:
 
 
 def test_many_are_counted_by_their_tallies(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "SAMPLE", 1)
+    monkeypatch.setattr(search, "SAMPLE", 1)
     put()
     put()
     start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=30)
@@ -404,7 +413,7 @@ def test_who_has_no_role_is_told_so(client: Client) -> None:
 def test_tallies_are_for_those_who_see_whole_clusters(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "SAMPLE", 1)
+    monkeypatch.setattr(search, "SAMPLE", 1)
     for _ in range(3):
         put()
     start = datetime.now(UTC) - timedelta(days=1)
@@ -418,7 +427,7 @@ def test_tallies_are_for_those_who_see_whole_clusters(
 
 
 def test_a_file_has_all_that_fits(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("admission.explorer.files.PIECE", 4)
+    monkeypatch.setattr("admission.record.search.stream.PIECE", 4)
     made = [put(name=f"p{number}").pk for number in range(10)]
     put(user="bob")
     response = shown(reader, "?user=ada", f"{HERE}export.csv")
@@ -462,7 +471,7 @@ def test_strangers_are_sent_to_sign_in(client: Client, address: str) -> None:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples so small that a few decisions are many."""
     for name, value in {"SAMPLE": 4, "LOOKED": 6, "DAYS": 2, "MOST_DAYS": 4}.items():
-        monkeypatch.setattr(searching, name, value)
+        monkeypatch.setattr(search, name, value)
 
 
 def put_over_days(number: int) -> None:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from admission import decision_id
-from admission.explorer import words
-from admission.models import AuditEvent, SavedView, Verdict
-from admission.redaction import escape
+from admission.models import AuditEvent, SavedView, Verdict, decision_id
+from admission.record.redaction import escape
+from admission.record.search import query
 from tests import people
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def test_hostile_texts_are_found_by_what_they_are(
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_the_bar_reads_what_it_wrote(text: str) -> None:
     fields = {"user": escape(text), "namespace": escape(text)}
-    assert words.parse(words.render(fields)) == (fields, [])
+    assert query.parse(query.render(fields)) == (fields, [])
 
 
 def test_what_is_typed_stays_text(reader: Client) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from admission import decision_id
-from admission.models import AuditEvent, Tally
+from admission.models import AuditEvent, Tally, decision_id
 from policies.models import ClusterAlert, ClusterConnection, SyncedObject
 from portal.pages.home import figures
 from tests import factories, people

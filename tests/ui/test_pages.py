@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client, override_settings
 
-from admission import decision_id
-from admission.models import AuditEvent, Verdict
-from admission.narrative import sentence, summary
+from admission.models import AuditEvent, Verdict, decision_id
+from admission.record.narrative import sentence, summary
 from tests import people
 
 if TYPE_CHECKING:

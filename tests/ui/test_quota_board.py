@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
-from admission import decision_id
-from admission.models import AuditEvent
+from admission.models import AuditEvent, decision_id
 from policies import ledger
 from policies.models import Charge, QuotaUsage, QuotaUsagePoint
 from policies.tasks import keep_usage_points

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from admission import past
-from admission.past import Asked
+from admission.record import backdate
+from admission.record.backdate import Asked
 from engine.request import Operation, Phase
 from policies import ledger, policy_set
 from policies.models import LedgerPass, LimitRange
@@ -55,7 +55,7 @@ def on_record(asked: AdmissionRequest, phase: Phase = Phase.VALIDATE) -> None:
         revision=1,
     )  # fmt: skip
     used = {quota.name: quota.used for quota in policies.resource_quotas}
-    past.keep([past.decide(call, policies, used)[1]])
+    backdate.keep([backdate.decide(call, policies, used)[1]])
 
 
 def running(*pods: AdmissionRequest) -> None:

@@ -15,8 +15,7 @@ from django.apps import apps
 from django.test import Client, override_settings
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from admission import decision_id, partitions
-from admission.models import AuditEvent, SavedView
+from admission.models import AuditEvent, SavedView, decision_id, partitions
 from tests import factories, people
 from tests.processes import ROOT
 

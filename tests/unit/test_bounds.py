@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from admission.review import render_response
+from admission.wire.review import render_response
 from engine.bounds import LONGEST_MESSAGE, MOST_VIOLATIONS, TooLongError
 from engine.chain import admit, denial
 from engine.decision import Decision, Reason

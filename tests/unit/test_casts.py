@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from admission import moulds
-from admission.casts import cast, mould_of
-from admission.redaction import redacted_request
-from admission.review import parse_request
+from admission.record.redaction import redacted_request
+from admission.record.templates import cast, mould_of
+from admission.wire import request_templates
+from admission.wire.review import parse_request
 from bench.review import fresh
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ LIMITS = {
 
 @pytest.fixture(autouse=True)
 def _luck() -> None:
-    moulds.LUCK.missed = 0
+    request_templates.LUCK.missed = 0
 
 
 def read(obj: Any, *, name: str | None = "web-1", **metadata: str) -> AdmissionRequest:

@@ -11,7 +11,7 @@ from tests.processes import ROOT
 RACE = """
 import sys, threading
 from admission import excerpts
-from admission.shapes import SHAPES
+from admission.record.kept_fields import SHAPES
 sys.setswitchinterval(1e-6)
 container = {"name": "c", "resources": {"limits": {"cpu": "1"}}}
 pod = {"metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {"containers": [container]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from admission import failpoints
+from admission.writer import failpoints
 
 
 def test_a_passage_is_counted() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from admission import review as wire
+from admission.wire import review as wire
 from engine.chain import admit
 from engine.kept import Kept
 from engine.limit_range import decode_limit_range

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from admission import moulds
-from admission.document import PLAIN_LENGTH
-from admission.review import NotAReviewError, ReviewError, parse_request
+from admission.wire import request_templates
+from admission.wire.json_reader import PLAIN_LENGTH
+from admission.wire.review import NotAReviewError, ReviewError, parse_request
 from bench.review import fresh, template
 from engine.chain import prepare
 from engine.policy import PolicySet
@@ -37,7 +37,7 @@ POD = {
 
 @pytest.fixture(autouse=True)
 def _luck() -> None:
-    moulds.LUCK.missed = 0
+    request_templates.LUCK.missed = 0
 
 
 def text(pod: Any = POD, **changes: Any) -> str:
@@ -191,7 +191,7 @@ def test_a_copy_with_another_object_is_not_like_it() -> None:
 
 def test_where_no_mould_comes_again_few_are_cut() -> None:
     bodies = [text(uid=str(place), name=f"a{place}", namespace=f"n{place}") for place in range(800)]
-    assert sum(moulds.cut(body.encode()) is not None for body in bodies) < 400
+    assert sum(request_templates.cut(body.encode()) is not None for body in bodies) < 400
     # One in sixteen is cut: two of them until the mould was seen to come again.
     asked = [parse_request(text().encode()) for _ in range(48)]
     assert asked[-1].likeness is not None

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from admission import owners
-from admission.owners import Owner
+from admission.record import owners
+from admission.record.owners import Owner
 
 
 def by(kind: str, name: str, **metadata: Any) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from admission.request_uid import find_uid
-from admission.review import (
+from admission.wire.review import (
     MAX_BODY,
     NotAReviewError,
     ReviewError,
@@ -20,6 +19,7 @@ from admission.review import (
     render_warnings,
     safe_code,
 )
+from admission.wire.uid import find_uid
 from engine.decision import Decision, Reason, Violation
 from engine.patch import PatchOperation
 from engine.request import Operation, Phase

@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from admission import excerpts
-from admission.document import PLAIN_LENGTH
-from admission.redaction import redacted_object, redacted_request
-from admission.review import ReviewError, parse_request
-from admission.shapes import LAST_APPLIED, SHAPES
+from admission.record import excerpts
+from admission.record.kept_fields import LAST_APPLIED, SHAPES
+from admission.record.redaction import redacted_object, redacted_request
+from admission.wire.json_reader import PLAIN_LENGTH
+from admission.wire.review import ReviewError, parse_request
 from engine.wire import RawNumber, dumps, loads
 
 

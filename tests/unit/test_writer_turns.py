@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from admission.writer import turns
-from admission.writer.items import LOOK_EVERY
+from admission.writer import carry_over
+from admission.writer.pending import LOOK_EVERY
 
 
 class Clock:
@@ -24,11 +24,11 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=made.monotonic))
+    monkeypatch.setattr(carry_over, "time", SimpleNamespace(monotonic=made.monotonic))
     return made
 
 
-def looks_until_stuck(under_way: turns.Turns, clock: Clock) -> int:
+def looks_until_stuck(under_way: carry_over.Turns, clock: Clock) -> int:
     """How often somebody looks, as who waits does, until it counts as stuck."""
     for number in range(100):
         if under_way.is_stuck():
@@ -38,38 +38,38 @@ def looks_until_stuck(under_way: turns.Turns, clock: Clock) -> int:
 
 
 def test_idle_writer_is_never_stuck(clock: Clock) -> None:
-    idle = turns.Turns()
+    idle = carry_over.Turns()
     with idle.timed():
         clock.now += 3600
     assert looks_until_stuck(idle, clock) == 100
 
 
 def test_long_batch_is_stuck_while_somebody_waits(clock: Clock) -> None:
-    under_way = turns.Turns()
+    under_way = carry_over.Turns()
     with under_way.timed():
-        assert looks_until_stuck(under_way, clock) == turns.STUCK_AFTER / LOOK_EVERY + 1
+        assert looks_until_stuck(under_way, clock) == carry_over.STUCK_AFTER / LOOK_EVERY + 1
 
 
 def test_time_in_which_nobody_could_look_does_not_count(clock: Clock) -> None:
-    under_way = turns.Turns()
+    under_way = carry_over.Turns()
     with under_way.timed():
         clock.now += LOOK_EVERY
         assert not under_way.is_stuck()
         clock.now += 3600
-        assert looks_until_stuck(under_way, clock) == turns.STUCK_AFTER / LOOK_EVERY
+        assert looks_until_stuck(under_way, clock) == carry_over.STUCK_AFTER / LOOK_EVERY
 
 
 def test_batch_that_stood_still_leaves_nothing_to_the_next(clock: Clock) -> None:
-    under_way = turns.Turns()
+    under_way = carry_over.Turns()
     with under_way.timed():
         clock.now += 3600
         assert not under_way.is_stuck()
     with under_way.timed():
-        assert looks_until_stuck(under_way, clock) == turns.STUCK_AFTER / LOOK_EVERY + 1
+        assert looks_until_stuck(under_way, clock) == carry_over.STUCK_AFTER / LOOK_EVERY + 1
 
 
 def test_stuck_writer_stays_so_when_nobody_asked_for_a_while(clock: Clock) -> None:
-    under_way = turns.Turns()
+    under_way = carry_over.Turns()
     with under_way.timed():
         looks_until_stuck(under_way, clock)
         clock.now += 3600

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
-from admission import exports
 from admission.models import AuditExport
+from admission.record import export as record_export
 from policies.management.console import FINDINGS, USAGE, Console
 
 if TYPE_CHECKING:
@@ -45,21 +45,21 @@ class Command(Console):
             return
         for day in self._days(options["day"]):
             try:
-                export = exports.export_day(day)
-            except exports.ExportError as error:
+                export = record_export.export_day(day)
+            except record_export.ExportError as error:
                 raise CommandError(str(error), returncode=FINDINGS) from error
             self.stdout.write(f"{export.path}: {export.rows} rows, SHA-256 {export.sha256}")
 
     def _days(self, wanted: date | None) -> list[date]:
         now = datetime.now(UTC)
         if wanted is None:
-            return exports.due(now=now)
-        if not exports.is_over(wanted, now=now):
+            return record_export.due(now=now)
+        if not record_export.is_over(wanted, now=now):
             raise CommandError(f"{wanted} is not over yet", returncode=USAGE)
         return [wanted]
 
     def _verify(self) -> None:
-        wrong = [e for e in AuditExport.objects.order_by("day") if not exports.is_intact(e)]
+        wrong = [e for e in AuditExport.objects.order_by("day") if not record_export.is_intact(e)]
         for export in wrong:
             self.stderr.write(f"{export.path}: is not there as it was written")
         if wrong:

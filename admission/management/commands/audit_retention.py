@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from admission import retention
+from admission.record import retention
 from policies.management.console import FINDINGS, Console
 
 if TYPE_CHECKING:

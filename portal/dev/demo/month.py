@@ -14,7 +14,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from admission import past
+from admission.record import backdate
 from engine.request import Phase
 from engine.resource_list import add, subtract
 from policies import policy_set
@@ -172,7 +172,7 @@ class Month:
         self, request: AdmissionRequest, workload: Workload, phase: Phase, when: dt.datetime
     ) -> Decision:
         made = self.made
-        asked = past.Asked(
+        asked = backdate.Asked(
             request=request,
             phase=phase,
             moment=when,
@@ -186,7 +186,7 @@ class Month:
             quota.name: self.used.get((*workload.place, quota.name), {})
             for quota in policies.resource_quotas
         }
-        decision, row = past.decide(asked, policies, used)
+        decision, row = backdate.decide(asked, policies, used)
         self.rows.append(row)
         return decision
 

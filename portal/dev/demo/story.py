@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.utils import timezone
 
-from admission import past
+from admission.record import backdate
 from engine.resource_list import to_json
 from policies import ledger, services
 from policies.manifests.bundle import read_bundle
@@ -49,7 +49,7 @@ def tell() -> None:
         month.live_until(now - change.back)
         _change(change, now)
     month.live_until(now)
-    past.keep(month.rows)
+    backdate.keep(month.rows)
     _draw(month)
     _charge([pod for pods in month.running.values() for pod in pods])
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.utils.cache import add_never_cache_headers
 
-from admission.explorer.naming import sees_places
-from admission.explorer.searching import Search
 from admission.models import AuditEvent, AuditEventQuerySet, SavedView
+from admission.record.search.search import Search
+from admission.record.search.visibility import sees_places
 from policies import roles
 
 if TYPE_CHECKING:

@@ -12,19 +12,20 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.generic import TemplateView, View
 
-from admission import decision_id
-from admission.explorer import times, words
-from admission.explorer.facets import facets, with_fields
-from admission.explorer.grouping import grouped
-from admission.explorer.paging import Place, page
-from admission.filters import LENGTHS
+from admission.models import decision_id
+from admission.record.filters import LENGTHS
+from admission.record.search import histogram
+from admission.record.search import query as search_query
+from admission.record.search.facets import facets, with_fields
+from admission.record.search.groups import grouped
+from admission.record.search.pages import Place, page
 from portal.pages.decisions.access import RecordMixin
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from admission.explorer.sampling import Sample
-    from admission.explorer.searching import Search
+    from admission.record.search.sample import Sample
+    from admission.record.search.search import Search
 
 TAIL: Final = 50
 
@@ -38,7 +39,7 @@ class DecisionListView(RecordMixin, TemplateView):
         """Turn what was typed into the bar into an address, unless something is wrong with it."""
         typed = request.GET.get("q")
         if typed is not None:
-            fields, errors = words.parse(typed)
+            fields, errors = search_query.parse(typed)
             if not errors:
                 query = with_fields(fields)
                 return redirect(reverse("decision-list") + (f"?{query}" if query else ""))
@@ -58,13 +59,13 @@ class DecisionListView(RecordMixin, TemplateView):
             form=search.filter.form,
             fields=list(search.filter.form),
             form_open=not search.is_valid,
-            bar=typed or words.render(query),
-            bar_errors=words.parse(typed)[1],
+            bar=typed or search_query.render(query),
+            bar_errors=search_query.parse(typed)[1],
             query=with_fields(query),
             filtered=any(query.values()),
             sample=found.sample,
             number=search.count(found.sample) if search.is_valid else None,
-            span=times.in_words(query),
+            span=histogram.in_words(query),
             facets=facets(found.sample.rows, query),
             searched_to=found.sample.searched_to,
             newer_query=_beside(query, found.newer),
@@ -85,30 +86,30 @@ class DecisionListView(RecordMixin, TemplateView):
             return {"bars": []}
         bars, is_tallied = self._tallied(search, sample, query)
         total = sum(bar.total for bar in bars)
-        plot = json.dumps({"columns": times.columns(bars), "marks": []})
+        plot = json.dumps({"columns": histogram.columns(bars), "marks": []})
         return {"bars": bars, "total": total, "plot": plot, "is_tallied": is_tallied}
 
     def _tallied(
         self, search: Search, sample: Sample, query: dict[str, str]
-    ) -> tuple[list[times.Bar], bool]:
+    ) -> tuple[list[histogram.Bar], bool]:
         """Bars of the tallies, where the sample is not all and the tallies know; else of that."""
         now = datetime.now(UTC)
-        if not sample.is_whole and times.can_tally(query):
+        if not sample.is_whole and histogram.can_tally(query):
             with suppress(LookupError):
                 clusters = self.whole_clusters(query.get("cluster", ""))
-                return times.of_tallies(_span(search, query, now), query, clusters, now), True
-        return times.of_sample(sample, _span(search, query, now, sample.begins), query), False
+                return histogram.of_tallies(_span(search, query, now), query, clusters, now), True
+        return histogram.of_sample(sample, _span(search, query, now, sample.begins), query), False
 
 
 def _span(
     search: Search, query: dict[str, str], now: datetime, before: datetime | None = None
-) -> times.Span:
+) -> histogram.Span:
     asked = search.filter.form.cleaned_data
     since, until = asked.get("since"), asked.get("until")
     if length := LENGTHS.get(query.get("last", "")):
         since = max(since, now - length) if since else now - length
     until = min(until or now, before or now, now)
-    return times.Span(since=min(since, until) if since else None, until=until)
+    return histogram.Span(since=min(since, until) if since else None, until=until)
 
 
 def _tail(sample: Sample, query: dict[str, str]) -> str:

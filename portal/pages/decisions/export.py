@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.http import Http404, HttpResponseBadRequest, StreamingHttpResponse
 from django.views.generic import View
 
-from admission.explorer import files
+from admission.record.search import stream
 from policies.tokens import TakesToken
 from portal.pages.decisions.access import RecordMixin
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-_WRITERS: Final = {"csv": files.as_csv, "jsonl": files.as_jsonl}
+_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
 
 
 class ExportView(TakesToken, RecordMixin, View):
@@ -30,7 +30,7 @@ class ExportView(TakesToken, RecordMixin, View):
         search = self.search()
         if not search.is_valid:
             return HttpResponseBadRequest("The filter cannot be read.\n", content_type="text/plain")
-        response = StreamingHttpResponse(write(search.found), content_type=files.FORMATS[form])
+        response = StreamingHttpResponse(write(search.found), content_type=stream.FORMATS[form])
         name = f"decisions-{datetime.now(UTC):%Y%m%d-%H%M%S}.{form}"
         response["Content-Disposition"] = f'attachment; filename="{name}"'
         return response

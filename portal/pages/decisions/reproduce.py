@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from admission.redaction import wire_form
+from admission.record.redaction import wire_form
 from engine.request import Operation
 from engine.wire import dumps
 from policies.manifests.yaml.emitter import render_documents

@@ -12,10 +12,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.generic import View
 
-from admission.explorer.facets import with_fields
-from admission.filters import AuditEventFilter
 from admission.models import AuditEvent, SavedView
 from admission.models.saved_view import LONGEST_QUERY
+from admission.record.filters import AuditEventFilter
+from admission.record.search.facets import with_fields
 from portal.pages.decisions.access import RecordMixin
 
 if TYPE_CHECKING:

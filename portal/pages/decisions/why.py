@@ -12,7 +12,7 @@ from django.http import Http404
 from admission.explain import object_diff, origins, redecide
 from admission.explain.suggest import Suggestion, suggest
 from admission.models import AuditEvent
-from admission.narrative import sentence
+from admission.record.narrative import sentence
 from policies import roles
 from policies.models import PriorityClass
 from portal.pages.decisions import reproduce

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from admission.narrative import summary
+from admission.record.narrative import summary
 from policies import roles
 from portal.health import background, key_check
 from portal.pages.clusters.status import alerts_for, clusters_in_part, standings

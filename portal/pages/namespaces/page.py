@@ -8,7 +8,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from admission.models import AuditEvent
-from admission.narrative import summary
+from admission.record.narrative import summary
 from policies import policy_set, roles
 from policies.models import Namespace, PolicyRevision, PriorityClass
 from portal.pages.namespaces.live import both_sides

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from admission import owners
+from admission.record import owners
 from engine.quantity import ZERO, Quantity
 from engine.resource_list import add, parse, to_json
 from policies.ledger import OPENING_RESOURCE

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from admission import owners
 from admission.explain.running_pods import MOST, Found, running_in
+from admission.record import owners
 from engine.errors import DecodeError
 from policies.simulation import refused_restarts, with_unsaved
 from portal.pages.policies.editor import EditorView, NewPolicyView

@@ -12,8 +12,8 @@ from django.db.models import TextField
 from django.db.models.functions import Cast, Substr
 from django.shortcuts import get_object_or_404
 
-from admission import owners
 from admission.models import AuditEvent, Verdict
+from admission.record import owners
 from policies import ledger, policy_set
 from policies.ledger.levels import Level, counts_class, levels_of
 from policies.models import Namespace

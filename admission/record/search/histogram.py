@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import F, Min, Sum
 from django.db.models.functions import TruncHour
 
-from admission.explorer.facets import with_fields
-from admission.filters import LAST_WORDS
 from admission.models import AuditEvent, Tally
 from admission.models.tally import added, column_of, counted, stretch_of
+from admission.record.filters import LAST_WORDS
+from admission.record.search.facets import with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from admission.explorer.sampling import Sample
+    from admission.record.search.sample import Sample
 
 BARS: Final = 48
 FEWEST: Final = 12

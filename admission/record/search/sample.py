@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import Cast, StrIndex, Substr
 
-from admission import decision_id, owners
-from admission.models import Outcome, Verdict, outcome_of
+from admission.models import Outcome, Verdict, decision_id, outcome_of
+from admission.record import owners
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from admission.owners import Owner
+    from admission.record.owners import Owner
 
 PRIORITY: Final = '"priorityClassName":"'
 COLUMNS: Final = (

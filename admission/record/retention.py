@@ -17,8 +17,8 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.models import Q
 
-from admission import exports, partitions
-from admission.models import AuditHold, RetentionRun, Verdict
+from admission.models import AuditHold, RetentionRun, Verdict, partitions
+from admission.record import export as record_export
 
 if TYPE_CHECKING:
     from datetime import date
@@ -100,22 +100,22 @@ def _is_past(day: date, days: int, *, today: date) -> bool:
 
 
 def _due_days(today: date) -> list[tuple[date, Verdicts]]:
-    found = ((day, due_verdicts(day, today=today)) for day in exports.days_on_record())
+    found = ((day, due_verdicts(day, today=today)) for day in record_export.days_on_record())
     return [(day, which) for day, which in found if which and _going(day, which).exists()]
 
 
 def _going(day: date, verdicts: Verdicts) -> AuditEventQuerySet:
     held = AuditHold.objects.on_day(day).rows()
-    return exports.rows_of(day).filter(_DUE[verdicts] & ~held)
+    return record_export.rows_of(day).filter(_DUE[verdicts] & ~held)
 
 
 def _staying(day: date, verdicts: Verdicts) -> AuditEventQuerySet:
     held = AuditHold.objects.on_day(day).rows()
-    return exports.rows_of(day).filter(~(_DUE[verdicts] & ~held))
+    return record_export.rows_of(day).filter(~(_DUE[verdicts] & ~held))
 
 
 def _plan(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "") -> Removal:
-    held = exports.rows_of(day).filter(AuditHold.objects.on_day(day).rows(), _DUE[verdicts])
+    held = record_export.rows_of(day).filter(AuditHold.objects.on_day(day).rows(), _DUE[verdicts])
     return Removal(
         day=day,
         verdicts=verdicts,
@@ -131,18 +131,18 @@ def remove(day: date, verdicts: Verdicts, *, until: float = float("inf")) -> Rem
     """Take away rows of one day that are not held, whatever the settings say of their time."""
     try:
         return _remove_exported(day, verdicts, until=until)
-    except exports.OutOfTimeError:
+    except record_export.OutOfTimeError:
         return _plan(day, verdicts, problem="its export takes longer than this run")
-    except (exports.ExportError, BusyError) as error:
+    except (record_export.ExportError, BusyError) as error:
         return _plan(day, verdicts, problem=str(error))
 
 
 def _remove_exported(day: date, verdicts: Verdicts, *, until: float) -> Removal:
     take_away = _exchange if partitions.is_partitioned() else _delete
     for attempt in range(ATTEMPTS):
-        export = exports.latest(day)
-        if export is None or not exports.is_current(export):
-            export = exports.export_day(day, until=until)
+        export = record_export.latest(day)
+        if export is None or not record_export.is_current(export):
+            export = record_export.export_day(day, until=until)
         try:
             return take_away(day, verdicts, export)
         except (_HoldsChangedError, _LateRowsError):
@@ -219,7 +219,7 @@ def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
 
 
 def _check_rows(removal: Removal, export: AuditExport) -> None:
-    if exports.rows_of(removal.day).count() != exports.remaining(export):
+    if record_export.rows_of(removal.day).count() != record_export.remaining(export):
         raise _LateRowsError
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from admission import moulds
-from admission.document import UnusualError, is_plain, read_document, read_usual
-from admission.request_uid import find_uid, uid_despite_faults
+from admission.wire import request_templates
+from admission.wire.json_reader import UnusualError, is_plain, read_document, read_usual
+from admission.wire.uid import find_uid, uid_despite_faults
 from engine.bounds import AND_MORE
 from engine.decision import Decision, Reason, Violation
 from engine.errors import DecodeError
@@ -109,8 +109,8 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
 
 def _from_mould(body: bytes) -> AdmissionRequest | None:
     """Read only what is a review's own; None for any that has to be read as a whole."""
-    cut = moulds.cut(body.removesuffix(b"\n"))
-    if cut is None or not moulds.comes_again(cut):
+    cut = request_templates.cut(body.removesuffix(b"\n"))
+    if cut is None or not request_templates.comes_again(cut):
         return None
     try:
         return cut.fill(_read_mould(cut.mould))
@@ -118,17 +118,17 @@ def _from_mould(body: bytes) -> AdmissionRequest | None:
         return None
 
 
-def _read_text(text: bytes) -> moulds.Mould:
+def _read_text(text: bytes) -> request_templates.Mould:
     review, written = read_usual(text)
     _expect_version(review, "")
     request = build_request(review["request"], is_plain=is_plain(written))
     try:
-        return moulds.Mould(request, text)
+        return request_templates.Mould(request, text)
     except (AttributeError, KeyError, TypeError):
         raise UnusualError from None
 
 
-def _weigh_mould(text: bytes, _mould: moulds.Mould) -> int:
+def _weigh_mould(text: bytes, _mould: request_templates.Mould) -> int:
     return _TIMES * len(text)
 
 

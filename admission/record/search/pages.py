@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from admission import decision_id
-from admission.explorer.grouping import Line, grouped
+from admission.models import decision_id
+from admission.record.search.groups import Line, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from admission.explorer.sampling import Sample
-    from admission.explorer.searching import Search
+    from admission.record.search.sample import Sample
+    from admission.record.search.search import Search
 
 SIZE: Final = 50
 Cursor = dict[str, str]

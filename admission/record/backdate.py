@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
-from admission import audit, partitions
-from admission.decision_id import encode
-from admission.models import Tally
+from admission.models import Tally, partitions
+from admission.models.decision_id import encode
 from admission.models.tally import column_of, stretch_of
+from admission.record import write
 from engine import chain
 
 if TYPE_CHECKING:
@@ -54,16 +54,16 @@ def decide(
         asked.request, policies, phase=asked.phase, now=int(asked.moment.timestamp())
     )
     decision = prepared.decide(used)
-    circumstances = audit.Circumstances(
+    circumstances = write.Circumstances(
         cluster=policies.cluster,
         phase=asked.phase,
         client=asked.client,
         started=time.monotonic_ns() - asked.microseconds * 1000,
         policy_revision=asked.revision,
-        policies=audit.asked_of(policies),
+        policies=write.asked_of(policies),
     )
-    columns = audit.columns_of(asked.request)
-    return decision, audit.row(
+    columns = write.columns_of(asked.request)
+    return decision, write.row(
         decision, decision_id=asked.id, asked=columns, circumstances=circumstances
     )
 
@@ -73,7 +73,7 @@ def keep(rows: Sequence[Mapping[str, Any]]) -> None:
     """Put rows on record, and count them as if they had been counted in their time."""
     for day in sorted({row["created"].date() for row in rows}):
         partitions.ensure(day)
-    audit.write(rows)
+    write.write(rows)
     counts: Counter[tuple[str, datetime, str]] = Counter()
     for row in rows:
         place = (row["cluster"], stretch_of(row["created"]))

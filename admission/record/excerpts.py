@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Union
 import msgspec
 import orjson
 
-from admission.shapes import ANNOTATIONS, LAST_APPLIED, MAX_ANNOTATION, OTHER_SHAPE, SHAPES, WHOLE
+from admission.record.kept_fields import (
+    ANNOTATIONS,
+    LAST_APPLIED,
+    MAX_ANNOTATION,
+    OTHER_SHAPE,
+    SHAPES,
+    WHOLE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

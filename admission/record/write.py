@@ -14,19 +14,25 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from django.db.models import JSONField
 
-from admission import partitions
-from admission.casts import cast, mould_of
-from admission.decision_id import encode, moment
-from admission.models import AuditEvent, Verdict
-from admission.redaction import ESCAPE, clip, escape, redacted_parts, redacted_request, storable
-from admission.row_bounds import bounded_groups, bounded_request, bounded_row
+from admission.models import AuditEvent, Verdict, partitions
+from admission.models.decision_id import encode, moment
+from admission.models.row_bounds import bounded_groups, bounded_request, bounded_row
+from admission.record.redaction import (
+    ESCAPE,
+    clip,
+    escape,
+    redacted_parts,
+    redacted_request,
+    storable,
+)
+from admission.record.templates import cast, mould_of
 from engine.facts import Remembering, once
 from policies.db.deferred import is_postgresql, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from admission.moulds import Mould
+    from admission.wire.request_templates import Mould
     from engine.decision import Charge, Decision, Step, Violation
     from engine.policy import PolicyRef, PolicySet
     from engine.request import AdmissionRequest, Phase

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final
 from django.db import connections
 from django.db.models import Count, Max, Min
 
-from admission import decision_id, partitions
-from admission.explorer.sampling import COLUMNS, Sample, asked, sampled
-from admission.filters import AuditEventFilter
-from admission.models import stretches
+from admission.models import decision_id, partitions, stretches
 from admission.models.audit_event import CappedCount
+from admission.record.filters import AuditEventFilter
+from admission.record.search.sample import COLUMNS, Sample, asked, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

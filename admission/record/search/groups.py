@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from admission.explorer.facets import with_fields
 from admission.models import Verdict
-from admission.narrative import summary
+from admission.record.narrative import summary
+from admission.record.search.facets import with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from admission.explorer.sampling import Sampled
     from admission.models import AuditEvent
+    from admission.record.search.sample import Sampled
 
 LISTED: Final = 20
 """So many of those that are alike are named under the line; a link finds the others."""

@@ -22,8 +22,7 @@ import orjson
 from django.conf import settings
 from django.db.models import Sum
 
-from admission import partitions
-from admission.models import AuditEvent, AuditExport
+from admission.models import AuditEvent, AuditExport, partitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, UnsetType
 
-from admission.document import PLAIN_LENGTH, UnusualError
+from admission.wire.json_reader import PLAIN_LENGTH, UnusualError
 from engine.facts import Remembering
 from engine.request import AdmissionRequest, Likeness
 

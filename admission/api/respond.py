@@ -22,7 +22,7 @@ from admission.api.authentication import CHALLENGE
 from admission.api.large import LARGE, in_turn
 from admission.decide import DEFAULT_BUDGET, OverBudgetError, UnavailableError, UnknownCallerError
 from admission.models import Verdict
-from admission.review import (
+from admission.wire.review import (
     NotAReviewError,
     ReviewError,
     dump_response,

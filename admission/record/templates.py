@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from admission.moulds import BLANK_VOLUME, Mould
-from admission.redaction import redacted_request
+from admission.record.redaction import redacted_request
+from admission.wire.request_templates import BLANK_VOLUME, Mould
 from engine.facts import once
 
 if TYPE_CHECKING:

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from admission import excerpts
-from admission.shapes import ANNOTATIONS, LAST_APPLIED, MAX_ANNOTATION, OTHER_SHAPE, SHAPES, WHOLE
+from admission.record import excerpts
+from admission.record.kept_fields import (
+    ANNOTATIONS,
+    LAST_APPLIED,
+    MAX_ANNOTATION,
+    OTHER_SHAPE,
+    SHAPES,
+    WHOLE,
+)
 from engine.wire import RawNumber
 
 if TYPE_CHECKING:

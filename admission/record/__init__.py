@@ -1,0 +1,1 @@
+"""What is on record: written, redacted, kept, exported, searched. No verdict is made here."""
