@@ -103,7 +103,7 @@ def _decide(request: Any) -> Any:
 
 def caller(secret: str) -> Callable[[bytes], None]:
     """Ask the whole application, as the web server does, without a socket."""
-    from portal.wsgi import application  # noqa: PLC0415 - starts what a web process has
+    from portal.serving.wsgi import application  # noqa: PLC0415 - starts what a web process has
 
     path = f"/admission/{review.CLUSTER}/{secret}/validate"
 

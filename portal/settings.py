@@ -12,7 +12,7 @@ from csp.constants import NONE, SELF
 from portal.beat_schedule import BEAT_SCHEDULE
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
 from portal.logs import logging_config
-from portal.processors import available
+from portal.machine import available
 from portal.secret_key import derive_key, keep_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -128,7 +128,7 @@ ALLOWED_HOSTS = sorted(
 CSRF_TRUSTED_ORIGINS = [GATEHOUSE_EXTERNAL_URL]
 
 ROOT_URLCONF = "portal.urls"
-WSGI_APPLICATION = "portal.wsgi.application"
+WSGI_APPLICATION = "portal.serving.wsgi.application"
 INSTALLED_APPS = [
     "portal",  # before the others, so that its templates win
     "django.contrib.admin",

@@ -1,9 +1,9 @@
 """Writers: they decide, charge and record what waits, a batch a transaction.
 
-No rule and no HTTP here. ``batch`` is one transaction, ``session`` the connection that it has to
-itself, ``turns`` what one leaves to the next. ``thread`` is the process's writer, which may wait
-and therefore mends whatever went wrong; ``loop`` the one of an event loop, which may not. ``items``
-is what waits, ``desk`` who waits in an event loop.
+No rule and no HTTP here. ``batch`` is one transaction, ``session`` its connection, ``carry_over``
+the state carried between batches. ``thread`` is the process's writer, which may wait and therefore
+recovers from errors (``db_errors``); ``loop`` the writer of an event loop, which may not.
+``pending`` are the decisions that wait, ``waiters`` the coroutines that wait for them.
 """
 
 from admission.writer.pending import Item, OverBudgetError, UnavailableError

@@ -2,7 +2,7 @@
 
 An object that is there is charged what it uses, never less; an object that was there and is not
 any more gives back what it used. What is not seen yet keeps its reservation, which only its lease
-ends (``life.release_orphans``).
+ends (``release.release_orphans``).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from portal.dev.install import InstallError, install
-from portal.places import ROOT
+from portal.machine import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

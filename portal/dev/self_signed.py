@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from portal.places import ROOT
+from portal.machine import ROOT
 
 DAYS: Final = 30
 

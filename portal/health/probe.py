@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from portal.env import gather
-from portal.places import ROOT
+from portal.machine import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -67,7 +67,7 @@ class Server(MPServer):
         probe_port: int = 0,
     ) -> None:
         super().__init__(
-            "portal.wsgi:application",
+            "portal.serving.wsgi:application",
             *address,
             interface=Interfaces.RSGI,
             http=HTTPModes.http1,  # API servers speak nothing else to webhooks

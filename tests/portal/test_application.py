@@ -10,7 +10,7 @@ import pytest
 
 from tests.processes import ROOT
 
-_SHOW: Final = "import sys, portal.wsgi; sys.stdout.write(' '.join(sys.modules))"
+_SHOW: Final = "import sys, portal.serving.wsgi; sys.stdout.write(' '.join(sys.modules))"
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,13 @@ from engine.chain import admit
 from engine.request import Phase
 from tests.builders import claim, container, limit_range, metadata_policy, pod, resource_quota
 
+
+@pytest.fixture
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine must not cut the search short."""
+    monkeypatch.setattr("admission.explain.suggest.SECONDS", 20)
+
+
 GREEDY = pod(container(requests={"cpu": "3"}, limits={"cpu": "4"}))
 MODEST = pod(container(requests={"cpu": "100m"}, limits={"cpu": "1"}))
 THREE = pod(*(container(n, requests={"cpu": "1"}, limits={"cpu": "9"}) for n in "abc"))
@@ -76,6 +83,7 @@ def asked(name: str) -> tuple[Any, Any, int]:
     return request_for(obj, namespace="ns"), build_policy_set(policies, namespace="ns"), number
 
 
+@pytest.mark.usefixtures("_patient")
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_suggested_passes_and_is_small(name: str) -> None:
     request, policies, number = asked(name)

@@ -17,7 +17,7 @@ from django.conf import settings
 
 from portal.env import SettingsError, gather
 from portal.health.probe import is_ready
-from portal.places import ROOT
+from portal.machine import ROOT
 
 if TYPE_CHECKING:
     from types import FrameType

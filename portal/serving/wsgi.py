@@ -1,4 +1,4 @@
-"""The door that any web server opens; ``portal.serve`` opens the same one by itself."""
+"""The WSGI application, for any web server; ``portal.serve`` serves the same one."""
 
 from __future__ import annotations
 

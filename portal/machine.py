@@ -1,7 +1,4 @@
-"""How many processors this process may use; plain Python.
-
-In a container the machine has more than that: its limit counts.
-"""
+"""The checkout and the machine that it runs on; plain Python, read before the settings."""
 
 from __future__ import annotations
 
@@ -9,11 +6,16 @@ import os
 from pathlib import Path
 from typing import Final
 
+ROOT: Final = Path(__file__).resolve().parent.parent
+"""The checkout."""
 LIMIT: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
 def available(limit: Path = LIMIT) -> int:
-    """The processors we are allowed on, or fewer by the control group's quota; at least one."""
+    """Processors that this process may use; at least one.
+
+    In a container the machine has more of them than that: the control group's quota counts.
+    """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, min(allowed or 1, _quota(limit) or allowed or 1))
 

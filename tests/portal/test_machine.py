@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from portal.processors import available
+from portal.machine import available
 
 if TYPE_CHECKING:
     from pathlib import Path
