@@ -36,14 +36,14 @@ import django, json, sys; django.setup()
 from pathlib import Path
 from policies import services
 from policies.models import Cluster, SyncOwnership
-from sync import connecting, sealing_keys
+from sync.connect import connections, seal_keys
 from sync.values import Credentials
 from portal.dev.supervisor.children import commands
-sealing_keys.ensure_keys()
+seal_keys.ensure_keys()
 asked = json.load(sys.stdin)
 for name, server in asked["servers"].items():
     cluster = services.save_cluster(cluster=Cluster(name=name), user="root").instance
-    connecting.connect(cluster, Credentials(server, asked["ca"].encode(), "admin-token"), "root")
+    connections.connect(cluster, Credentials(server, asked["ca"].encode(), "admin-token"), "root")
     SyncOwnership.objects.create(cluster=cluster, user="root")
 print(json.dumps(commands()))
 """
@@ -76,9 +76,9 @@ print(json.dumps(found))
 _REQUEST: Final = """
 import django; django.setup()
 from policies.models import Cluster
-from sync import runs
+from sync.passes import lifecycle
 for cluster in Cluster.objects.all():
-    runs.request(cluster, mode="sync", trigger="person", user="root")
+    lifecycle.request(cluster, mode="sync", trigger="person", user="root")
 """
 
 

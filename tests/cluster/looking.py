@@ -32,7 +32,7 @@ from datetime import timedelta
 from django.db import connection
 from django.db.models import F
 from policies.models import Charge, Cluster, ClusterAlert, QuotaUsage, UsageComparison
-from sync import reality
+from sync.passes import ledger_pass
 from sync.client import Client
 from sync.connect.kubeconfig import parse
 cluster = Cluster.objects.get(name="demo")
@@ -43,7 +43,7 @@ for line in sys.stdin:
         past = {name: F(name) - timedelta(minutes=3) for name in names}
         Charge.objects.filter(cluster=cluster).update(**past)
     with Client(parse(asked["kubeconfig"])) as client:
-        counts = reality.look_over(cluster, client, None)
+        counts = ledger_pass.look_over(cluster, client, None)
     used = QuotaUsage.objects.filter(cluster=cluster).values_list("namespace", "used")
     alerts = ClusterAlert.objects.filter(cluster=cluster, resolved=None)
     differences = UsageComparison.objects.filter(cluster=cluster)

@@ -10,7 +10,7 @@ from tests.processes import ROOT
 # A process that crashes takes its tests along: the threads meet in one of their own.
 RACE = """
 import sys, threading
-from admission import excerpts
+from admission.record import excerpts
 from admission.record.kept_fields import SHAPES
 sys.setswitchinterval(1e-6)
 container = {"name": "c", "resources": {"limits": {"cpu": "1"}}}
