@@ -1,7 +1,7 @@
 """What waits for the writer: one request that was prepared, and whoever wants its answer.
 
 The rules' part is the subclass's (``admission.decide``); waiting and answering are known here. A
-thread waits for its own item; who cannot wait like that listens, as an event loop does (``waiters``).
+thread waits for its own item; an event loop, which cannot wait like that, listens (``waiters``).
 """
 
 from __future__ import annotations
