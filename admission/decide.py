@@ -22,7 +22,7 @@ from engine.decision import Decision, Reason, Violation
 from engine.policy import Authority, PolicySet
 from engine.request import Phase
 from policies import ledger, snapshot
-from policies.policy_set import Authentication
+from policies.snapshot import Authentication
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

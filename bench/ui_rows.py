@@ -147,11 +147,11 @@ def decide_some() -> dict[str, str]:
     """Real decisions of the engine, for the pages of one decision; gives their ids by verdict."""
     from admission.record import backdate  # noqa: PLC0415  after setup
     from engine.request import Phase  # noqa: PLC0415  after setup
-    from policies import policy_set  # noqa: PLC0415  after setup
+    from policies import snapshot  # noqa: PLC0415  after setup
     from portal.dev.demo.workloads import Workload, asking  # noqa: PLC0415  after setup
 
     made, rows, found = Random(1), [], {}  # noqa: S311  no secrets
-    policies = policy_set.load(CLUSTERS[0], "team-000")
+    policies = snapshot.load(CLUSTERS[0], "team-000")
     asked: dict[str, Any] = {
         "denied": asking("5", "9Gi", cpu_limit="6", memory_limit="9Gi"),
         "mutated": asking(),

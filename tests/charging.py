@@ -8,7 +8,7 @@ from django.db import transaction
 
 from engine import chain
 from engine.request import Phase
-from policies import ledger, policy_set
+from policies import ledger, snapshot
 from policies.models import Cluster, QuotaUsage
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ NOW = "2026-01-01T00:00:00Z"
 def admit(*requests: AdmissionRequest, in_cluster: str = "prod") -> list[bool]:
     """Judge requests about one namespace in one book; which of them were allowed."""
     cluster_id = Cluster.objects.get(name=in_cluster).pk
-    policies = policy_set.load(in_cluster, requests[0].namespace)
+    policies = snapshot.load(in_cluster, requests[0].namespace)
     ids = dict(
         QuotaUsage.objects.filter(
             cluster_id=cluster_id, namespace=requests[0].namespace

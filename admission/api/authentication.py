@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 
 from policies import snapshot
-from policies.policy_set import Authentication
+from policies.snapshot import Authentication
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

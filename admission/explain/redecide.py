@@ -22,7 +22,7 @@ from engine.chain import admit
 from engine.errors import DecodeError
 from engine.policy import Authority, PolicySet
 from engine.request import Operation, Phase
-from policies import policy_set
+from policies import snapshot
 from policies.models import PolicyRevision
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def judge(request: AdmissionRequest, policies: PolicySet) -> Decision:
 
 def rules_now(event: AuditEvent) -> PolicySet:
     """What decides there today, with what is used today."""
-    return policy_set.load(event.cluster, event.namespace)
+    return snapshot.load(event.cluster, event.namespace)
 
 
 def revisions_of(event: AuditEvent) -> list[PolicyRevision]:

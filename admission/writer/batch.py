@@ -19,7 +19,7 @@ from admission.writer import session
 from admission.writer.db_errors import Kind, kind_of
 from admission.writer.failpoints import hit
 from admission.writer.pending import OverBudgetError, UnavailableError
-from policies import ledger, policy_set, snapshot
+from policies import ledger, snapshot
 from policies.db.deferred import transaction_of_few_packets
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from admission.writer.pending import Item
     from policies.ledger import Book
-    from policies.policy_set import Revisions
+    from policies.snapshot import Revisions
 
 ATTEMPTS: Final = 6  # of one batch that loses its database, or a fight for locks
 MOST_PASSES: Final = 3  # batches that may go by without an item, until all wait for its quotas
@@ -179,7 +179,7 @@ def _ask(items: list[Item], *, waits: bool) -> tuple[Callable[[], Book], Callabl
     objects = {item.object_key for item in items if item.quota_ids}
     clusters = {stamp[0] for item in items if (stamp := item.stamp)}
     book = ledger.ask_book(quota_ids, objects, waits=waits)
-    return book, policy_set.ask_revisions(sorted(clusters))
+    return book, snapshot.ask_revisions(sorted(clusters))
 
 
 def _those_free(items: list[Item], book: Book, attempt: _Attempt) -> list[Item]:

@@ -16,7 +16,7 @@ from bench.baseline import ledger
 from engine import chain
 from engine.policy import PolicySet
 from engine.request import Phase
-from policies import policy_set
+from policies import snapshot
 from policies.models import Namespace
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def decide(
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with transaction.atomic():
         book = ledger.open_book(cluster, request) if charged else ledger.Book()
-        revision = policy_set.revision(cluster)
+        revision = snapshot.revision(cluster)
         policies = _policies(cluster, request.namespace, revision)
         quotas = tuple(book.as_it_stands(quota) for quota in policies.resource_quotas)
         policies = replace(policies, resource_quotas=quotas)
@@ -61,7 +61,7 @@ def decide(
 
 def _policies(cluster: str, namespace: str, revision: int) -> PolicySet:
     if settings.BASELINE_FORM == "load":
-        return policy_set.load(cluster, namespace)
+        return snapshot.load(cluster, namespace)
     with _filling:
         if (cluster, revision) not in _filled:
             _fill(cluster, revision)
@@ -72,5 +72,5 @@ def _fill(cluster: str, revision: int) -> None:
     """Read the whole cluster at once, so that no measured review has to."""
     known = Namespace.objects.filter(cluster__name=cluster).values_list("name", flat=True)
     for namespace in known:
-        _cache[cluster, namespace, revision] = policy_set.load(cluster, namespace)
+        _cache[cluster, namespace, revision] = snapshot.load(cluster, namespace)
     _filled.add((cluster, revision))

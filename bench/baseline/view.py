@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from admission.wire.review import dump_response, parse_request, render_response
 from bench.baseline.decide import decide
 from engine.request import Phase
-from policies import policy_set
+from policies import snapshot
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -54,7 +54,7 @@ class ReviewView(APIView):
 
 
 def _authenticate(cluster: str, key: str) -> bool:
-    return policy_set.authenticate(cluster, key) is policy_set.Authentication.OK
+    return snapshot.authenticate(cluster, key) is snapshot.Authentication.OK
 
 
 _is_own = _authenticate if settings.BASELINE_FORM == "load" else functools.cache(_authenticate)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.policy import Enforcement
-from policies import policy_set, services
+from policies import services, snapshot
 from policies.drafts.danger import REFUSING, mode_of, word_for
 from policies.drafts.draft import LONGEST, render
 from policies.drafts.kinds import BY_NAME, CONFIGURATION
@@ -92,7 +92,7 @@ def plan(cluster: Cluster, bundle: Bundle, *, sees: See, create_namespaces: bool
 
     Raises ManifestError with all that cannot be written.
     """
-    number = policy_set.revision(cluster.name)
+    number = snapshot.revision(cluster.name)
     shown = [wanted for wanted in bundle.objects if sees(*wanted.key)]
     previews = services.preview_many(
         cluster=cluster,
@@ -120,7 +120,7 @@ def save(cluster: Cluster, bundle: Bundle, found: Plan, *, author: tuple[str, st
     user, reason = author
     with services.policy_write(cluster):
         # All is compared and checked by now: whoever else writes waits for the statements alone.
-        if policy_set.revision(cluster.name) != found.number:
+        if snapshot.revision(cluster.name) != found.number:
             raise OvertakenError
         if any(each.is_hidden for each in found.objects):
             raise OvertakenError

@@ -13,8 +13,8 @@ from engine import chain
 from engine.decision import Reason
 from engine.errors import DecodeError
 from engine.request import Phase
-from policies import policy_set as stored
 from policies import simulation
+from policies import snapshot as stored
 from policies.lints import BUILT_IN_CLASSES, LintCode, lint_namespace
 from policies.manifests.problems import ManifestError
 from policies.manifests.yaml.documents import parse_documents

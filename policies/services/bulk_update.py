@@ -31,7 +31,7 @@ def store_previews(
 
     Namespaces that are not there are made. Revisions and opening balances are those of
     ``apply_manifest``, the checks were those of ``preview_many``. Nothing may have been written
-    since (compare ``policy_set.revision`` inside ``policy_write``). Raises ``ValidationError``; no
+    since (compare ``snapshot.revision`` inside ``policy_write``). Raises ``ValidationError``; no
     lints.
     """
     author = (user, reason)

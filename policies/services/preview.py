@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
 from engine.resource_quota import decode_resource_quota
-from policies import policy_set
+from policies import snapshot
 from policies.lints import Lint, lint_namespace
 from policies.models import Namespace, PolicyObject, PriorityClass
 from policies.services.bulk_create import key_of, owners_of
@@ -131,7 +131,7 @@ def _new(cluster: Cluster, key: Key, owners: Mapping[str, Namespace]) -> Recorde
 def lint_previews(cluster: Cluster, previews: Sequence[Preview]) -> list[Lint]:
     """Look at each namespace as it would be; as many questions as for one."""
     names = sorted({each.key[1] for each in previews} - {""})
-    stored = policy_set.load_many(cluster.name, names)
+    stored = snapshot.load_many(cluster.name, names)
     known = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
     classes = {
         *known,

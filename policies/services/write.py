@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.db.models import Max
 
-from policies import policy_set
+from policies import snapshot
 from policies.lints import Lint, lint_namespace
 from policies.models import Cluster, PolicyRevision, PriorityClass, QuotaUsage, Recorded
 
@@ -130,7 +130,7 @@ def _count(write: _Write) -> None:
     is_postgresql = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
         if is_postgresql:
-            cursor.execute(_LOCK_SQL, [policy_set.REVISION_GATE, pk % 2**31])
+            cursor.execute(_LOCK_SQL, [snapshot.REVISION_GATE, pk % 2**31])
         Cluster.objects.filter(pk=pk).update(policy_revision=write.number)
         if is_postgresql:
             cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(pk)])
@@ -301,5 +301,5 @@ def lint_all(cluster: Cluster, namespaces: Collection[str]) -> dict[str, tuple[L
     """Look at several namespaces; as many queries as for one."""
     names = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
     classes = frozenset(names)
-    found = policy_set.load_many(cluster.name, namespaces)
+    found = snapshot.load_many(cluster.name, namespaces)
     return {name: lint_namespace(found[name], priority_classes=classes) for name in namespaces}

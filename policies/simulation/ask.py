@@ -15,7 +15,7 @@ from engine.request import (
     Operation,
     Phase,
 )
-from policies import policy_set
+from policies import snapshot
 from policies.simulation.costs import costs_of
 from policies.simulation.explain import changes_of
 from policies.simulation.values import Simulation
@@ -42,7 +42,7 @@ def simulate(
     unsaved policy that cannot be read.
     """
     request = request_for(obj, namespace=namespace, operation=operation)
-    policies = policy_set.load(cluster, namespace)
+    policies = snapshot.load(cluster, namespace)
     return run(request, with_unsaved(policies, unsaved))
 
 

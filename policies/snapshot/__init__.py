@@ -1,7 +1,22 @@
 """All policies of all clusters in memory, compiled once: what a request is judged by."""
 
+from policies.snapshot.credentials import Authentication, authenticate
 from policies.snapshot.holder import current, forget, known, refresh
 from policies.snapshot.refresher import start, stop
+from policies.snapshot.revisions import (
+    REVISION_GATE,
+    Revisions,
+    ask_revisions,
+    lock_revisions,
+    revision,
+)
+from policies.snapshot.stored import (
+    decode_stored_quota,
+    has_cluster,
+    load,
+    load_many,
+    load_quotas,
+)
 from policies.snapshot.values import (
     ClusterPolicies,
     NamespacePolicies,
@@ -11,15 +26,27 @@ from policies.snapshot.values import (
 )
 
 __all__ = [
+    "REVISION_GATE",
+    "Authentication",
     "ClusterPolicies",
     "NamespacePolicies",
     "QuotaKey",
+    "Revisions",
     "Snapshot",
     "UnreadablePolicyError",
+    "ask_revisions",
+    "authenticate",
     "current",
+    "decode_stored_quota",
     "forget",
+    "has_cluster",
     "known",
+    "load",
+    "load_many",
+    "load_quotas",
+    "lock_revisions",
     "refresh",
+    "revision",
     "start",
     "stop",
 ]

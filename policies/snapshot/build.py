@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.policy_set import limited_resources_of
 from policies.snapshot.assemble import Circumstances, as_of, assemble
 from policies.snapshot.read import (
     changes_since,
@@ -17,6 +16,7 @@ from policies.snapshot.read import (
     read_places,
     read_policies,
 )
+from policies.snapshot.stored import limited_resources_of
 from policies.snapshot.values import ClusterPolicies, NamespacePolicies, Snapshot
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from engine.policy import Authority, LimitedResource, PolicySet
 from policies.models import WebhookCredential
-from policies.policy_set import Authentication
+from policies.snapshot.credentials import Authentication
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -132,8 +132,8 @@ def test_policies_come_from_the_database(write: Any, monkeypatch: pytest.MonkeyP
         asked.append((cluster, namespace))
         return offline.build_policy_set([LIMITS], namespace=namespace)
 
-    monkeypatch.setattr("policies.policy_set.load", load)
-    monkeypatch.setattr("policies.policy_set.has_cluster", "demo".__eq__)
+    monkeypatch.setattr("policies.snapshot.load", load)
+    monkeypatch.setattr("policies.snapshot.has_cluster", "demo".__eq__)
     run_denied("--cluster", "demo", write("pod.yaml", BIG))
     assert asked == [("demo", "ns")]
 
@@ -149,7 +149,7 @@ def test_database_that_cannot_be_read_is_said(write: Any, monkeypatch: pytest.Mo
     def fail(_name: str) -> bool:
         raise OperationalError("no such table")
 
-    monkeypatch.setattr("policies.policy_set.has_cluster", fail)
+    monkeypatch.setattr("policies.snapshot.has_cluster", fail)
     with pytest.raises(CommandError, match="run manage"):
         run("--cluster", "demo", write("pod.yaml", pod()))
 

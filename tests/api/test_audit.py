@@ -18,7 +18,7 @@ from engine.decision import Decision, Outcome, Step
 from engine.policy import PolicyRef
 from engine.request import Phase
 from engine.wire import RawNumber, loads
-from policies import policy_set
+from policies import snapshot
 from tests.builders import container
 from tests.reviews import SEED_LIMITS, new_pod, quota, review
 
@@ -172,7 +172,7 @@ def test_what_is_on_record_is_judged_the_same_again(
     ask: Callable[..., Any], apply: Callable[..., None], obj: dict[str, Any], phase: str
 ) -> None:
     apply(SEED_LIMITS, quota(hard={"requests.cpu": "1", "limits.memory": "1Gi"}))
-    policies = policy_set.load("demo", "ns")
+    policies = snapshot.load("demo", "ns")
     ask(review(obj), phase=phase)
     event = AuditEvent.objects.get()
     again = chain.admit(

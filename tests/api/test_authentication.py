@@ -135,5 +135,5 @@ def test_an_expired_credential_is_none(
     )
     address = f"/admission/demo/{secret}/validate"
     assert post(client, address).status_code == 200
-    monkeypatch.setattr("policies.policy_set.timezone.now", lambda: soon)
+    monkeypatch.setattr("policies.snapshot.values.timezone.now", lambda: soon)
     assert post(client, address).status_code == 401

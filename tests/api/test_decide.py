@@ -18,7 +18,7 @@ from admission.wire.review import parse_request
 from admission.writer import failpoints
 from engine import chain
 from engine.request import Phase
-from policies import policy_set, services, snapshot
+from policies import services, snapshot
 from policies.models import WebhookCredential
 from tests.builders import container, pod
 from tests.reviews import new_pod, quota, review
@@ -80,7 +80,7 @@ def test_policies_are_read_again_when_written_meanwhile(
     monkeypatch.setattr(chain, "prepare", write_meanwhile)
     assert ask(review(new_pod())).json()["response"]["allowed"] is False
     assert [len(policies.resource_quotas) for policies in seen] == [0, 1]
-    assert AuditEvent.objects.get().policy_revision == policy_set.revision("demo") > 0
+    assert AuditEvent.objects.get().policy_revision == snapshot.revision("demo") > 0
 
 
 def test_a_credential_that_is_revoked_meanwhile_is_refused(

@@ -23,7 +23,7 @@ from admission.wire.uid import find_uid
 from engine import chain
 from engine.errors import DecodeError
 from engine.wire import loads
-from policies import ledger, policy_set, snapshot
+from policies import ledger, snapshot
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
 from tests.mutations import POLICIES, mutated, readable_uid
@@ -146,7 +146,7 @@ def test_mutated_reviews_are_answered_as_the_engine_says(
     ask: Callable[[bytes, Phase], Answer], apply: Callable[..., None], stretch: int
 ) -> None:
     apply(*POLICIES)
-    policies = policy_set.load("demo", "ns")
+    policies = snapshot.load("demo", "ns")
     for number in range(FROM + stretch, FROM + COUNT, STRETCHES):
         body, phase = mutated(number)
         started = time.process_time()

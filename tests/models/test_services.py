@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from policies import policy_set, services
+from policies import services, snapshot
 from policies.models import (
     Charge,
     Cluster,
@@ -21,7 +21,7 @@ from policies.models import (
     WebhookCredential,
 )
 from policies.models.policy_revision import AppendOnlyError
-from policies.policy_set import Authentication
+from policies.snapshot import Authentication
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -238,32 +238,32 @@ def test_revisions_are_append_only_in_the_database(statement: str) -> None:
 
 def test_credentials_know_their_cluster() -> None:
     secret, other = factories.webhook_secret(), factories.webhook_secret("other")
-    assert policy_set.authenticate("prod", secret) is Authentication.OK
-    assert policy_set.authenticate("prod", other) is Authentication.OTHER_CLUSTER
-    assert policy_set.authenticate("prod", "guess") is Authentication.UNKNOWN
+    assert snapshot.authenticate("prod", secret) is Authentication.OK
+    assert snapshot.authenticate("prod", other) is Authentication.OTHER_CLUSTER
+    assert snapshot.authenticate("prod", "guess") is Authentication.UNKNOWN
     assert secret not in str(list(WebhookCredential.objects.values()))
 
 
 def test_credentials_rotate_with_overlap() -> None:
     old, new = factories.webhook_secret(), factories.webhook_secret()
     credential = WebhookCredential.objects.order_by("id").first()
-    assert policy_set.authenticate("prod", old) is policy_set.authenticate("prod", new)
+    assert snapshot.authenticate("prod", old) is snapshot.authenticate("prod", new)
     assert credential is not None
     services.revoke_webhook_credential(credential=credential, user="x")
     services.revoke_webhook_credential(credential=credential, user="x")
-    assert policy_set.authenticate("prod", old) is Authentication.UNKNOWN
-    assert policy_set.authenticate("prod", new) is Authentication.OK
+    assert snapshot.authenticate("prod", old) is Authentication.UNKNOWN
+    assert snapshot.authenticate("prod", new) is Authentication.OK
     assert [action for _, action in history("WebhookCredential")] == ["issue", "issue", "revoke"]
 
 
 def test_credentials_expire() -> None:
     later = timezone.now() + timedelta(days=1)
     secret = factories.webhook_secret(expires=later)
-    assert policy_set.authenticate("prod", secret) is Authentication.OK
+    assert snapshot.authenticate("prod", secret) is Authentication.OK
     WebhookCredential.objects.update(
         created=later - timedelta(days=5), expires=later - timedelta(days=2)
     )
-    assert policy_set.authenticate("prod", secret) is Authentication.UNKNOWN
+    assert snapshot.authenticate("prod", secret) is Authentication.UNKNOWN
 
 
 def test_credentials_are_not_issued_for_the_past() -> None:

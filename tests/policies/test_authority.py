@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from engine.policy import Authority
-from policies import policy_set, services, snapshot
+from policies import services, snapshot
 from policies.models import Cluster, PolicyRevision
 from tests import factories
 
@@ -29,7 +29,7 @@ def set_authority(authority: str) -> None:
 def authority(namespace: str = "team") -> Authority:
     """As a decision sees it; reading the database anew gives the same."""
     found = snapshot.refresh().clusters["prod"].policy_set(namespace).authority
-    assert policy_set.load("prod", namespace).authority is found
+    assert snapshot.load("prod", namespace).authority is found
     return found
 
 

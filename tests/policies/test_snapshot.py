@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from engine.quantity import ZERO
-from policies import ledger, policy_set, services, snapshot
+from policies import ledger, services, snapshot
 from policies.models import (
     Cluster,
     LimitRange,
@@ -25,8 +25,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
-from policies.policy_set import Authentication
-from policies.snapshot import Snapshot, UnreadablePolicyError, build, holder
+from policies.snapshot import Authentication, Snapshot, UnreadablePolicyError, build, holder
 from tests import factories
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ HARD = ("requests.cpu", "limits.memory", "pods", "count/jobs.batch", "limits.nvi
 
 def stored(cluster: str, namespace: str) -> PolicySet:
     """What is stored, as if nothing of it were used."""
-    found = policy_set.load(cluster, namespace)
+    found = snapshot.load(cluster, namespace)
     unused = [
         replace(quota, used={name: ZERO for name in quota.hard if name in quota.used})
         for quota in found.resource_quotas
@@ -351,6 +350,6 @@ def test_those_who_wait_share_one_refresh() -> None:
 def test_revisions_are_read_for_a_batch() -> None:
     cluster, other = factories.cluster(), factories.cluster("other")
     factories.limit_range(POD)
-    known = policy_set.lock_revisions([other.pk, cluster.pk, 0])
+    known = snapshot.lock_revisions([other.pk, cluster.pk, 0])
     assert known == {cluster.pk: (cluster.uid, 2), other.pk: (other.uid, 1)}
-    assert policy_set.lock_revisions([]) == {}
+    assert snapshot.lock_revisions([]) == {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from policies import policy_set, services, snapshot
+from policies import services, snapshot
 from policies.snapshot import refresher
 from tests import factories
 
@@ -104,16 +104,16 @@ def test_a_policy_write_commits_behind_decisions() -> None:
 
     def write() -> None:
         factories.limit_range(POD)
-        revisions.append(policy_set.revision("prod"))
+        revisions.append(snapshot.revision("prod"))
         connection.close()
 
     writer = threading.Thread(target=write)
     with transaction.atomic():
-        policy_set.lock_revisions([cluster.pk])
+        snapshot.lock_revisions([cluster.pk])
         writer.start()
         writer.join(timeout=0.5)
         assert revisions == []
-        assert policy_set.revision("prod") == 1
+        assert snapshot.revision("prod") == 1
     writer.join()
     assert revisions == [2]
 
@@ -125,7 +125,7 @@ def test_policy_writes_are_not_starved_by_decisions() -> None:
     def decide() -> None:
         while not ended.is_set():
             with transaction.atomic():
-                policy_set.lock_revisions([cluster.pk])
+                snapshot.lock_revisions([cluster.pk])
                 time.sleep(0.005)
         connection.close()
 
@@ -137,4 +137,4 @@ def test_policy_writes_are_not_starved_by_decisions() -> None:
     ended.set()
     for thread in threads:
         thread.join()
-    assert policy_set.revision("prod") == 6
+    assert snapshot.revision("prod") == 6

@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 
 from admission.models import AuditEvent, Tally
 from admission.models.tally import added, counted
-from policies import ledger, policy_set, services
+from policies import ledger, services, snapshot
 from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
-from policies.policy_set import Authentication
+from policies.snapshot import Authentication
 from portal.auth.first_admin import ensure_first_admin
 from portal.dev.demo import CLUSTER, begin_demo, demo_credential, seed_demo
 
@@ -64,8 +64,8 @@ def test_demo_begins_with_a_month_that_adds_up() -> None:
 
 def test_demo_has_the_policies_of_both_stories() -> None:
     seed_demo()
-    one = policy_set.load("demo", "kube-system")
-    two = policy_set.load("demo-priority", "covered")
+    one = snapshot.load("demo", "kube-system")
+    two = snapshot.load("demo-priority", "covered")
     assert [str(s) for e in one.limited_resources for s in e.match_scopes] == [
         "PriorityClass In [cluster-services]"
     ]
@@ -86,7 +86,7 @@ def test_demo_credential_is_kept_privately_and_replaced_when_revoked(folder: Pat
     services.revoke_webhook_credential(credential=WebhookCredential.objects.get(), user="ada")
     second = demo_credential()
     assert second != first
-    assert policy_set.authenticate(CLUSTER, second) == Authentication.OK
+    assert snapshot.authenticate(CLUSTER, second) == Authentication.OK
 
 
 def test_first_admin_gets_a_password_once() -> None:
@@ -108,12 +108,12 @@ def test_bootstrap_prints_what_it_generated() -> None:
 
 def test_credential_is_issued_listed_and_revoked() -> None:
     secret = run("webhook_credential", "prod", "--create", "--issue", "first", "--days", "7")
-    assert policy_set.authenticate("prod", secret) == Authentication.OK
+    assert snapshot.authenticate("prod", secret) == Authentication.OK
     number = WebhookCredential.objects.get().pk
     assert run("webhook_credential", "prod").split("\t")[1] == "valid"
     assert run("webhook_credential", "prod", "--revoke", str(number)) == f"revoked: {number}"
     assert run("webhook_credential", "prod").split("\t")[1] == "revoked"
-    assert policy_set.authenticate("prod", secret) == Authentication.UNKNOWN
+    assert snapshot.authenticate("prod", secret) == Authentication.UNKNOWN
 
 
 def test_credential_of_another_cluster_cannot_be_revoked_here() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from admission.decide import Call, decide
 from engine.request import Phase
-from policies import policy_set, services, snapshot
+from policies import services, snapshot
 from policies.ledger import read_clock
 from policies.models import ClusterConnection, PolicyRevision, QuotaUsage, ResourceQuota, SyncState
 from sync import first_count
@@ -142,7 +142,7 @@ def test_page_and_api_do_not_say_what_is_not_known(there: Peopled) -> None:
     factories.apply(quota({"pods": "9", "services": "2", "configmaps": "1"}))
     stored = ResourceQuota.objects.select_related("usage").get()
     assert stored.status()["used"] == {"pods": "3", "services": "0"}
-    [loaded] = policy_set.load_quotas("prod", "team")
+    [loaded] = snapshot.load_quotas("prod", "team")
     assert loaded.used.keys() == {"pods", "services"}
     known = snapshot.refresh().clusters["prod"].policy_set("team").resource_quotas
     assert [each.used.keys() for each in known] == [{"pods", "services"}]

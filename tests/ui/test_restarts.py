@@ -11,7 +11,7 @@ from django.utils import timezone
 from admission.record import backdate
 from admission.record.backdate import Asked
 from engine.request import Operation, Phase
-from policies import ledger, policy_set
+from policies import ledger, snapshot
 from policies.models import LedgerPass, LimitRange
 from tests import factories
 from tests.builders import container, pod, request
@@ -49,7 +49,7 @@ def asks(name: str, cpu: str = "3", *, owner: bool = True, **more: Any) -> Admis
 
 def on_record(asked: AdmissionRequest, phase: Phase = Phase.VALIDATE) -> None:
     """The decision about it, as the record keeps it."""
-    policies = policy_set.load("prod", "team")
+    policies = snapshot.load("prod", "team")
     call = Asked(
         request=asked, phase=phase, moment=timezone.now(), microseconds=1, client="", random=0,
         revision=1,

@@ -16,7 +16,7 @@ from engine.chain import admit
 from engine.errors import DecodeError
 from engine.request import Operation, Phase
 from engine.wire import dumps
-from policies import policy_set
+from policies import snapshot
 from policies.manifests.problems import ManifestError
 from policies.manifests.yaml.documents import parse_documents
 from policies.manifests.yaml.emitter import render_documents
@@ -184,9 +184,9 @@ def _policies(
 ) -> PolicySet:
     if not options["cluster"]:
         return offline.build_policy_set(manifests, limited, namespace=request.namespace)
-    if not policy_set.has_cluster(options["cluster"]):
+    if not snapshot.has_cluster(options["cluster"]):
         raise LookupError(f"there is no cluster {options['cluster']} here")
-    return policy_set.load(options["cluster"], request.namespace)
+    return snapshot.load(options["cluster"], request.namespace)
 
 
 def _render(decision: Decision, output: str) -> str:

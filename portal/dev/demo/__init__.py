@@ -9,7 +9,7 @@ from typing import Final
 from django.conf import settings
 from django.utils import timezone
 
-from policies import policy_set, services
+from policies import services, snapshot
 from policies.manifests.bundle import read_bundle
 from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
@@ -72,7 +72,7 @@ def demo_credential() -> str:
     path = Path(settings.GATEHOUSE_VAR) / "demo-credential"
     if path.exists():
         secret = path.read_text(encoding="utf-8").strip()
-        if policy_set.authenticate(CLUSTER, secret) == policy_set.Authentication.OK:
+        if snapshot.authenticate(CLUSTER, secret) == snapshot.Authentication.OK:
             return secret
     cluster = Cluster.objects.get(name=CLUSTER)
     label = f"demo {secrets.token_hex(3)}"

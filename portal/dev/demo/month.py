@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from admission.record import backdate
 from engine.request import Phase
 from engine.resource_list import add, subtract
-from policies import policy_set
+from policies import snapshot
 from policies.ledger.history import KEPT, STEP
 from policies.models import Cluster
 from portal.dev.demo.plot import BEGAN, ODD, WORKLOADS
@@ -193,7 +193,7 @@ class Month:
     def _policies_of(self, workload: Workload) -> PolicySet:
         found = self._policies.get(workload.place)
         if found is None:
-            found = self._policies[workload.place] = policy_set.load(*workload.place)
+            found = self._policies[workload.place] = snapshot.load(*workload.place)
         return found
 
     def _start(self, pod: Running) -> None:

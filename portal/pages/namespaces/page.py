@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 
 from admission.models import AuditEvent
 from admission.record.narrative import summary
-from policies import policy_set, roles
+from policies import roles, snapshot
 from policies.models import Namespace, PolicyRevision, PriorityClass
 from portal.pages.namespaces.live import both_sides
 from portal.pages.namespaces.outcome import outcome_of
@@ -55,7 +55,7 @@ class NamespaceView(ClusterPage):
         if "\0" in name:
             raise Http404
         self.namespace = get_object_or_404(Namespace, cluster=self.cluster, name=name)
-        return policy_set.load(self.cluster.name, name)
+        return snapshot.load(self.cluster.name, name)
 
     def answer(
         self, policies: PolicySet, outcome: dict[str, Any], draft: Draft, pasted: str = ""

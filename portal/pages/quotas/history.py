@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404
 
 from admission.models import AuditEvent, Verdict
 from admission.record import owners
-from policies import ledger, policy_set
+from policies import ledger, snapshot
 from policies.ledger.levels import Level, counts_class, levels_of
 from policies.models import Namespace
 from portal.pages.namespaces.usage import held_of
@@ -104,7 +104,7 @@ class QuotaStoryView(ClusterPage):
         namespace = get_object_or_404(
             Namespace, cluster=self.cluster, name=str(self.kwargs["namespace"])
         )
-        policies = policy_set.load(self.cluster.name, namespace.name)
+        policies = snapshot.load(self.cluster.name, namespace.name)
         priority = self.request.GET.get("class")
         quotas = [
             each

@@ -1,14 +1,9 @@
-"""The only door from stored policies to the engine's values, and from a secret to its cluster."""
+"""The stored policies of single namespaces as the engine's values, read from the database."""
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
-from uuid import UUID
-
-from django.utils import timezone
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
@@ -23,95 +18,24 @@ from engine.policy import LimitRange as EngineLimitRange
 from engine.policy import MetadataPolicy as EngineMetadataPolicy
 from engine.resource_quota import decode_resource_quota
 from engine.selector import ScopeSelectorRequirement
-from policies.db.deferred import ask, is_postgresql
-from policies.models import Cluster, PolicyObject, WebhookCredential
+from policies.models import Cluster, PolicyObject
 from policies.models import LimitedResource as StoredLimitedResource
 from policies.models import LimitRange as StoredLimitRange
 from policies.models import MetadataPolicy as StoredMetadataPolicy
 from policies.models import ResourceQuota as StoredQuota
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     from django.db.models import QuerySet
 
-COUNT: Final = "policy_revision"
-REVISION_GATE: Final = 0x67617465
-"""Advisory lock of this and a cluster's id: whoever counts a policy write takes it first.
-
-Readers share the cluster's row, and while there are always some, a writer of it would wait forever:
-PostgreSQL lets further readers of a row in before it. At an advisory lock they queue behind it.
-"""
-# Django itself knows FOR UPDATE alone, which would let in one batch of decisions at a time.
-_SHARE: Final = f"""
-    SELECT id, uid, {COUNT}, pg_advisory_xact_lock_shared(%s, (id %% 2147483648)::int)
-    FROM {Cluster._meta.db_table} WHERE id = ANY(%s) ORDER BY id FOR SHARE"""  # noqa: S608, SLF001 - our own names
-Revisions: TypeAlias = dict[int, tuple[UUID, int]]
-"""Uid and policy revision of clusters, by id."""
 T = TypeVar("T", bound=PolicyObject)
 P = TypeVar("P", EngineLimitRange, EngineMetadataPolicy, ResourceQuota)
-
-
-class Authentication(StrEnum):
-    """What came of a presented secret."""
-
-    OK = "ok"
-    UNKNOWN = "unknown"
-    OTHER_CLUSTER = "other-cluster"
-
-
-def authenticate(cluster: str, secret: str) -> Authentication:
-    """Say whether the secret is a valid one of this cluster, of another one, or of none.
-
-    One query, whatever the outcome; only the keyed digest is looked for.
-    """
-    digest = WebhookCredential.digest_of(secret)
-    found = (
-        WebhookCredential.objects.filter(digest=digest, revoked=None)
-        .select_related("cluster")
-        .first()
-    )
-    if found is None or not hmac.compare_digest(found.digest, digest):
-        return Authentication.UNKNOWN
-    if found.expires is not None and found.expires <= timezone.now():
-        return Authentication.UNKNOWN
-    own = hmac.compare_digest(found.cluster.name.encode(), cluster.encode(errors="replace"))
-    return Authentication.OK if own else Authentication.OTHER_CLUSTER
 
 
 def has_cluster(name: str) -> bool:
     """Say whether a cluster of this name is known; ``load`` takes any name."""
     return Cluster.objects.filter(name=name).exists()
-
-
-def revision(cluster: str) -> int:
-    """Give the number of the cluster's last policy write; 0 for an unknown one."""
-    numbers = Cluster.objects.filter(name=cluster).values_list("policy_revision", flat=True)
-    return numbers.first() or 0
-
-
-def lock_revisions(cluster_ids: Collection[int]) -> Revisions:
-    """Read uid and revision of clusters, and keep policy writes from committing until we do.
-
-    Must run inside a transaction, after the quotas it needs are locked. One statement, rows locked
-    in id order; SQLite has let no other writer in anyway. A cluster that is gone is absent.
-    """
-    return ask_revisions(cluster_ids)()
-
-
-def ask_revisions(cluster_ids: Collection[int]) -> Callable[[], Revisions]:
-    """Send what ``lock_revisions`` asks; returns what waits for the answer."""
-    if not cluster_ids:
-        return dict
-    sql: str = _SHARE
-    parameters: tuple[Any, ...] = (REVISION_GATE, list(cluster_ids))
-    if not is_postgresql():
-        clusters = Cluster.objects.filter(pk__in=cluster_ids).values_list("pk", "uid", COUNT)
-        sql, parameters = clusters.order_by("pk").query.sql_with_params()
-    rows = ask(sql, parameters)
-    return lambda: {
-        pk: (uid if isinstance(uid, UUID) else UUID(uid), number) for pk, uid, number, *_ in rows()
-    }
 
 
 def load(cluster: str, namespace: str) -> PolicySet:

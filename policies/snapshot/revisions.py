@@ -1,0 +1,56 @@
+"""How often the policies of a cluster were written, and the lock that keeps that number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from uuid import UUID
+
+from policies.db.deferred import ask, is_postgresql
+from policies.models import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+COUNT: Final = "policy_revision"
+REVISION_GATE: Final = 0x67617465
+"""Advisory lock of this and a cluster's id: whoever counts a policy write takes it first.
+
+Readers share the cluster's row, and while there are always some, a writer of it would wait forever:
+PostgreSQL lets further readers of a row in before it. At an advisory lock they queue behind it.
+"""
+# Django itself knows FOR UPDATE alone, which would let in one batch of decisions at a time.
+_SHARE: Final = f"""
+    SELECT id, uid, {COUNT}, pg_advisory_xact_lock_shared(%s, (id %% 2147483648)::int)
+    FROM {Cluster._meta.db_table} WHERE id = ANY(%s) ORDER BY id FOR SHARE"""  # noqa: S608, SLF001 - our own names
+Revisions: TypeAlias = dict[int, tuple[UUID, int]]
+"""Uid and policy revision of clusters, by id."""
+
+
+def revision(cluster: str) -> int:
+    """Give the number of the cluster's last policy write; 0 for an unknown one."""
+    numbers = Cluster.objects.filter(name=cluster).values_list("policy_revision", flat=True)
+    return numbers.first() or 0
+
+
+def lock_revisions(cluster_ids: Collection[int]) -> Revisions:
+    """Read uid and revision of clusters, and keep policy writes from committing until we do.
+
+    Must run inside a transaction, after the quotas it needs are locked. One statement, rows locked
+    in id order; SQLite has let no other writer in anyway. A cluster that is gone is absent.
+    """
+    return ask_revisions(cluster_ids)()
+
+
+def ask_revisions(cluster_ids: Collection[int]) -> Callable[[], Revisions]:
+    """Send what ``lock_revisions`` asks; returns what waits for the answer."""
+    if not cluster_ids:
+        return dict
+    sql: str = _SHARE
+    parameters: tuple[Any, ...] = (REVISION_GATE, list(cluster_ids))
+    if not is_postgresql():
+        clusters = Cluster.objects.filter(pk__in=cluster_ids).values_list("pk", "uid", COUNT)
+        sql, parameters = clusters.order_by("pk").query.sql_with_params()
+    rows = ask(sql, parameters)
+    return lambda: {
+        pk: (uid if isinstance(uid, UUID) else UUID(uid), number) for pk, uid, number, *_ in rows()
+    }
