@@ -18,17 +18,17 @@ _Role = RoleBinding.Role
 _POLICIES: Final = ("limitrange", "metadatapolicy", "resourcequota")
 
 
-def _writing(*models: str) -> frozenset[str]:
+def _writing(*models: str, app: str = "policies") -> frozenset[str]:
     actions = ("add", "change", "delete")
-    return frozenset(f"policies.{action}_{model}" for action in actions for model in models)
+    return frozenset(f"{app}.{action}_{model}" for action in actions for model in models)
 
 
 PERMISSIONS: Final[dict[str, frozenset[str]]] = {
     _Role.VIEWER: frozenset(),
     _Role.AUDITOR: frozenset({"admission.add_audithold", "admission.change_audithold"}),
     _Role.EDITOR: _writing(*_POLICIES, "priorityclass", "limitedresource"),
-    _Role.APPROVER: _writing("syncownership", "syncrun")
-    | {"policies.change_syncedobject", "policies.change_clusterconnection"},
+    _Role.APPROVER: _writing("syncownership", "syncrun", app="sync")
+    | {"sync.change_syncedobject", "sync.change_clusterconnection"},
 }
 """What a role may do where it is bound; an admin may do everything there."""
 

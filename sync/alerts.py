@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import IntegrityError, transaction
 
 from policies.ledger import read_clock
-from policies.models import ClusterAlert
+from sync.models import ClusterAlert
 
 if TYPE_CHECKING:
     from policies.models import Cluster

@@ -12,10 +12,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 
 from policies.ledger import read_clock
-from policies.models import (
+from policies.models import LedgerPass
+from sync.models import (
     ClusterAlert,
     ClusterConnection,
-    LedgerPass,
     SyncedObject,
     SyncRun,
     SyncState,

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from policies import services
-from policies.models import Cluster, SyncState
+from policies.models import Cluster
+from sync.models import SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -99,7 +99,6 @@ RECORDS = (
     "admission.migrations.0003_daily_partitions",
     "admission.migrations.0004_retention",
     "policies.migrations.0002_append_only",
-    "policies.migrations.0020_role_changes_append_only",
 )
 
 

@@ -2,10 +2,9 @@
 
 from policies.models.charge import Charge
 from policies.models.cluster import Cluster, LimitedResource, WebhookCredential
-from policies.models.connection import ClusterConnection
-from policies.models.health import ClusterAlert, WebhookHealth
 from policies.models.kept_draft import KeptDraft
 from policies.models.key_check import KeyCheck
+from policies.models.ledger_pass import LedgerPass
 from policies.models.limit_range import LimitRange, LimitRangeRow
 from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
 from policies.models.namespace import Namespace
@@ -13,26 +12,15 @@ from policies.models.policy_revision import PolicyRevision
 from policies.models.priority_class import PriorityClass
 from policies.models.quota_usage import QuotaUsage
 from policies.models.quota_usage_point import QuotaUsagePoint
-from policies.models.reality import LedgerPass, UsageComparison
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
 from policies.models.role_binding import RoleBinding
 from policies.models.role_change import RoleChange
 from policies.models.sign_in_count import SignInCount
-from policies.models.sync import (
-    SyncCursor,
-    SyncedObject,
-    SyncOwnership,
-    SyncResult,
-    SyncRun,
-    SyncState,
-)
 
 __all__ = [
     "Charge",
     "Cluster",
-    "ClusterAlert",
-    "ClusterConnection",
     "KeptDraft",
     "KeyCheck",
     "LedgerPass",
@@ -54,13 +42,5 @@ __all__ = [
     "RoleChange",
     "ScopeSelectorRow",
     "SignInCount",
-    "SyncCursor",
-    "SyncOwnership",
-    "SyncResult",
-    "SyncRun",
-    "SyncState",
-    "SyncedObject",
-    "UsageComparison",
     "WebhookCredential",
-    "WebhookHealth",
 ]

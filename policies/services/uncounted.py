@@ -15,14 +15,7 @@ from django.db.models import Q
 
 from engine.resource_quota import is_tracked, resources_of
 from policies import ledger
-from policies.models import (
-    Cluster,
-    ClusterConnection,
-    LedgerPass,
-    PolicyRevision,
-    ResourceQuota,
-    ResourceQuotaRow,
-)
+from policies.models import Cluster, LedgerPass, PolicyRevision, ResourceQuota, ResourceQuotaRow
 from policies.services.write import policy_write, record
 
 if TYPE_CHECKING:
@@ -57,16 +50,17 @@ def _is_followed(cluster: Cluster) -> bool:
     """Whether the portal decides there, and a worker sees the cluster at this time."""
     now = ledger.read_clock()
     every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
-    is_looked_after = Q(cluster__sync_state__lease_until__gt=now) | Q(
-        cluster__sync_state__last_success__gt=now - max(2 * every, _ALIVE)
+    is_looked_after = Q(sync_state__lease_until__gt=now) | Q(
+        sync_state__last_success__gt=now - max(2 * every, _ALIVE)
     )
-    connection = ClusterConnection.objects.filter(
-        cluster=cluster,
-        cluster__authority=Cluster.Authority.PORTAL,
-        is_paused=False,
-        state=ClusterConnection.State.OK,
+    # By the names of the tables of sync: this package must not import it.
+    followed = Cluster.objects.filter(
+        pk=cluster.pk,
+        authority=Cluster.Authority.PORTAL,
+        connection__is_paused=False,
+        connection__state="ok",
     )
-    return connection.filter(is_looked_after).exists()
+    return followed.filter(is_looked_after).exists()
 
 
 def note_new_names(quota: ResourceQuota, stored: ResourceQuota | None) -> None:

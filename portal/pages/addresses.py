@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.urls import NoReverseMatch, reverse
 
 if TYPE_CHECKING:
-    from policies.models import SyncedObject, SyncResult
+    from sync.models import SyncedObject, SyncResult
 
 NO_NAMESPACE: Final = "-"
 """Stands for the namespace of an object that has none; no namespace can be called so."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
 
 
-PAUSING: Final = "policies.change_clusterconnection"
+PAUSING: Final = "sync.change_clusterconnection"
 """The permission to pause a cluster's sync, and to resume it."""
 
 

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Final
 from cryptography import x509
 from django.db import transaction
 
-from policies.models import Cluster, ClusterConnection
 from policies.services.write import Action, policy_write
 from sync import alerts, first_count
 from sync.connect import sealed_box
 from sync.connect.probe import test
 from sync.connect.revision_values import describe, record_connection
 from sync.errors import UnauthorizedError, UnreachableError
+from sync.models import ClusterConnection
 from sync.values import Credentials
 
 if TYPE_CHECKING:
+    from policies.models import Cluster
     from sync.client import Client
     from sync.values import Limits
 

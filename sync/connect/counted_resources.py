@@ -7,8 +7,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from engine.resource_quota import resources_of
-from policies.models import ResourceQuotaRow, SyncedObject
+from policies.models import ResourceQuotaRow
 from sync.connect.permissions import GRANTS, Grant
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 
 from policies import services
-from policies.models import Cluster, ClusterConnection
+from policies.models import Cluster
 from sync.connect import kubeconfig, probe, sealed_box
 from sync.connect.connections import client_of, connect
 from sync.connect.counted_resources import grants_of
 from sync.connect.probe import Findings
 from sync.errors import APIError
+from sync.models import ClusterConnection
 from sync.values import Limits
 
 if TYPE_CHECKING:

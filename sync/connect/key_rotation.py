@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from policies.models import ClusterConnection
 from policies.plurals import counted
 from sync.connect import seal_keys, sealed_box
 from sync.connect.connections import alarm, place_of
+from sync.models import ClusterConnection
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey

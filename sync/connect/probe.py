@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.ledger import read_clock
-from policies.models import ClusterConnection
 from sync import alerts
 from sync.connect.counted_resources import grants_of
 from sync.connect.permissions import ESSENTIAL_VERBS, GRANTS
@@ -17,6 +16,7 @@ from sync.errors import (
     UnauthorizedError,
     UntrustedError,
 )
+from sync.models import ClusterConnection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from policies.services.write import Action, record
 
 if TYPE_CHECKING:
-    from policies.models import ClusterConnection
+    from sync.models import ClusterConnection
 
 _KIND: Final = "ClusterConnection"
 

@@ -14,8 +14,9 @@ from cryptography import x509
 from django.conf import settings
 from django.db.models import Min
 
-from policies.models import ClusterConnection, WebhookCredential
+from policies.models import WebhookCredential
 from sync.installation.configurations import key_in
+from sync.models import ClusterConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

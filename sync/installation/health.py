@@ -6,12 +6,13 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.ledger import read_clock
-from policies.models import Cluster, ClusterAlert, ClusterConnection, WebhookHealth
+from policies.models import Cluster
 from sync import alerts
 from sync.connect import connections
 from sync.errors import APIError, ForbiddenError
 from sync.installation import canary, expiry, manifests
 from sync.installation.canary import Outcome
+from sync.models import ClusterAlert, ClusterConnection, WebhookHealth
 from sync.values import Limits
 
 if TYPE_CHECKING:

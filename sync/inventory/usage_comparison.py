@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.quantity import ZERO
 from engine.resource_list import parse, to_json
 from policies.ledger import OPENING_RESOURCE
-from policies.models import Charge, QuotaUsage, UsageComparison
+from policies.models import Charge, QuotaUsage
+from sync.models import UsageComparison
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from policies.ledger import read_clock
-from policies.models import ClusterConnection, SyncRun, SyncState
+from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes.lifecycle import LEASE, STOPPED
 from sync.runs.pause import told
 

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Mapping, Sequence
 
-    from policies.models import Cluster, SyncResult
+    from policies.models import Cluster
     from sync.client import Client
+    from sync.models import SyncResult
     from sync.passes.compare import Item
     from sync.passes.journal import Journal
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count
 
-from policies.models import SyncedObject
 from sync import reconcile
+from sync.models import SyncedObject
 from sync.values import READ_KINDS
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from sync.values import READ_KINDS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from policies.models import SyncedObject
+    from sync.models import SyncedObject
     from sync.passes.read import Ownership, Stored
     from sync.values import ObjectKey
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count
 
 from policies.ledger import read_clock
-from policies.models import Cluster, SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
+from policies.models import Cluster
 from policies.plurals import counted
 from sync import reconcile
+from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass
 from sync.passes.apply import WRITES, Writer
 from sync.passes.compare import Item, Sides, deletions, judge_all

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from policies.ledger import read_clock
-from policies.models import SyncResult, SyncRun
+from sync.models import SyncResult, SyncRun
 from sync.passes.baseline import differences_of
 from sync.values import ObjectKey
 

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
     from engine.request import GroupVersionResource
     from policies.ledger.live_objects import CompleteList
-    from policies.models import Cluster, SyncRun
+    from policies.models import Cluster
     from sync.client import Client
     from sync.inventory.observations import Place
+    from sync.models import SyncRun
     from sync.runs.leases import Lease
 
     Guard = Callable[[], AbstractContextManager[object]]

@@ -14,7 +14,6 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
 from policies.ledger import read_clock
-from policies.models import ClusterAlert, ClusterConnection, SyncResult, SyncRun, SyncState
 from sync import alerts, first_count
 from sync.errors import (
     APIError,
@@ -23,6 +22,7 @@ from sync.errors import (
     UnreachableError,
     UntrustedError,
 )
+from sync.models import ClusterAlert, ClusterConnection, SyncResult, SyncRun, SyncState
 from sync.runs import leases, queue
 from sync.runs.heartbeat import beating
 from sync.runs.leases import LeaseHeldError, LostLeaseError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from policies import services
-from policies.models import SyncedObject
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Collection

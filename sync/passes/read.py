@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.models import Namespace, PriorityClass, SyncedObject, SyncOwnership
+from policies.models import Namespace, PriorityClass
 from policies.services import KINDS
 from sync.errors import GarbageError, NotFoundError
+from sync.models import SyncedObject, SyncOwnership
 from sync.values import READ_KINDS, WRITTEN_KINDS, ObjectKey
 
 if TYPE_CHECKING:

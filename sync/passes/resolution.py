@@ -15,9 +15,9 @@ from django.db import transaction
 from django.db.models import F
 
 from policies import services
-from policies.models import SyncedObject, SyncOwnership, SyncRun
 from policies.services.write import Action, record
 from sync import alerts, reconcile
+from sync.models import SyncedObject, SyncOwnership, SyncRun
 from sync.passes import lifecycle, undo
 from sync.passes.read import manifest_of, read_ownership
 from sync.values import READ_KINDS, ObjectKey

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from policies.ledger import read_clock
-from policies.models import ClusterConnection, SyncedObject, SyncRun, SyncState
+from sync.models import ClusterConnection, SyncedObject, SyncRun, SyncState
 from sync.passes.lifecycle import Mode, State, request, take_up_lost
 from sync.runs.queue import PERSON, STOPPED, ready, room_for_watches
 

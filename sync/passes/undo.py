@@ -15,8 +15,9 @@ from django.db import transaction
 from django.db.models import F
 
 from policies import services
-from policies.models import PolicyRevision, SyncedObject, SyncRun
+from policies.models import PolicyRevision
 from policies.services.write import Action, record
+from sync.models import SyncedObject, SyncRun
 from sync.passes import lifecycle
 from sync.passes.read import manifest_of, read_ownership
 from sync.values import ObjectKey

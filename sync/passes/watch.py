@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.ledger import read_clock
-from policies.models import SyncCursor, SyncRun, SyncState
 from sync.errors import ExpiredError
+from sync.models import SyncCursor, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass
 from sync.passes.apply import WRITES
 from sync.passes.compare import Item, Sides, judge

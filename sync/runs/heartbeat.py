@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import DatabaseError, connection
 
 from policies.ledger import read_clock
-from policies.models import SyncRun, SyncState
+from sync.models import SyncRun, SyncState
 from sync.runs.leases import LostLeaseError
 
 if TYPE_CHECKING:

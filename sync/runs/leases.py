@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from policies.ledger import read_clock
-from policies.models import SyncState
+from sync.models import SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,10 +14,10 @@ from django.db import transaction
 from django.db.models import F
 
 from policies.ledger import read_clock
-from policies.models import ClusterConnection, SyncRun, SyncState
 from policies.services.write import Action, policy_write
 from sync import first_count
 from sync.connect.revision_values import describe, record_connection
+from sync.models import ClusterConnection, SyncRun, SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

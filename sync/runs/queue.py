@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db.models import Q
 
-from policies.models import ClusterConnection, SyncRun
+from sync.models import ClusterConnection, SyncRun
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

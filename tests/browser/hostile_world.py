@@ -17,11 +17,10 @@ from django.utils import timezone  # noqa: E402
 from admission.models import AuditEvent, decision_id  # noqa: E402
 from admission.record.redaction import escape  # noqa: E402
 from policies import services  # noqa: E402
-from policies.models import (  # noqa: E402
-    Cluster,
+from policies.models import Cluster, PriorityClass  # noqa: E402
+from sync.models import (  # noqa: E402
     ClusterAlert,
     ClusterConnection,
-    PriorityClass,
     SyncedObject,
     SyncResult,
     SyncRun,

@@ -14,7 +14,8 @@ from django.contrib.auth.models import User  # noqa: E402 - Django must be set u
 from django.template.loader import render_to_string  # noqa: E402
 
 from admission.models import AuditEvent  # noqa: E402
-from policies.models import RoleBinding, SyncRun  # noqa: E402
+from policies.models import RoleBinding  # noqa: E402
+from sync.models import SyncRun  # noqa: E402
 from tests.browser.serving import PASSWORD  # noqa: E402
 
 PEOPLE: Final = {

@@ -35,7 +35,8 @@ _CONNECT: Final = """
 import django, json, sys; django.setup()
 from pathlib import Path
 from policies import services
-from policies.models import Cluster, SyncOwnership
+from policies.models import Cluster
+from sync.models import SyncOwnership
 from sync.connect import connections, seal_keys
 from sync.values import Credentials
 from portal.dev.supervisor.children import commands
@@ -131,7 +132,7 @@ class Background:
 
     def count(self, state: str, mode: str = "sync") -> int:
         """How many runs of that mode are in that state."""
-        counted = "SELECT count(*) FROM policies_syncrun"
+        counted = "SELECT count(*) FROM sync_syncrun"
         found: int = self.ask(f"{counted} WHERE state = '{state}' AND mode = '{mode}'")[0][0]
         return found
 

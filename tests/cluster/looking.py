@@ -31,7 +31,8 @@ import django; django.setup()
 from datetime import timedelta
 from django.db import connection
 from django.db.models import F
-from policies.models import Charge, Cluster, ClusterAlert, QuotaUsage, UsageComparison
+from policies.models import Charge, Cluster, QuotaUsage
+from sync.models import ClusterAlert, UsageComparison
 from sync.passes import ledger_pass
 from sync.client import Client
 from sync.connect.kubeconfig import parse

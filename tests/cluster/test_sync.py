@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from policies import services
-from policies.models import ClusterConnection, Namespace, SyncedObject, SyncRun
+from policies.models import Namespace
 from sync.client import Client
 from sync.installation.custom_resource import metadata_policy_definition
+from sync.models import ClusterConnection, SyncedObject, SyncRun
 from sync.passes import full_pass, resolution
 from sync.runs import leases
 from tests import factories

@@ -15,9 +15,9 @@ import pytest
 
 from engine.metadata_policy import API_VERSION
 from policies import services
-from policies.models import SyncedObject, SyncOwnership
 from sync.client import APIError, Client
 from sync.installation.custom_resource import metadata_policy_definition
+from sync.models import SyncedObject, SyncOwnership
 from sync.reconcile import normal
 from sync.values import Limits, ObjectKey
 from tests import factories

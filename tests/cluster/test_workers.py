@@ -98,7 +98,7 @@ THEIRS: Final = {"theirs": {"pods": "4"}}
 WRITTEN: Final = ["DELETE dropped", "PATCH changed", "PATCH made"]
 
 
-LOST_RUNS: Final = "SELECT 1 FROM policies_syncrun WHERE state = 'running' AND attempt = 1"
+LOST_RUNS: Final = "SELECT 1 FROM sync_syncrun WHERE state = 'running' AND attempt = 1"
 
 
 def edit_both(work: Background, seen: Views) -> None:
@@ -114,7 +114,7 @@ def require_same(work: Background, seen: Views) -> None:
     for view in seen.all():
         assert stored[view.name] == hard(seen.plane, view) == {**WANTED, **THEIRS}, view.calls
         assert sorted(view.written) == WRITTEN, view.calls
-    assert work.ask("SELECT outcome FROM policies_syncresult WHERE outcome != 'done'") == []
+    assert work.ask("SELECT outcome FROM sync_syncresult WHERE outcome != 'done'") == []
 
 
 def require_steady(work: Background, seen: Views) -> None:
@@ -215,7 +215,7 @@ def test_two_workers_two_beats_and_a_flushed_broker_end_like_one_of_each(
         wait_for(lambda: are_all_wanted(work, seen))
     require_same(work, seen)
     assert [view.most_asking for view in seen.all()] == [1] * len(seen.all())
-    counted = "SELECT count(*), max(attempt) FROM policies_syncrun WHERE mode = 'import'"
+    counted = "SELECT count(*), max(attempt) FROM sync_syncrun WHERE mode = 'import'"
     assert work.ask(counted) == [(len(seen.all()), 1)]
 
 

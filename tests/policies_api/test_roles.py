@@ -76,9 +76,9 @@ def test_what_each_role_may_do(role: str, may: str) -> None:
     user = people.person(role=role, cluster="prod")
     permissions = {
         "e": EDIT,
-        "a": "policies.change_syncedobject",
+        "a": "sync.change_syncedobject",
         "h": "admission.add_audithold",
-        "c": "policies.add_clusterconnection",
+        "c": "sync.add_clusterconnection",
     }
     found = {key for key, name in permissions.items() if roles.may(user, name, cluster="prod")}
     assert found == set(may)

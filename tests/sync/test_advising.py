@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from policies.ledger import read_clock
-from policies.models import ClusterConnection, SyncRun, SyncState
+from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes.advice import CONNECTION_HINTS, advice
 from sync.runs import pause
 from tests.sync.working import connected

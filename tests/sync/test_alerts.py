@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from policies.models import ClusterAlert
 from sync import alerts
+from sync.models import ClusterAlert
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection as database
 
-from policies.models import Cluster, ClusterAlert, ClusterConnection, PolicyRevision
+from policies.models import Cluster, PolicyRevision
 from sync.connect import connections, probe, seal_keys, sealed_box
 from sync.connect import join as connect_join
 from sync.connect.kubeconfig import parse
@@ -24,6 +24,7 @@ from sync.errors import (
     UnreachableError,
     UntrustedError,
 )
+from sync.models import ClusterAlert, ClusterConnection
 from tests import factories
 from tests.sync.fakes import FakeClient
 from tests.sync.kubeconfigs import SERVER, TOKEN, pair, text

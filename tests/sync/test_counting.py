@@ -12,10 +12,11 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from policies import services
-from policies.models import Charge, ClusterAlert, LedgerPass, SyncedObject
+from policies.models import Charge, LedgerPass
 from sync.connect import counted_resources, probe
 from sync.connect.permissions import GRANTS
 from sync.errors import BusyError, ForbiddenError, NotFoundError
+from sync.models import ClusterAlert, SyncedObject
 from tests import factories
 from tests.builders import request
 from tests.charging import admit

@@ -12,10 +12,11 @@ from admission.decide import Call, decide
 from engine.request import Phase
 from policies import services, snapshot
 from policies.ledger import read_clock
-from policies.models import ClusterConnection, PolicyRevision, QuotaUsage, ResourceQuota, SyncState
+from policies.models import PolicyRevision, QuotaUsage, ResourceQuota
 from sync import first_count
 from sync.connect import connections
 from sync.errors import APIError, BusyError, ForbiddenError, UnreachableError
+from sync.models import ClusterConnection, SyncState
 from sync.passes import full_pass, ledger_pass, lifecycle, watch
 from sync.runs import leases, pause
 from tests import factories
@@ -26,7 +27,7 @@ from tests.sync.working import connected, own, quota, serve
 
 if TYPE_CHECKING:
     from engine.decision import Decision
-    from policies.models import SyncRun
+    from sync.models import SyncRun
     from sync.values import Listing
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,10 +19,8 @@ from policies.models import (
     PolicyRevision,
     QuotaUsage,
     ResourceQuota,
-    SyncedObject,
-    SyncRun,
-    SyncState,
 )
+from sync.models import SyncedObject, SyncRun, SyncState
 from sync.passes import import_changes, lifecycle
 from sync.passes.read import manifest_of
 from tests import factories
@@ -95,7 +93,7 @@ def statements(namespaces: int, cluster: str) -> int:
         connection,
     ) as captured:
         sync(memory, owner, mode="import")
-    progress = ("policies_syncstate", "policies_syncrun", "SAVEPOINT", "clock", "strftime")
+    progress = ("sync_syncstate", "sync_syncrun", "SAVEPOINT", "clock", "strftime")
     others = (*progress, "BEGIN", "COMMIT")
     return sum(all(word not in one["sql"] for word in others) for one in captured)
 
@@ -186,7 +184,7 @@ def test_import_is_taken_up_where_its_worker_was_lost(monkeypatch: pytest.Monkey
     monkeypatch.setattr(import_changes, "BATCH", 4)
     serve(monkeypatch, memory)
     run = lifecycle.request(connected(), mode="import", trigger="person")
-    killer = killed_at('INSERT INTO "policies_syncedobject"', 4)
+    killer = killed_at('INSERT INTO "sync_syncedobject"', 4)
     with connection.execute_wrapper(killer), pytest.raises(Killed):
         lifecycle.carry_out(run.pk)
     assert stored("rq", namespace="n000")

@@ -15,7 +15,6 @@ from cryptography.x509.oid import NameOID
 from django.utils import timezone
 
 from engine.chain import CANARY_ANNOTATION, canary_message
-from policies.models import ClusterAlert, ClusterConnection, WebhookHealth
 from sync.errors import (
     BusyError,
     ForbiddenError,
@@ -25,6 +24,7 @@ from sync.errors import (
 )
 from sync.installation import canary, expiry, health, manifests
 from sync.metrics import registry
+from sync.models import ClusterAlert, ClusterConnection, WebhookHealth
 from tests import factories
 from tests.sync.pretended import Manifest, PretendedCluster
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.ledger import read_clock
-from policies.models import SyncResult, SyncRun, SyncState
+from sync.models import SyncResult, SyncRun, SyncState
 from sync.passes import full_pass, lifecycle
 from sync.runs import leases
 from sync.values import ObjectKey

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from policies.models import ClusterAlert, ClusterConnection, LedgerPass, SyncRun
+from policies.models import LedgerPass
 from sync.errors import (
     BusyError,
     GarbageError,
@@ -14,6 +14,7 @@ from sync.errors import (
     UnreachableError,
 )
 from sync.metrics import registry
+from sync.models import ClusterAlert, ClusterConnection, SyncRun
 from sync.passes import ledger_pass, lifecycle
 from tests import factories
 from tests.sync.memory import Memory

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from policies import services, snapshot
-from policies.models import SyncedObject
+from sync.models import SyncedObject
 from sync.passes import native_policies
 from tests import factories
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from policies import services
-from policies.models import LimitRange, Namespace, ResourceQuota, SyncOwnership
+from policies.models import LimitRange, Namespace, ResourceQuota
+from sync.models import SyncOwnership
 from sync.passes import full_pass, resolution
 from sync.runs import leases
 from sync.values import ObjectKey

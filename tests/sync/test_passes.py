@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies import services
-from policies.models import PolicyRevision, QuotaUsage, SyncCursor, SyncResult, SyncState
+from policies.models import PolicyRevision, QuotaUsage
 from sync.errors import (
     BusyError,
     ConflictError,
@@ -13,6 +13,7 @@ from sync.errors import (
     GarbageError,
     InvalidError,
 )
+from sync.models import SyncCursor, SyncResult, SyncState
 from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory

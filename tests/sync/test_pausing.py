@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core.exceptions import ValidationError
 
-from policies.models import ClusterConnection, PolicyRevision, SyncRun, SyncState
+from policies.models import PolicyRevision
+from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes import lifecycle, schedule
 from sync.passes.journal import Journal
 from sync.runs import leases, pause

@@ -10,16 +10,10 @@ from django.db.models import F
 
 from engine.request import Operation
 from policies import services
-from policies.models import (
-    Charge,
-    ClusterAlert,
-    LedgerPass,
-    QuotaUsage,
-    SyncState,
-    UsageComparison,
-)
+from policies.models import Charge, LedgerPass, QuotaUsage
 from sync.errors import ForbiddenError, UnreachableError
 from sync.inventory import usage_comparison
+from sync.models import ClusterAlert, SyncState, UsageComparison
 from sync.passes import ledger_pass
 from sync.runs import leases
 from tests import factories

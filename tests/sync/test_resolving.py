@@ -6,7 +6,8 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from policies import services
-from policies.models import PolicyRevision, ResourceQuota, SyncedObject, SyncRun
+from policies.models import PolicyRevision, ResourceQuota
+from sync.models import SyncedObject, SyncRun
 from sync.passes import full_pass, resolution
 from sync.runs import leases
 from tests import factories

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from policies.models import ClusterAlert, ClusterConnection
 from sync.connect import connections, key_rotation, sealed_box
 from sync.connect import seal_keys as connect_seal_keys
 from sync.connect.kubeconfig import parse
+from sync.models import ClusterAlert, ClusterConnection
 from tests import factories
 from tests.sync.kubeconfigs import TOKEN, text
 

@@ -10,7 +10,6 @@ from django.db import OperationalError
 
 from policies import services
 from policies.ledger import read_clock
-from policies.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
 from sync.errors import (
     APIError,
     BusyError,
@@ -20,6 +19,7 @@ from sync.errors import (
     UntrustedError,
 )
 from sync.installation import health
+from sync.models import ClusterAlert, ClusterConnection, SyncRun, SyncState
 from sync.passes import full_pass, lifecycle, schedule
 from sync.passes.resolution import confirm_held
 from sync.runs import leases

@@ -11,10 +11,11 @@ from django.core.management import CommandError, call_command
 from prometheus_client import generate_latest
 
 from policies import services
-from policies.models import ResourceQuota, SyncRun
+from policies.models import ResourceQuota
 from sync import metrics
 from sync.errors import UnreachableError, UntrustedError
 from sync.management.commands import sync
+from sync.models import SyncRun
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, serve

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from policies.ledger import read_clock
-from policies.models import ClusterConnection, SyncRun, SyncState
+from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes import full_pass, schedule, watch
 from sync.runs import leases
 from tests.sync.memory import Memory

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from policies.models import PolicyRevision, ResourceQuota, SyncedObject
+from policies.models import PolicyRevision, ResourceQuota
 from sync.passes import resolution
 from sync.passes import undo as passes_undo
 from tests.sync.memory import Memory
 from tests.sync.working import connected, edit, own, quota, row, stored, sync
 
 if TYPE_CHECKING:
-    from policies.models import SyncRun
+    from sync.models import SyncedObject, SyncRun
 
 pytestmark = pytest.mark.django_db
 OURS, THEIRS = {"hard": {"pods": "7"}}, {"hard": {"pods": "9"}}

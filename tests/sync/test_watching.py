@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.models import SyncCursor, SyncRun, SyncState
+from sync.models import SyncCursor, SyncRun, SyncState
 from sync.passes import full_pass
 from sync.passes import watch as passes_watch
 from sync.runs import leases

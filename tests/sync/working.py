@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from policies import services
-from policies.models import ClusterConnection, SyncedObject, SyncOwnership, SyncRun
 from sync.connect import connections
+from sync.models import ClusterConnection, SyncedObject, SyncOwnership, SyncRun
 from sync.passes import full_pass
 from sync.runs import leases
 from tests import factories

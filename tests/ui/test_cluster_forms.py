@@ -12,17 +12,10 @@ from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from policies.models import (
-    Cluster,
-    ClusterConnection,
-    ResourceQuota,
-    SyncedObject,
-    SyncOwnership,
-    SyncResult,
-    SyncRun,
-)
+from policies.models import Cluster, ResourceQuota
 from sync import reconcile
 from sync.connect import seal_keys
+from sync.models import ClusterConnection, SyncedObject, SyncOwnership, SyncResult, SyncRun
 from tests import factories, people
 from tests.sync import kubeconfigs
 from tests.sync.fake_api import fake_api

@@ -11,11 +11,11 @@ from django.test import Client
 from django.utils import timezone
 
 from admission.models import AuditEvent, Verdict, decision_id, partitions
-from policies.models import (
-    Cluster,
+from policies.models import Cluster, PolicyRevision
+from portal.pages.clusters import switch
+from sync.models import (
     ClusterAlert,
     ClusterConnection,
-    PolicyRevision,
     SyncedObject,
     SyncOwnership,
     SyncResult,
@@ -23,7 +23,6 @@ from policies.models import (
     SyncState,
     WebhookHealth,
 )
-from portal.pages.clusters import switch
 from tests import factories, people
 
 if TYPE_CHECKING:

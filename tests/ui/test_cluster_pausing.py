@@ -9,12 +9,14 @@ from django.contrib.auth import get_user
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
-from policies.models import Cluster, ClusterConnection, SyncedObject, SyncRun
+from sync.models import ClusterConnection, SyncedObject, SyncRun
 from sync.runs import pause
 from tests import factories, people
 
 if TYPE_CHECKING:
     from django.test import Client
+
+    from policies.models import Cluster
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/clusters/prod/pause/"

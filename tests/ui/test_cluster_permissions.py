@@ -9,15 +9,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
-from policies.models import (
-    Cluster,
-    ClusterConnection,
-    PolicyRevision,
-    SyncedObject,
-    SyncOwnership,
-    SyncResult,
-    SyncRun,
-)
+from policies.models import Cluster, PolicyRevision
+from sync.models import ClusterConnection, SyncedObject, SyncOwnership, SyncResult, SyncRun
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from admission.models import AuditEvent, Tally, decision_id
-from policies.models import ClusterAlert, ClusterConnection, SyncedObject
 from portal.pages.home import figures
+from sync.models import ClusterAlert, ClusterConnection, SyncedObject
 from tests import factories, people
 
 if TYPE_CHECKING:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.utils import timezone
 
-from policies.models import Cluster, UsageComparison
 from portal.pages.clusters.usage_differences import OBJECTS, QUOTAS, Difference, ledger_differences
+from sync.models import UsageComparison
 from tests import factories
+
+if TYPE_CHECKING:
+    from policies.models import Cluster
 
 pytestmark = pytest.mark.django_db
 

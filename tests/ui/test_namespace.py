@@ -13,9 +13,9 @@ from django.utils import timezone
 from policies.manifests.bundle import read_bundle
 from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
-from policies.models import SyncedObject
 from portal.dev import demo
 from portal.pages.namespaces.try_object import Draft, pairs_of
+from sync.models import SyncedObject
 from tests import factories, people
 
 if TYPE_CHECKING:

@@ -13,11 +13,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from policies import services
-from policies.models import (
-    Cluster,
+from policies.models import Cluster, ResourceQuota
+from portal.dev.demo.clock import at
+from portal.dev.demo.plot import BEGAN
+from sync import reconcile
+from sync.models import (
     ClusterAlert,
     ClusterConnection,
-    ResourceQuota,
     SyncedObject,
     SyncOwnership,
     SyncResult,
@@ -25,9 +27,6 @@ from policies.models import (
     SyncState,
     WebhookHealth,
 )
-from portal.dev.demo.clock import at
-from portal.dev.demo.plot import BEGAN
-from sync import reconcile
 from sync.passes import native_policies
 
 if TYPE_CHECKING:

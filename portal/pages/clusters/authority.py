@@ -10,10 +10,11 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from policies import services
-from policies.models import Cluster, LimitRange, MetadataPolicy, ResourceQuota, SyncedObject
+from policies.models import Cluster, LimitRange, MetadataPolicy, ResourceQuota
 from portal.pages.clusters.drift.list import lines_of, listed
 from portal.pages.clusters.status import webhook_mark
 from portal.pages.permissions import ClusterPage
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from admission.models import AuditEvent
 from engine.policy import Authority
 from policies import services
-from policies.models import SyncedObject
 from policies.simulation.authority_preview import Change, Judged, what_changes
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

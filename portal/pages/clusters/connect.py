@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.views.generic.edit import FormMixin
 
 from policies import roles
-from policies.models import Cluster, SyncRun
+from policies.models import Cluster
 from policies.validators import DNS_LABEL
 from portal.pages.permissions import Page
 from sync.connect import join, kubeconfig
@@ -20,6 +20,7 @@ from sync.connect.join import NotUsableError
 from sync.connect.kubeconfig import KubeconfigError
 from sync.connect.seal_keys import KeyFileError
 from sync.connect.sealed_box import SealingError
+from sync.models import SyncRun
 from sync.passes import lifecycle
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class ConnectView(_FormMixin, Page):
     """The form, and what comes of it: the cluster's page with what was found."""
 
     template_name = "policies/cluster_connect.html"
-    permission = "policies.add_clusterconnection"
+    permission = "sync.add_clusterconnection"
     form_class = ConnectForm
 
     def place(self) -> roles.Place:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils import timezone
 
-from policies.models import SyncedObject, SyncOwnership, SyncRun
 from portal.pages.clusters.drift.list import lines_of, listed, state_counts
 from portal.pages.clusters.next_steps import next_steps
 from portal.pages.clusters.status import (
@@ -20,6 +19,7 @@ from portal.pages.clusters.status import (
 )
 from portal.pages.clusters.usage_differences import ledger_differences
 from portal.pages.permissions import ClusterPage
+from sync.models import SyncedObject, SyncOwnership, SyncRun
 from sync.passes.advice import connection_hint
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class ClusterView(ClusterPage):
             unowned=listed(cluster).filter(state=SyncedObject.State.UNOWNED).count(),
             ledger=ledger_differences(cluster),
             next_steps=next_steps(cluster),
-            may_sync=self.may("policies.add_syncrun"),
-            may_connect=self.may("policies.add_clusterconnection"),
+            may_sync=self.may("sync.add_syncrun"),
+            may_connect=self.may("sync.add_clusterconnection"),
         )
 
 

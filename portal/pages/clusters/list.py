@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from policies import roles
-from policies.models import SyncedObject
 from portal.pages.clusters.status import clusters_in_part, standings
 from portal.pages.permissions import Page
+from sync.models import SyncedObject
 
 
 class FleetView(Page):
@@ -31,5 +31,5 @@ class FleetView(Page):
             drifted=sum(row.drifted for row in rows),
             conflicts=sum(row.conflicts for row in rows),
             alerts=sum(row.alerts for row in rows),
-            may_connect=self.may("policies.add_clusterconnection"),
+            may_connect=self.may("sync.add_clusterconnection"),
         )

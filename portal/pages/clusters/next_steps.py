@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.models import ClusterConnection, SyncOwnership, WebhookHealth
+from sync.models import ClusterConnection, SyncOwnership, WebhookHealth
 
 if TYPE_CHECKING:
     from policies.models import Cluster

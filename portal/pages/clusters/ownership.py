@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from policies import services
-from policies.models import SyncedObject, SyncOwnership
 from portal.pages.permissions import ClusterPage
+from sync.models import SyncedObject, SyncOwnership
 from sync.passes import resolution
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     Place = dict[str, str]
 
-TAKING: Final = "policies.add_syncownership"
-RELEASING: Final = "policies.delete_syncownership"
+TAKING: Final = "sync.add_syncownership"
+RELEASING: Final = "sync.delete_syncownership"
 SCOPES: Final = ("objects", "namespaces", "cluster")
 MOST: Final = 50
 """Objects of one form: those of a page."""

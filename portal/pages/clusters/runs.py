@@ -12,10 +12,10 @@ from django.db.models import Case, Count, IntegerField, Value, When
 from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
-from policies.models import SyncResult, SyncRun
 from portal.pages.addresses import object_address
 from portal.pages.clusters.status import UNDER_WAY
 from portal.pages.permissions import ClusterPage
+from sync.models import SyncResult, SyncRun
 from sync.passes import lifecycle, resolution
 from sync.passes.advice import advice
 
@@ -42,7 +42,7 @@ class RunListView(ClusterPage):
     """All runs over a cluster, newest first; its form asks for another one."""
 
     template_name = "policies/syncrun_list.html"
-    permission = "policies.add_syncrun"
+    permission = "sync.add_syncrun"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of runs."""
@@ -74,7 +74,7 @@ class RunView(ClusterPage):
     """One run, live while it goes on; its form confirms deletions that were held."""
 
     template_name = "policies/syncrun_detail.html"
-    permission = "policies.change_syncrun"
+    permission = "sync.change_syncrun"
     run: SyncRun
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -11,14 +11,8 @@ from django.db.models import Case, Count, IntegerField, QuerySet, Value, When
 from django.utils import timezone
 
 from policies import roles
-from policies.models import (
-    Cluster,
-    ClusterAlert,
-    ClusterConnection,
-    SyncedObject,
-    SyncRun,
-    WebhookHealth,
-)
+from policies.models import Cluster
+from sync.models import ClusterAlert, ClusterConnection, SyncedObject, SyncRun, WebhookHealth
 
 if TYPE_CHECKING:
     import datetime as dt

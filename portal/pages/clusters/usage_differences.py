@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.models import UsageComparison
 from policies.plurals import counted
+from sync.models import UsageComparison
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -48,7 +48,7 @@ class HomeView(Page):
             clusters=_lines(rows, user),
             sees_all=roles.sees_all(user),
             clusters_in_part=clusters_in_part(user),
-            may_connect=roles.may(user, "policies.add_clusterconnection"),
+            may_connect=roles.may(user, "sync.add_clusterconnection"),
             alerts=alerts[:ALERTS],
             alert_number=alerts.count(),
             newest=[

@@ -10,15 +10,10 @@ from django.core.paginator import Paginator
 from django.db.models import Count
 
 from policies import roles
-from policies.models import (
-    LimitRange,
-    MetadataPolicy,
-    Namespace,
-    ResourceQuota,
-    SyncedObject,
-)
+from policies.models import LimitRange, MetadataPolicy, Namespace, ResourceQuota
 from portal.pages.clusters.status import NEEDS_A_LOOK
 from portal.pages.permissions import ClusterPage
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from django.http import QueryDict

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.limit_range import encode_limit_range
 from engine.metadata_policy import encode_metadata_policy
 from engine.resource_quota import encode_resource_quota
-from policies.models import SyncedObject
 from portal.pages.addresses import object_address
 from portal.pages.clusters.drift.sides import lines_of_manifest, normal_form
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 from policies.management.console import FINDINGS, USAGE, Console, find_cluster
-from policies.models import SyncRun
+from sync.models import SyncRun
 from sync.passes import lifecycle
 from sync.passes.advice import advice, connection_of
 from sync.runs import pause
@@ -19,7 +19,8 @@ from sync.runs import pause
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from policies.models import Cluster, SyncResult
+    from policies.models import Cluster
+    from sync.models import SyncResult
 
 _HELP = """\
 Ask for a pass over a cluster: policies go out, come in, and stay the same on both sides.

@@ -13,7 +13,7 @@ from sync.passes import undo
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.models import SyncedObject
+    from sync.models import SyncedObject
 
 SHOWN: Final = 10
 CHOSEN: Final = {"ours": "took all of ours", "theirs": "took all of theirs", "undone": "undid it"}

@@ -9,16 +9,18 @@ from django.core.paginator import Paginator
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from policies import services
-from policies.models import Cluster, SyncedObject
 from portal.pages.addresses import object_address
 from portal.pages.clusters.drift.sides import Choice, choice_of, noted_differences
 from portal.pages.clusters.status import NEEDS_A_LOOK, counted_states
 from portal.pages.permissions import ClusterPage
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from django.http import QueryDict
+
+    from policies.models import Cluster
 
 PAGE_SIZE: Final = 50
 FIELDS: Final = 3
@@ -107,8 +109,8 @@ class ObjectListView(ClusterPage):
             search=search,
             state=",".join(states),
             choices=_choices(self.cluster, query, states),
-            may_own=self.may("policies.add_syncownership"),
-            may_release=self.may("policies.delete_syncownership"),
+            may_own=self.may("sync.add_syncownership"),
+            may_release=self.may("sync.delete_syncownership"),
             back=query.urlencode(),
             newer_query=_turned(query, page.previous_page_number() if page.has_previous() else 0),
             older_query=_turned(query, page.next_page_number() if page.has_next() else 0),

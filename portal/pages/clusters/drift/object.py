@@ -9,13 +9,13 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.shortcuts import get_object_or_404, redirect
 
 from policies import services
-from policies.models import SyncedObject
 from portal.pages.addresses import NO_NAMESPACE, object_address
 from portal.pages.clusters.drift.history import decisions_of, revisions_of
 from portal.pages.clusters.drift.list import STATE_WORDS
 from portal.pages.clusters.drift.sides import choices_of, normal_form, sides_of
 from portal.pages.permissions import ClusterPage
 from sync import reconcile
+from sync.models import SyncedObject
 from sync.passes import resolution, undo
 from sync.values import READ_KINDS
 
@@ -35,7 +35,7 @@ class ObjectView(ClusterPage):
     """The three sides of an object beside each other; its form settles what differs."""
 
     template_name = "policies/syncedobject_detail.html"
-    permission = "policies.change_syncedobject"
+    permission = "sync.change_syncedobject"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The sides, the choices and the object's state in words."""
@@ -53,7 +53,7 @@ class ObjectView(ClusterPage):
             read_only=thing.kind in READ_KINDS,
             has_both=bool(ours and thing.live),
             may_resolve=allowed and thing.state in SETTLED_HERE and thing.kind not in READ_KINDS,
-            may_own=allowed and self.may("policies.add_syncownership"),
+            may_own=allowed and self.may("sync.add_syncownership"),
             may_undo=allowed,
             decisions=decisions_of(thing),
             revisions=revisions_of(thing),
@@ -86,7 +86,7 @@ class ObjectView(ClusterPage):
 
     def _settle(self, thing: SyncedObject, take: str, *, revision: int) -> HttpResponse:
         if take == "ownership":
-            if not self.may("policies.add_syncownership"):
+            if not self.may("sync.add_syncownership"):
                 raise PermissionDenied
             names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
             resolution.take_ownership(self.cluster, self.username, **names)

@@ -15,7 +15,7 @@ from sync.values import WRITTEN_KINDS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.models import SyncedObject
+    from sync.models import SyncedObject
 
 LONGEST: Final = 1000
 """Lines of a manifest that are shown: a cluster may send one of any length."""
