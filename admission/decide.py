@@ -100,12 +100,12 @@ def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
     return written(prepare(request, call=call))
 
 
-def prepare(request: AdmissionRequest, *, call: Call) -> writer.Item:
+def prepare(request: AdmissionRequest, *, call: Call) -> writer.PendingDecision:
     """Judge all but the used amounts; the writer then gives ``Recorded``. Raises as ``decide``."""
     return _prepared(_Asked(request, call=call))
 
 
-def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.Item:
+def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.PendingDecision:
     """Have the denial of a review that could not be read go on record, as others do."""
     return _prepared(_Asked(None, call=call, refusal=decision, uid=uid))
 
@@ -115,14 +115,14 @@ def _prepared(asked: _Asked) -> _Asked:
     return asked
 
 
-def written(item: writer.Item) -> Recorded:
+def written(item: writer.PendingDecision) -> Recorded:
     """Hand what was prepared to the writer, and wait in this thread. Raises as ``decide`` does."""
     writer.submit(item)
     recorded: Recorded = item.wait(writer.is_stuck)
     return recorded
 
 
-class _Asked(writer.Item):
+class _Asked(writer.PendingDecision):
     """One call on its way to the record."""
 
     def __init__(

@@ -31,7 +31,7 @@ PACE: Final = 0.001  # seconds between two looks
 SWITCH: Final = 0.0005  # seconds: so that the sampler is let in soon
 SECONDS: Final = 6.0
 SHOWN: Final = 45
-WAITS: Final = ("items.py:Item.wait",)  # where a thread stands once its work is done
+WAITS: Final = ("items.py:PendingDecision.wait",)  # where a thread stands once its work is done
 ANSWERING: Final = "answering"  # threads of the web server, which Python did not start
 Costs = collections.Counter[str]
 

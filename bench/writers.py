@@ -139,7 +139,7 @@ def _requests(quota: str) -> Iterator[AdmissionRequest]:
         yield dataclasses.replace(pattern, uid=str(uuid.uuid4()), object=changed)
 
 
-def _items(quota: str, count: int) -> Iterator[writer.Item]:
+def _items(quota: str, count: int) -> Iterator[writer.PendingDecision]:
     """Items as requests' threads hand them over, made before the clock runs."""
     policies = snapshot.refresh()
     found = []

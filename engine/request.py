@@ -55,13 +55,13 @@ class GroupVersionResource:
 class Likeness:
     """Whoever read an object knows it to be like others, without looking at it again.
 
-    Requests of the very same ``mould`` differ in nothing but uids, names and times; labels,
+    Requests of the very same ``template`` differ in nothing but uids, names and times; labels,
     annotations, ``spec`` and ``status`` are the same. ``of`` is the object of which that is known:
     a changed copy of the request may carry another one.
     """
 
     of: Mapping[str, Any]
-    mould: object
+    template: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

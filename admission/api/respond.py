@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from prometheus_client import Counter, Histogram
 
     from admission.decide import Call, Recorded
-    from admission.writer import Item
+    from admission.writer import PendingDecision
     from engine.request import Phase
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Asked:
 
     call: Call
     uid: str
-    item: Item
+    item: PendingDecision
     dry_run: bool = False
 
     def answer(self, recorded: Recorded) -> bytes:

@@ -1,6 +1,6 @@
-"""What the record keeps of requests of one mould: written once, with room for what is their own.
+"""What the record keeps of requests of one template: written once, with room for what is their own.
 
-No rule here: what is cast gives the very text that ``redaction`` gives for the request.
+No rule here: what is filled in gives the very text that ``redaction`` gives for the request.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from admission.record.redaction import redacted_request
-from admission.wire.request_templates import BLANK_VOLUME, Mould
+from admission.wire.request_templates import BLANK_VOLUME, RequestTemplate
 from engine.facts import once
 
 if TYPE_CHECKING:
@@ -32,19 +32,23 @@ _SHARED: Final = attrgetter(
 )
 
 
-def mould_of(request: AdmissionRequest) -> Mould | None:
-    """Give the mould that a request was read by, if it is still as it was read."""
+def template_of(request: AdmissionRequest) -> RequestTemplate | None:
+    """Give the template that a request was read by, if it is still as it was read."""
     known = request.likeness
-    if known is None or known.of is not request.object or not isinstance(known.mould, Mould):
+    if (
+        known is None
+        or known.of is not request.object
+        or not isinstance(known.template, RequestTemplate)
+    ):
         return None
-    blank = known.mould.request
+    blank = known.template.request
     is_same = all(map(is_, _SHARED(request), _SHARED(blank)))
-    return known.mould if is_same and request.dry_run == blank.dry_run else None
+    return known.template if is_same and request.dry_run == blank.dry_run else None
 
 
-def cast(request: AdmissionRequest, mould: Mould) -> str:
-    """Write what goes on record of a request of this mould, as JSON."""
-    pieces = _pieces(mould)
+def fill_in(request: AdmissionRequest, template: RequestTemplate) -> str:
+    """Write what goes on record of a request of this template, as JSON."""
+    pieces = _pieces(template)
     if pieces is None:
         return redacted_request(request)
     metadata = (request.object or {})["metadata"]
@@ -56,9 +60,9 @@ def cast(request: AdmissionRequest, mould: Mould) -> str:
 
 
 @once
-def _pieces(mould: Mould) -> list[str] | None:
+def _pieces(template: RequestTemplate) -> list[str] | None:
     """Cut what is kept of a marked request; None where more than the marks would be its own."""
-    blank = mould.request
+    blank = template.request
     obj = {**(blank.object or {})}
     obj["metadata"] = _marked(obj["metadata"])
     text = redacted_request(dataclasses.replace(blank, uid=_UID, name=_NAME, object=obj))

@@ -25,14 +25,14 @@ from admission.record.redaction import (
     redacted_request,
     storable,
 )
-from admission.record.templates import cast, mould_of
+from admission.record.templates import fill_in, template_of
 from engine.facts import Remembering, once
 from policies.db.deferred import is_postgresql, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from admission.wire.request_templates import Mould
+    from admission.wire.request_templates import RequestTemplate
     from engine.decision import Charge, Decision, Step, Violation
     from engine.policy import PolicyRef, PolicySet
     from engine.request import AdmissionRequest, Phase
@@ -198,14 +198,14 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
     """
     if request is None:
         return {**_NOTHING_ASKED, "request_uid": clip(request_uid)}
-    mould = mould_of(request)
+    template = template_of(request)
     uid = _metadata(request).get("uid")
     return {
-        **(_shared(request) if mould is None else _shared_by_all(mould)),
+        **(_shared(request) if template is None else _shared_by_all(template)),
         "request_uid": clip(request.uid),
         "name": clip(request.display_name),
         "object_uid": clip(uid) if type(uid) is str else "",
-        "request": _request(request) if mould is None else cast(request, mould),
+        "request": _request(request) if template is None else fill_in(request, template),
     }
 
 
@@ -216,7 +216,7 @@ def _request(request: AdmissionRequest) -> str:
 
 
 def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
-    """Give the columns that are the same for all requests of one mould."""
+    """Give the columns that are the same for all requests of one template."""
     return {
         "operation": request.operation.value,
         "api_group": clip(request.kind.group),
@@ -231,8 +231,8 @@ def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
 
 
 @once
-def _shared_by_all(mould: Mould) -> Mapping[str, Any]:
-    return _shared(mould.request)
+def _shared_by_all(template: RequestTemplate) -> Mapping[str, Any]:
+    return _shared(template.request)
 
 
 def _metadata(request: AdmissionRequest) -> Mapping[str, Any]:

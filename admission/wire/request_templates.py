@@ -1,8 +1,8 @@
-"""A review's mould: its text without what tells one object from another of the same template.
+"""A review's template: its text without what is one object's own, as its uid and names.
 
 Pods of one template differ in their names, uids and times, and in the name of the volume that their
 service account's token comes by; all else of their reviews is the same text, and is read once.
-No rule here: who fills a mould gets what reading the whole would give.
+No rule here: who fills a template gets what reading the whole would give.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _KEPT_SIGHTS: Final = 8192
-_KEPT_PARTS: Final = 512  # specs and managed fields that moulds share
+_KEPT_PARTS: Final = 512  # specs and managed fields that templates share
 _LARGEST_PART: Final = 8192  # bytes; larger ones are hardly shared
 _PATIENCE: Final = 256  # reviews
 _SELDOM: Final = 16
@@ -80,7 +80,7 @@ _WRITER: Final = msgspec.json.Encoder()
 
 
 class Luck:
-    """Whether cutting is worth its time: where no mould has come again for long, few are cut."""
+    """Whether cutting is worth its time: where no template has come again for long, few are cut."""
 
     __slots__ = ("missed",)
 
@@ -88,7 +88,7 @@ class Luck:
         self.missed = 0
 
     def is_tried(self) -> bool:
-        """Count one more review; it has missed until its mould is found to come again."""
+        """Count one more review; it has missed until its template is found to come again."""
         self.missed += 1
         return self.missed <= _PATIENCE or self.missed % _SELDOM == 0
 
@@ -96,8 +96,8 @@ class Luck:
 LUCK: Final = Luck()
 
 
-class Mould(Remembering):
-    """What all reviews of one mould ask for, their own texts left blank; equal to itself alone.
+class RequestTemplate(Remembering):
+    """What all reviews of one template ask for, their own texts left blank; equal to itself alone.
 
     Raises ``UnusualError`` where the volume's name stands in other places than volumes have.
     """
@@ -116,7 +116,7 @@ class Mould(Remembering):
 
 
 def _share(obj: Any) -> None:
-    """Have moulds hold one value for what they have in common, which takes most of their room.
+    """Have templates hold one value for what they have in common, which takes most of their room.
 
     Templates are deployed to many namespaces, and what manages their fields is the same in all.
     """
@@ -145,9 +145,9 @@ def _firsts(_digest: bytes) -> list[Any]:
 
 
 class Cut:
-    """A review cut into its mould and the texts that are its own."""
+    """A review cut into its template and the texts that are its own."""
 
-    __slots__ = ("_name", "_own", "_times", "_uid", "_volume", "mould")
+    __slots__ = ("_name", "_own", "_times", "_uid", "_volume", "template")
 
     def __init__(self, review: Any) -> None:
         request = review.request
@@ -166,7 +166,7 @@ class Cut:
         self._times = _take_times(metadata.managedFields)
         text = _WRITER.encode(review)
         self._volume = _volume_in(text)
-        self.mould = (
+        self.template = (
             text.replace(f'"{self._volume}"'.encode(), _NO_VOLUME) if self._volume else text
         )
 
@@ -178,9 +178,9 @@ class Cut:
         together = "".join([self._uid, self._name or "", *self._own.values(), *self._times])
         return together.isascii() and together.isprintable()
 
-    def fill(self, mould: Mould) -> AdmissionRequest:
-        """Make the request of this review; it shares with the mould's what is not its own."""
-        blank = mould.request
+    def fill(self, template: RequestTemplate) -> AdmissionRequest:
+        """Make the request of this review; it shares with the template's what is not its own."""
+        blank = template.request
         obj = dict(blank.object or {})
         obj["metadata"] = self._metadata(obj["metadata"])
         if self._volume:
@@ -200,7 +200,7 @@ class Cut:
             dry_run=blank.dry_run,
             user_info=blank.user_info,
             is_plain=blank.is_plain,
-            likeness=Likeness(of=obj, mould=mould),
+            likeness=Likeness(of=obj, template=template),
         )
 
     def _metadata(self, blank: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def cut(body: bytes) -> Cut | None:
     None, too, for most reviews while nothing comes of it.
 
     What was cut is written again: only where that gives the body, no member is there twice, none
-    was overlooked and none is spelled oddly. That the mould can be read has to be seen, too.
+    was overlooked and none is spelled oddly. That the template can be read has to be seen, too.
     """
     if len(body) > PLAIN_LENGTH or not LUCK.is_tried():
         return None
@@ -234,8 +234,8 @@ def cut(body: bytes) -> Cut | None:
 
 
 def comes_again(found: Cut) -> bool:
-    """Whether the mould was seen before: most that never come again are not worth their room."""
-    sights = _sights(hash(found.mould))
+    """Whether the template was seen before: most that never come again are not worth their room."""
+    sights = _sights(hash(found.template))
     if not sights:
         sights.append(None)
         return False
@@ -244,7 +244,7 @@ def comes_again(found: Cut) -> bool:
 
 
 @lru_cache(_KEPT_SIGHTS)
-def _sights(_mould: int) -> list[None]:
+def _sights(_template: int) -> list[None]:
     return []
 
 
@@ -268,7 +268,7 @@ def _volume_in(text: bytes) -> str:
 
 
 def _with_volume(spec: Any, name: str) -> dict[str, Any]:
-    """Write the volume's name where a mould left it blank: where it is declared and mounted."""
+    """Write the volume's name where a template left it blank: where it is declared and mounted."""
 
     def named(entries: Any) -> list[Any]:
         return [{**e, "name": name} if e.get("name") == _VOLUME else e for e in entries]

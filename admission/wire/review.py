@@ -59,9 +59,9 @@ _REASONS: Final = {
     _INVALID: "Invalid",
 }
 _SHARED_LENGTH: Final = 256
-_KEPT_MOULDS: Final = 512
+_KEPT_TEMPLATES: Final = 512
 _ROOM: Final = 32 * 1024 * 1024  # bytes
-_TIMES: Final = 8  # a mould takes so many times the bytes of its text
+_TIMES: Final = 8  # a template takes so many times the bytes of its text
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -113,26 +113,26 @@ def _from_mould(body: bytes) -> AdmissionRequest | None:
     if cut is None or not request_templates.comes_again(cut):
         return None
     try:
-        return cut.fill(_read_mould(cut.mould))
+        return cut.fill(_read_template(cut.template))
     except (UnusualError, DecodeError, ReviewError):
         return None
 
 
-def _read_text(text: bytes) -> request_templates.Mould:
+def _read_text(text: bytes) -> request_templates.RequestTemplate:
     review, written = read_usual(text)
     _expect_version(review, "")
     request = build_request(review["request"], is_plain=is_plain(written))
     try:
-        return request_templates.Mould(request, text)
+        return request_templates.RequestTemplate(request, text)
     except (AttributeError, KeyError, TypeError):
         raise UnusualError from None
 
 
-def _weigh_mould(text: bytes, _mould: request_templates.Mould) -> int:
+def _weigh_template(text: bytes, _template: request_templates.RequestTemplate) -> int:
     return _TIMES * len(text)
 
 
-_read_mould: Final = Kept(_read_text, _weigh_mould, most=_KEPT_MOULDS, room=_ROOM)
+_read_template: Final = Kept(_read_text, _weigh_template, most=_KEPT_TEMPLATES, room=_ROOM)
 
 
 def _read_review(review: Any, is_plain: bool) -> AdmissionRequest:  # noqa: FBT001 - as decoded

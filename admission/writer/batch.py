@@ -25,7 +25,7 @@ from policies.db.deferred import transaction_of_few_packets
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from admission.writer.pending import Item
+    from admission.writer.pending import PendingDecision
     from policies.ledger import Book
     from policies.snapshot import Revisions
 
@@ -40,7 +40,7 @@ class _StaleError(Exception):
 class _PoisonedError(Exception):
     """One item cannot be decided: the others must not fail with it."""
 
-    def __init__(self, item: Item, error: Exception) -> None:
+    def __init__(self, item: PendingDecision, error: Exception) -> None:
         super().__init__(str(error))
         self.item = item
         self.error = error
@@ -51,18 +51,18 @@ class _Attempt:
     """One transaction: what was decided, and whether the database was told to keep it."""
 
     waits: bool
-    decided: list[tuple[Item, Any]] = field(default_factory=list)
-    passed: list[Item] = field(default_factory=list)
+    decided: list[tuple[PendingDecision, Any]] = field(default_factory=list)
+    passed: list[PendingDecision] = field(default_factory=list)
     rows: list[Mapping[str, Any]] = field(default_factory=list)
     is_complete: bool = False
     mark: int | None = None  # of the session that it ran on
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """A transaction that failed, with those who wait for it: ``mend`` knows what to do."""
+class FailedBatch:
+    """A transaction that failed, with those who wait for it: ``recover`` knows what to do."""
 
-    items: list[Item]
+    items: list[PendingDecision]
     attempt: _Attempt
     error: _StaleError | _PoisonedError | DatabaseError | InterfaceError
 
@@ -87,22 +87,22 @@ class Outcome:
     """Whether the database could be reached, and who has to come again with the next batch."""
 
     is_reachable: bool
-    passed: list[Item] = field(default_factory=list)
+    passed: list[PendingDecision] = field(default_factory=list)
     is_crowded: bool = False  # everybody was passed by
 
 
-def commit(items: list[Item], *, waits: bool = True) -> Outcome:
+def commit(items: list[PendingDecision], *, waits: bool = True) -> Outcome:
     """Decide and record the items, then answer them.
 
     Unless it ``waits`` for them, those whose quotas somebody else holds are passed by, so that the
     others need not wait, too; all others get an answer or an error.
     """
     found = try_once(items, waits=waits)
-    return found if isinstance(found, Outcome) else mend(found)
+    return found if isinstance(found, Outcome) else recover(found)
 
 
-def try_once(items: list[Item], *, waits: bool) -> Outcome | Trouble:
-    """Do as ``commit`` does, but leave all trouble to whoever may wait for its end."""
+def try_once(items: list[PendingDecision], *, waits: bool) -> Outcome | FailedBatch:
+    """Do as ``commit`` does, but leave a failure to whoever may wait for its end."""
     waiting = _still_wanted(items)
     if not waiting:
         return Outcome(is_reachable=True)
@@ -110,35 +110,35 @@ def try_once(items: list[Item], *, waits: bool) -> Outcome | Trouble:
     try:
         _run(waiting, attempt)
     except (_StaleError, _PoisonedError, DatabaseError, InterfaceError) as error:
-        return Trouble(waiting, attempt, error)
+        return FailedBatch(waiting, attempt, error)
     passed = _answer(attempt, waiting)
     is_crowded = bool(passed) and not attempt.decided
     return Outcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
 
 
-def mend(trouble: Trouble) -> Outcome:
+def recover(failed: FailedBatch) -> Outcome:
     """Find out what is to be done about it, and try again as long as that may help."""
-    waits, is_reachable = trouble.attempt.waits, True
+    waits, is_reachable = failed.attempt.waits, True
     for _ in range(ATTEMPTS):
-        left, is_reachable = _recover(trouble)
+        left, is_reachable = _recover_from(failed)
         waiting = _still_wanted(left)
         if not waiting:
             return Outcome(is_reachable)
         found = try_once(waiting, waits=waits)
         if isinstance(found, Outcome):
             return found
-        trouble = found
-    for item in trouble.items:
+        failed = found
+    for item in failed.items:
         item.fail(UnavailableError())
     return Outcome(is_reachable)
 
 
-def _must_wait(items: list[Item]) -> bool:
+def _must_wait(items: list[PendingDecision]) -> bool:
     """Whether somebody was passed by often enough; one alone has nothing else to do."""
     return len(items) == 1 or any(item.passes >= MOST_PASSES for item in items)
 
 
-def _still_wanted(items: list[Item]) -> list[Item]:
+def _still_wanted(items: list[PendingDecision]) -> list[PendingDecision]:
     """Put aside what nobody waits for any more: it is neither charged nor recorded."""
     wanted = []
     for item in items:
@@ -149,7 +149,7 @@ def _still_wanted(items: list[Item]) -> list[Item]:
     return wanted
 
 
-def _run(items: list[Item], attempt: _Attempt) -> None:
+def _run(items: list[PendingDecision], attempt: _Attempt) -> None:
     session.open_marked()
     attempt.mark = session.mark()
     with session.turn(), transaction_of_few_packets():
@@ -173,7 +173,9 @@ def _run(items: list[Item], attempt: _Attempt) -> None:
     hit("after-commit")
 
 
-def _ask(items: list[Item], *, waits: bool) -> tuple[Callable[[], Book], Callable[[], Revisions]]:
+def _ask(
+    items: list[PendingDecision], *, waits: bool
+) -> tuple[Callable[[], Book], Callable[[], Revisions]]:
     """Send all that is to be read, in the order in which it has to be locked."""
     quota_ids = {quota_id for item in items for quota_id in item.quota_ids}
     objects = {item.object_key for item in items if item.quota_ids}
@@ -182,24 +184,26 @@ def _ask(items: list[Item], *, waits: bool) -> tuple[Callable[[], Book], Callabl
     return book, snapshot.ask_revisions(sorted(clusters))
 
 
-def _those_free(items: list[Item], book: Book, attempt: _Attempt) -> list[Item]:
+def _those_free(
+    items: list[PendingDecision], book: Book, attempt: _Attempt
+) -> list[PendingDecision]:
     """Pass by those whose quotas somebody else holds."""
     if attempt.waits:
         return items
-    free: list[Item] = []
+    free: list[PendingDecision] = []
     for item in items:
         is_free = all(map(book.has, item.quota_ids))
         (free if is_free else attempt.passed).append(item)
     return free
 
 
-def _check_revisions(items: list[Item], found: Revisions) -> None:
+def _check_revisions(items: list[PendingDecision], found: Revisions) -> None:
     for cluster_id, uid, revision in {stamp for item in items if (stamp := item.stamp)}:
         if found.get(cluster_id) != (uid, revision):
             raise _StaleError
 
 
-def _decide(item: Item, book: Book, attempt: _Attempt) -> None:
+def _decide(item: PendingDecision, book: Book, attempt: _Attempt) -> None:
     if item.is_over:
         return
     try:
@@ -212,7 +216,7 @@ def _decide(item: Item, book: Book, attempt: _Attempt) -> None:
     attempt.rows.append(row)
 
 
-def _prepare_again(items: list[Item]) -> list[Item]:
+def _prepare_again(items: list[PendingDecision]) -> list[PendingDecision]:
     policies, prepared = snapshot.refresh(), []
     for item in items:
         try:
@@ -224,7 +228,7 @@ def _prepare_again(items: list[Item]) -> list[Item]:
     return prepared
 
 
-def _answer(attempt: _Attempt, items: list[Item]) -> list[Item]:
+def _answer(attempt: _Attempt, items: list[PendingDecision]) -> list[PendingDecision]:
     """Answer all but those who were passed by, which are returned."""
     hit("before-answer")
     for item, answer in attempt.decided:
@@ -238,9 +242,9 @@ def _answer(attempt: _Attempt, items: list[Item]) -> list[Item]:
     return attempt.passed
 
 
-def _recover(trouble: Trouble) -> tuple[list[Item], bool]:
+def _recover_from(failed: FailedBatch) -> tuple[list[PendingDecision], bool]:
     """Find out what an error means; returns what is to be tried again, and if anybody listens."""
-    items, error = trouble.items, trouble.error
+    items, error = failed.items, failed.error
     if isinstance(error, _StaleError):
         return _prepare_again(items), True
     if isinstance(error, _PoisonedError):
@@ -248,27 +252,27 @@ def _recover(trouble: Trouble) -> tuple[list[Item], bool]:
         return [item for item in items if item is not error.item], True
     if connection.in_atomic_block:
         raise error  # somebody else's transaction: it is not ours to repair
-    return _repair(trouble, kind_of(error))
+    return _repair(failed, kind_of(error))
 
 
-def _repair(trouble: Trouble, found: Kind) -> tuple[list[Item], bool]:
+def _repair(failed: FailedBatch, found: Kind) -> tuple[list[PendingDecision], bool]:
     """Do what helps against an error of the database."""
-    items, attempt = trouble.items, trouble.attempt
+    items, attempt = failed.items, failed.attempt
     if attempt.is_complete and found is Kind.GONE:
         return _look_up(attempt, items)
     if found is Kind.ITEM:
-        return _one_by_one(items, trouble.error), True
+        return _one_by_one(items, failed.error), True
     if found is Kind.PARTITION:
         write.make_room()
     if found is Kind.GONE:
         session.close()
     if found is Kind.DENIED:
-        _fail(items, trouble.error)
+        _fail(items, failed.error)
         return [], False
     return items, found not in {Kind.GONE, Kind.LATE}
 
 
-def _one_by_one(items: list[Item], error: Exception) -> list[Item]:
+def _one_by_one(items: list[PendingDecision], error: Exception) -> list[PendingDecision]:
     """Let a poisoned item fail alone."""
     if len(items) == 1:
         _fail(items, error)
@@ -278,12 +282,12 @@ def _one_by_one(items: list[Item], error: Exception) -> list[Item]:
     return []
 
 
-def _fail(items: list[Item], error: Exception) -> None:
+def _fail(items: list[PendingDecision], error: Exception) -> None:
     for item in items:
         item.fail(UnavailableError(error))
 
 
-def _look_up(attempt: _Attempt, items: list[Item]) -> tuple[list[Item], bool]:
+def _look_up(attempt: _Attempt, items: list[PendingDecision]) -> tuple[list[PendingDecision], bool]:
     """See what became of a transaction whose end was not heard: it is on record, or it is not."""
     try:
         session.renew(attempt.mark)

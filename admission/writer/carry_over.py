@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from admission.writer.batch import Outcome
-    from admission.writer.pending import Item
+    from admission.writer.pending import PendingDecision
 
 CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
 STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away
@@ -21,12 +21,12 @@ ON_SQLITE: Final = 3.0
 STOOD_STILL: Final = 2 * LOOK_EVERY  # seconds in which nobody looked, though somebody waits
 
 
-class Turns:
+class CarriedOver:
     """One writer's batches, one after the other."""
 
     def __init__(self, *, patience: float = 1.0) -> None:
         self._patience = patience  # times ``STUCK_AFTER``
-        self._passed: list[Item] = []  # by the last batch: they go with the next one
+        self._passed: list[PendingDecision] = []  # by the last batch: they go with the next one
         self._patient_for = 0  # batches that wait for what others hold
         self._began: float | None = None
         self._looked = 0.0  # when somebody last asked how long that batch takes
@@ -56,7 +56,7 @@ class Turns:
         """Whether somebody was passed by and has to come again."""
         return bool(self._passed)
 
-    def take_passed(self) -> list[Item]:
+    def take_passed(self) -> list[PendingDecision]:
         """Give those who were passed by; they come first, and wait for nobody."""
         passed, self._passed = self._passed, []
         return passed

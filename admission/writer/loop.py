@@ -25,8 +25,8 @@ from psycopg.pq import ConnStatus, TransactionStatus
 
 from admission import metrics
 from admission.writer import session, thread
-from admission.writer.batch import Outcome, Trouble, try_once
-from admission.writer.carry_over import Turns
+from admission.writer.batch import FailedBatch, Outcome, try_once
+from admission.writer.carry_over import CarriedOver
 from admission.writer.failpoints import hit
 from admission.writer.pending import UnavailableError
 from policies.db.deferred import Session
@@ -34,7 +34,7 @@ from policies.db.deferred import Session
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from admission.writer.pending import Item
+    from admission.writer.pending import PendingDecision
 
 logger = logging.getLogger(__name__)
 OPEN_EVERY: Final = 1.0  # seconds between attempts to open a session
@@ -45,8 +45,8 @@ class LoopWriter:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiting: deque[Item] = deque()
-        self._turns = Turns()
+        self._waiting: deque[PendingDecision] = deque()
+        self._carried_over = CarriedOver()
         self._line: _Line | None = None
         self._running: Any = None  # the greenlet of that line
         self._is_idle = False
@@ -55,18 +55,18 @@ class LoopWriter:
         self._opened: session.Opened | None = None  # and not in use yet
         self._opens_again = 0.0  # a time.monotonic()
 
-    def is_stuck(self, item: Item) -> bool:
+    def is_stuck(self, item: PendingDecision) -> bool:
         """Whether the database keeps the writer waiting that has this item."""
-        return thread.is_stuck() if item.is_left else self._turns.is_stuck()
+        return thread.is_stuck() if item.is_left else self._carried_over.is_stuck()
 
-    def submit(self, item: Item) -> None:
+    def submit(self, item: PendingDecision) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
         if self._line is None:
             self._open_soon()
             item.is_left = True
             thread.submit(item)
             return
-        if self._turns.is_stuck() or len(self._waiting) >= settings.GATEHOUSE_QUEUE_LIMIT:
+        if self._carried_over.is_stuck() or len(self._waiting) >= settings.GATEHOUSE_QUEUE_LIMIT:
             raise UnavailableError
         hit("before-queue")
         self._waiting.append(item)
@@ -128,19 +128,23 @@ class LoopWriter:
                 self._is_idle = True
                 line.hub.switch()
 
-    def _gather(self) -> list[Item]:
+    def _gather(self) -> list[PendingDecision]:
         """Take what waits; those who were passed by come first."""
-        items = self._turns.take_passed()
+        items = self._carried_over.take_passed()
         while self._waiting and len(items) < settings.GATEHOUSE_BATCH_LIMIT:
             items.append(self._waiting.popleft())
         return items
 
-    def _commit(self, line: _Line, items: list[Item]) -> None:
+    def _commit(self, line: _Line, items: list[PendingDecision]) -> None:
         try:
-            with self._turns.timed():
-                found = try_once(items, waits=self._turns.is_patient)
+            with self._carried_over.timed():
+                found = try_once(items, waits=self._carried_over.is_patient)
                 # Where all stood still, a statement's timer alone went on, and nothing is late.
-                is_late = isinstance(found, Trouble) and found.is_late and self._turns.is_stuck()
+                is_late = (
+                    isinstance(found, FailedBatch)
+                    and found.is_late
+                    and self._carried_over.is_stuck()
+                )
         except Exception as error:
             # Whatever it is: the greenlet has nobody above it, and each item is owed an answer.
             logger.exception("the writer failed")
@@ -150,7 +154,7 @@ class LoopWriter:
             return
         if isinstance(found, Outcome):
             metrics.BATCH.observe(len(items))
-            self._turns.note(found)
+            self._carried_over.note(found)
             return
         if found.is_loss or not line.is_usable:
             self._drop()
@@ -166,7 +170,7 @@ class LoopWriter:
         line, self._line = self._line, None
         if line is not None:
             line.close()
-        left = [*self._turns.take_passed(), *self._waiting]
+        left = [*self._carried_over.take_passed(), *self._waiting]
         self._waiting.clear()
         for item in left:
             item.is_left = True

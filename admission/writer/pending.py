@@ -31,7 +31,7 @@ class UnavailableError(RuntimeError):
     """The record cannot be written now, or too much waits for it: nothing was charged."""
 
 
-class Item(ABC):
+class PendingDecision(ABC):
     """One decision on its way to the record. ``deadline`` is a ``time.monotonic()``."""
 
     def __init__(self, *, id: str, deadline: float) -> None:  # noqa: A002 - the decision's id
@@ -43,7 +43,7 @@ class Item(ABC):
         self._error: Exception | None = None
         self._given_up = False
         self._is_settled = False
-        self._listener: Callable[[Item], None] | None = None
+        self._listener: Callable[[PendingDecision], None] | None = None
         self._done = threading.Lock()
         self._done.acquire()
 
@@ -93,7 +93,7 @@ class Item(ABC):
         if self._listener is not None:
             self._listener(self)
 
-    def listen(self, listener: Callable[[Item], None]) -> None:
+    def listen(self, listener: Callable[[PendingDecision], None]) -> None:
         """Have it called once there is an outcome, by the writer's thread; before submitting."""
         self._listener = listener
 

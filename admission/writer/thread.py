@@ -20,8 +20,8 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from admission import metrics
 from admission.writer import session
-from admission.writer.batch import Trouble, commit, mend
-from admission.writer.carry_over import ON_SQLITE, Turns
+from admission.writer.batch import FailedBatch, commit, recover
+from admission.writer.carry_over import ON_SQLITE, CarriedOver
 from admission.writer.failpoints import hit
 from admission.writer.pending import UnavailableError
 from policies.db.deferred import is_postgresql
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from admission.writer.batch import Outcome
-    from admission.writer.pending import Item
+    from admission.writer.pending import PendingDecision
 
 logger = logging.getLogger(__name__)
 FAILURES: Final = 3  # batches in a row without a database, until it counts as away
@@ -42,9 +42,9 @@ class Writer:
     """One thread with one connection. Made and used by this module alone."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[Item | Trouble | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[PendingDecision | FailedBatch | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._turns = Turns(patience=1.0 if is_postgresql() else ON_SQLITE)
+        self._carried_over = CarriedOver(patience=1.0 if is_postgresql() else ON_SQLITE)
         self._failures = 0
         self._is_stopping = False
         self._is_busy = False  # whether the last batch was of many
@@ -57,13 +57,13 @@ class Writer:
 
     def is_stuck(self) -> bool:
         """Whether the batch under way takes longer than anybody should wait for."""
-        return self._turns.is_stuck()
+        return self._carried_over.is_stuck()
 
     @property
     def _is_away(self) -> bool:
         return self._failures >= FAILURES
 
-    def submit(self, item: Item) -> None:
+    def submit(self, item: PendingDecision) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
         is_full = self._queue.qsize() >= settings.GATEHOUSE_QUEUE_LIMIT
         if self._is_away or self.is_stuck() or is_full:
@@ -72,9 +72,9 @@ class Writer:
         self._queue.put(item)
         hit("after-queue")
 
-    def take_over(self, trouble: Trouble) -> None:
+    def take_over(self, failed: FailedBatch) -> None:
         """Queue what another writer could not end; it was let in there, so it is not refused."""
-        self._queue.put(trouble)
+        self._queue.put(failed)
 
     def stop(self, timeout: float) -> None:
         """Write what is queued, then end the thread and its connection."""
@@ -86,15 +86,15 @@ class Writer:
         session.own()
         try:
             is_going_on = True
-            while is_going_on or self._turns.has_passed:
+            while is_going_on or self._carried_over.has_passed:
                 is_going_on = self._serve(self._gather()) and is_going_on
         finally:
             session.close()
 
-    def _gather(self) -> list[Item | Trouble | None]:
+    def _gather(self) -> list[PendingDecision | FailedBatch | None]:
         """Wait for one item and take along what else waits; none where it is time to probe."""
         timeout = PROBE_EVERY if self._is_away else None
-        found: list[Item | Trouble | None] = [*self._turns.take_passed()]
+        found: list[PendingDecision | FailedBatch | None] = [*self._carried_over.take_passed()]
         with contextlib.suppress(queue.Empty):
             if not found:
                 found.append(self._queue.get(timeout=timeout))
@@ -115,28 +115,28 @@ class Writer:
             known = found
             time.sleep(0)
 
-    def _serve(self, found: list[Item | Trouble | None]) -> bool:
-        troubles = [each for each in found if isinstance(each, Trouble)]
-        items = [each for each in found if each is not None and not isinstance(each, Trouble)]
+    def _serve(self, found: list[PendingDecision | FailedBatch | None]) -> bool:
+        failures = [each for each in found if isinstance(each, FailedBatch)]
+        items = [each for each in found if each is not None and not isinstance(each, FailedBatch)]
         self._is_busy = len(items) > 1
-        for trouble in troubles:
-            self._attempt(trouble.items, partial(mend, trouble))
-        if items or not troubles:
+        for failed in failures:
+            self._attempt(failed.items, partial(recover, failed))
+        if items or not failures:
             self._attempt(items, partial(self._commit, items))
         return _STOP not in found
 
-    def _commit(self, items: list[Item]) -> Outcome:
+    def _commit(self, items: list[PendingDecision]) -> Outcome:
         session.open_marked()
         if self._is_away:
             session.probe()
-        return commit(items, waits=self._turns.is_patient)
+        return commit(items, waits=self._carried_over.is_patient)
 
-    def _attempt(self, items: list[Item], end: Callable[[], Outcome]) -> None:
+    def _attempt(self, items: list[PendingDecision], end: Callable[[], Outcome]) -> None:
         """Bring items to their end; whatever happens, each of them gets one."""
         try:
-            with self._turns.timed():
+            with self._carried_over.timed():
                 outcome = end()
-            self._turns.note(outcome)
+            self._carried_over.note(outcome)
             is_reachable = outcome.is_reachable
         except (DatabaseError, InterfaceError) as error:
             session.close()
@@ -160,7 +160,7 @@ class Writer:
             logger.warning("the database is back")
 
 
-def _fail(items: list[Item], error: Exception) -> None:
+def _fail(items: list[PendingDecision], error: Exception) -> None:
     for item in items:
         item.fail(UnavailableError(error))
 
@@ -178,7 +178,7 @@ def start() -> Writer:
         return _writer
 
 
-def submit(item: Item) -> None:
+def submit(item: PendingDecision) -> None:
     """Hand an item to the writer; inside somebody's transaction it is written there at once.
 
     Raises UnavailableError when it cannot be written soon.
@@ -189,9 +189,9 @@ def submit(item: Item) -> None:
         (_writer if _writer is not None and _writer.is_alive else start()).submit(item)
 
 
-def take_over(trouble: Trouble) -> None:
+def take_over(failed: FailedBatch) -> None:
     """Have the writer's thread find out about a failed transaction, and answer for it."""
-    start().take_over(trouble)
+    start().take_over(failed)
 
 
 def is_stuck() -> bool:

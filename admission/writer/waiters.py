@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
     from admission.writer.loop import LoopWriter
-    from admission.writer.pending import Item
+    from admission.writer.pending import PendingDecision
 
 
 def _own_writer(loop: AbstractEventLoop) -> LoopWriter | None:
@@ -29,14 +29,14 @@ def _own_writer(loop: AbstractEventLoop) -> LoopWriter | None:
     return LoopWriter(loop)
 
 
-class Desk:
+class Waiters:
     """The waiting room of one event loop; only that loop's thread calls it."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
         self._own = _own_writer(loop)
-        self._waiting: dict[Item, Future[None]] = {}
-        self._settled: deque[Item] = deque()
+        self._waiting: dict[PendingDecision, Future[None]] = {}
+        self._settled: deque[PendingDecision] = deque()
         self._is_called = False  # whether the loop was asked to look at what is settled
         self._is_looking = False  # whether it looks from time to time at those who wait
 
@@ -45,7 +45,7 @@ class Desk:
         if self._own is not None:
             self._own.close()
 
-    async def outcome(self, item: Item) -> Any:
+    async def outcome(self, item: PendingDecision) -> Any:
         """Hand an item to the writer and give its outcome; raises as ``submit`` and ``wait`` do."""
         self._waiting[item] = waiting = self._loop.create_future()
         item.listen(self._note)
@@ -58,13 +58,13 @@ class Desk:
             del self._waiting[item]
         return item.outcome
 
-    def _submit(self, item: Item) -> None:
+    def _submit(self, item: PendingDecision) -> None:
         (thread if self._own is None else self._own).submit(item)
 
-    def _is_stuck(self, item: Item) -> bool:
+    def _is_stuck(self, item: PendingDecision) -> bool:
         return thread.is_stuck() if self._own is None else self._own.is_stuck(item)
 
-    def _note(self, item: Item) -> None:
+    def _note(self, item: PendingDecision) -> None:
         """In any thread: call the loop, unless it was called and did not come yet."""
         self._settled.append(item)
         if not self._is_called:

@@ -135,7 +135,7 @@ def _likeness(request: AdmissionRequest) -> Hashable:
     known = request.likeness
     if known is None or known.of is not request.object:
         return None
-    return known.mould
+    return known.template
 
 
 def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _Asked:

@@ -46,7 +46,7 @@ class Front:
 
     def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
         """Begin to serve in this loop."""
-        self._desk = writer.Desk(loop)
+        self._waiters = writer.Waiters(loop)
         self._pages = Pages(self._others, loop, threads=settings.GATEHOUSE_WEB_THREADS)
 
     def answer_probes(self, listener: socket) -> None:
@@ -55,7 +55,7 @@ class Front:
 
     def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
         """End, once the last answer is given."""
-        self._desk.close()
+        self._waiters.close()
         self._pages.close()
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
@@ -73,7 +73,7 @@ class Front:
             promised = int(scope.headers.get("content-length", ""))
             body = await self._pages.bodies.whole(protocol, promised)
             asked = respond.ask(lambda: body, call=call)
-            answer = asked.answer(await self._desk.outcome(asked.item))
+            answer = asked.answer(await self._waiters.outcome(asked.item))
         except RefusedError as error:
             refuse(scope, protocol, error, more)
         except Exception as error:  # noqa: BLE001 - the last one to hear of it

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Waiting(writer.Item):
+class Waiting(writer.PendingDecision):
     """An item without a request; ``before`` runs in the writer's thread when it is decided."""
 
     stamp = None

@@ -105,7 +105,7 @@ def test_refused_pods_leave_little_behind(containers: int, number: int) -> None:
 
 
 @pytest.mark.no_cover
-def test_moulds_of_long_reviews_take_bounded_room() -> None:
+def test_templates_of_long_reviews_take_bounded_room() -> None:
     def read(each: int) -> None:
         annotations = {"note": f"{each:05}" + "x" * 12_000}
         obj = {**new_pod(f"p{each}"), "kind": "Pod"}

@@ -1,4 +1,4 @@
-"""What is cast for the record is the text that redaction gives, whatever is a request's own."""
+"""Rows of the record filled in from a kept template equal those built from the decision."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from admission.record.redaction import redacted_request
-from admission.record.templates import cast, mould_of
+from admission.record.templates import fill_in, template_of
 from admission.wire import request_templates
 from admission.wire.review import parse_request
 from bench.review import fresh
@@ -37,7 +37,7 @@ def _luck() -> None:
 
 
 def read(obj: Any, *, name: str | None = "web-1", **metadata: str) -> AdmissionRequest:
-    """A request that was read by a mould, with these texts of its own."""
+    """A request that was read by a template, with these texts of its own."""
     obj = {**obj, "metadata": {**obj["metadata"], **metadata}}
     asked = {
         "uid": metadata.get("uid", "u-1"),
@@ -68,22 +68,22 @@ def read(obj: Any, *, name: str | None = "web-1", **metadata: str) -> AdmissionR
     ids=["usual", "without-name", "quotes", "volume", "volume-kept"],
 )
 def test_cast_is_what_redaction_gives(request_: AdmissionRequest) -> None:
-    mould = mould_of(request_)
-    assert mould is not None
-    assert [cast(request_, mould) for _ in range(2)] == [redacted_request(request_)] * 2
+    template = template_of(request_)
+    assert template is not None
+    assert [fill_in(request_, template) for _ in range(2)] == [redacted_request(request_)] * 2
 
 
 def test_pods_of_one_template_are_cast_apart() -> None:
     first, second = [parse_request(fresh()) for _ in range(4)][-2:]
-    mould = mould_of(first)
-    assert mould is not None
-    assert mould_of(second) is mould
-    assert redacted_request(first) == cast(first, mould) != cast(second, mould)
+    template = template_of(first)
+    assert template is not None
+    assert template_of(second) is template
+    assert redacted_request(first) == fill_in(first, template) != fill_in(second, template)
 
 
 def test_changed_request_is_of_no_mould() -> None:
     found = read(POD)
-    assert mould_of(dataclasses.replace(found, dry_run=True)) is None
-    assert mould_of(dataclasses.replace(found, user="other")) is None
-    assert mould_of(dataclasses.replace(found, object={**POD})) is None
-    assert mould_of(dataclasses.replace(found, likeness=None)) is None
+    assert template_of(dataclasses.replace(found, dry_run=True)) is None
+    assert template_of(dataclasses.replace(found, user="other")) is None
+    assert template_of(dataclasses.replace(found, object={**POD})) is None
+    assert template_of(dataclasses.replace(found, likeness=None)) is None

@@ -1,4 +1,4 @@
-"""Reviews of one mould are read once; what is read is what reading the whole of each gives."""
+"""Reviews of one template are read once; what is read is what reading the whole of each gives."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def test_reviews_of_a_mould_share_all_but_their_own() -> None:
     assert other.object["metadata"]["name"] == "web-2"
     assert one.likeness is not None
     assert other.likeness is not None
-    assert one.likeness.mould is other.likeness.mould
+    assert one.likeness.template is other.likeness.template
 
 
-def test_moulds_share_what_they_have_in_common() -> None:
+def test_templates_share_what_they_have_in_common() -> None:
     spec = {"containers": [{"name": "shared"}]}
     bodies = [text({**POD, "spec": spec}, namespace=name).encode() for name in ("one", "two")]
     one, two = [parse_request(body).object or {} for body in bodies * 2][2:]
@@ -192,6 +192,6 @@ def test_a_copy_with_another_object_is_not_like_it() -> None:
 def test_where_no_mould_comes_again_few_are_cut() -> None:
     bodies = [text(uid=str(place), name=f"a{place}", namespace=f"n{place}") for place in range(800)]
     assert sum(request_templates.cut(body.encode()) is not None for body in bodies) < 400
-    # One in sixteen is cut: two of them until the mould was seen to come again.
+    # One in sixteen is cut: two of them until the template was seen to come again.
     asked = [parse_request(text().encode()) for _ in range(48)]
     assert asked[-1].likeness is not None

@@ -38,31 +38,31 @@ async def until(holds: Callable[[], Any]) -> None:
             await asyncio.sleep(TICK)
 
 
-async def opened(desk: writer.Desk) -> Any:
+async def opened(waiters: writer.Waiters) -> Any:
     """Ask until the loop has a session of its own; gives it."""
-    own: Any = desk._own
+    own: Any = waiters._own
     async with asyncio.timeout(10):
         while own._line is None:
-            await desk.outcome(Waiting())
+            await waiters.outcome(Waiting())
     return own._line
 
 
-def at_a_desk(use: Callable[[writer.Desk], Awaitable[Any]]) -> Any:
-    """Do something at a desk whose loop has its session."""
+def among_waiters(use: Callable[[writer.Waiters], Awaitable[Any]]) -> Any:
+    """Do something at a waiters whose loop has its session."""
 
     async def go() -> Any:
-        desk = writer.Desk(asyncio.get_running_loop())
+        waiters = writer.Waiters(asyncio.get_running_loop())
         try:
-            await opened(desk)
-            return await use(desk)
+            await opened(waiters)
+            return await use(waiters)
         finally:
-            desk.close()
+            waiters.close()
 
     return asyncio.run(go())
 
 
-def outcomes(desk: writer.Desk, *items: Waiting) -> asyncio.Future[list[Any]]:
-    return asyncio.gather(*map(desk.outcome, items), return_exceptions=True)
+def outcomes(waiters: writer.Waiters, *items: Waiting) -> asyncio.Future[list[Any]]:
+    return asyncio.gather(*map(waiters.outcome, items), return_exceptions=True)
 
 
 def beside() -> psycopg.Connection[Any]:
@@ -97,10 +97,10 @@ def test_batches_are_written_by_the_loops_thread() -> None:
     threads: list[threading.Thread] = []
     items = [Waiting(lambda: threads.append(threading.current_thread())) for _ in range(9)]
 
-    async def ask(desk: writer.Desk) -> list[Any]:
-        return await outcomes(desk, *items)
+    async def ask(waiters: writer.Waiters) -> list[Any]:
+        return await outcomes(waiters, *items)
 
-    assert at_a_desk(ask) == [item.id for item in items]
+    assert among_waiters(ask) == [item.id for item in items]
     assert {item.id for item in items} <= recorded()
     assert set(threads) == {threading.current_thread()}
     assert len({id(item.books[0]) for item in items}) == 1
@@ -109,9 +109,9 @@ def test_batches_are_written_by_the_loops_thread() -> None:
 def test_loop_goes_on_while_the_database_keeps_a_batch_waiting() -> None:
     item = Waiting()
 
-    async def ask(desk: writer.Desk) -> Any:
+    async def ask(waiters: writer.Waiters) -> Any:
         with nobody_else_writes() as release:
-            answer = outcomes(desk, item)
+            answer = outcomes(waiters, item)
             await until(lambda: item.books)
             for _ in range(5):
                 await asyncio.sleep(TICK)
@@ -119,20 +119,20 @@ def test_loop_goes_on_while_the_database_keeps_a_batch_waiting() -> None:
             release()
         return await answer
 
-    assert at_a_desk(ask) == [item.id]
+    assert among_waiters(ask) == [item.id]
 
 
 def test_who_waits_for_a_stuck_database_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
     busy, late = Waiting(), Waiting()
 
-    async def ask(desk: writer.Desk) -> list[Any]:
+    async def ask(waiters: writer.Waiters) -> list[Any]:
         with nobody_else_writes():
-            first = outcomes(desk, busy)
+            first = outcomes(waiters, busy)
             await until(lambda: busy.books)
             monkeypatch.setattr("admission.writer.carry_over.STUCK_AFTER", 0.0)
-            return [*await outcomes(desk, late), *await first]
+            return [*await outcomes(waiters, late), *await first]
 
-    assert [type(each) for each in at_a_desk(ask)] == [writer.UnavailableError] * 2
+    assert [type(each) for each in among_waiters(ask)] == [writer.UnavailableError] * 2
     assert not late.books
 
 
@@ -143,10 +143,10 @@ def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
     monkeypatch.setattr("admission.writer.waiters.LOOK_EVERY", 60.0)
     item = Waiting()
 
-    async def ask(desk: writer.Desk) -> list[Any]:
-        line = await opened(desk)
+    async def ask(waiters: writer.Waiters) -> list[Any]:
+        line = await opened(waiters)
         with nobody_else_writes() as release:
-            answer = outcomes(desk, item)
+            answer = outcomes(waiters, item)
             await until(lambda: item.books)
             if is_late:
                 monkeypatch.setattr("admission.writer.carry_over.STUCK_AFTER", 0.0)
@@ -156,10 +156,10 @@ def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
         [found] = await answer
         # What is late counts towards a database that is away.
         await until(lambda: thread.start()._failures == is_late)
-        assert await opened(desk) is line
+        assert await opened(waiters) is line
         return found
 
-    found = at_a_desk(ask)
+    found = among_waiters(ask)
     assert isinstance(found, writer.UnavailableError) if is_late else found == item.id
     assert (len(item.books) == 1) is is_late
 
@@ -167,13 +167,13 @@ def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
 def test_who_cannot_be_decided_or_written_fails_alone_and_the_session_stays() -> None:
     good, bad, odd = Waiting(), Waiting(fail), Waiting(verdict="unknown")
 
-    async def ask(desk: writer.Desk) -> list[Any]:
-        line = await opened(desk)
-        found = await outcomes(desk, good, bad, odd)
-        assert await opened(desk) is line
+    async def ask(waiters: writer.Waiters) -> list[Any]:
+        line = await opened(waiters)
+        found = await outcomes(waiters, good, bad, odd)
+        assert await opened(waiters) is line
         return found
 
-    answered, failed, refused = at_a_desk(ask)
+    answered, failed, refused = among_waiters(ask)
     assert answered == good.id
     assert isinstance(failed, ZeroDivisionError)
     assert isinstance(refused, writer.UnavailableError)
@@ -192,10 +192,10 @@ def test_what_was_prepared_on_older_policies_is_prepared_again() -> None:
 
     item = Older()
 
-    async def ask(desk: writer.Desk) -> list[Any]:
-        return await outcomes(desk, item)
+    async def ask(waiters: writer.Waiters) -> list[Any]:
+        return await outcomes(waiters, item)
 
-    assert at_a_desk(ask) == [item.id]
+    assert among_waiters(ask) == [item.id]
     assert item.stamp[2] >= 0
     assert len(item.books) == 1
 
@@ -204,50 +204,50 @@ def test_session_that_the_server_ended_is_opened_again(monkeypatch: pytest.Monke
     monkeypatch.setattr("admission.writer.loop.OPEN_EVERY", 0.0)
     item = Waiting()
 
-    async def ask(desk: writer.Desk) -> list[Any]:
-        own: Any = desk._own
-        line = await opened(desk)
+    async def ask(waiters: writer.Waiters) -> list[Any]:
+        own: Any = waiters._own
+        line = await opened(waiters)
         end(line)
         await until(lambda: own._line is None)
-        found = await outcomes(desk, item)
-        assert await opened(desk) is not line
+        found = await outcomes(waiters, item)
+        assert await opened(waiters) is not line
         return found
 
-    assert at_a_desk(ask) == [item.id]
+    assert among_waiters(ask) == [item.id]
 
 
 def test_batch_whose_session_ends_is_written_by_the_thread() -> None:
     item = Waiting()
 
-    async def ask(desk: writer.Desk) -> list[Any]:
-        own: Any = desk._own
-        line = await opened(desk)
+    async def ask(waiters: writer.Waiters) -> list[Any]:
+        own: Any = waiters._own
+        line = await opened(waiters)
         with nobody_else_writes() as release:
-            answer = outcomes(desk, item)
+            answer = outcomes(waiters, item)
             await until(lambda: item.books)
             end(line)
             await until(lambda: own._line is not line)
             release()
         return await answer
 
-    assert at_a_desk(ask) == [item.id]
+    assert among_waiters(ask) == [item.id]
     assert AuditEvent.objects.filter(id=item.id).count() == 1
 
 
 def test_batch_under_way_at_the_end_is_written_by_the_thread() -> None:
     item, queued = Waiting(), Waiting()
 
-    async def ask(desk: writer.Desk) -> list[Any]:
+    async def ask(waiters: writer.Waiters) -> list[Any]:
         with nobody_else_writes() as release:
-            answer = outcomes(desk, item)
+            answer = outcomes(waiters, item)
             await until(lambda: item.books)
-            more = outcomes(desk, queued)
+            more = outcomes(waiters, queued)
             await asyncio.sleep(TICK)
-            desk.close()
+            waiters.close()
             release()
         return [*await answer, *await more]
 
-    assert at_a_desk(ask) == [item.id, queued.id]
+    assert among_waiters(ask) == [item.id, queued.id]
     assert {item.id, queued.id} <= recorded()
 
 
@@ -267,11 +267,11 @@ def test_a_commit_whose_outcome_is_unknown_is_looked_up(
             commit(one)
         raise psycopg.OperationalError
 
-    async def ask(desk: writer.Desk) -> list[Any]:
+    async def ask(waiters: writer.Waiters) -> list[Any]:
         monkeypatch.setattr(Pipeline, "commit", lose)
-        return await outcomes(desk, item)
+        return await outcomes(waiters, item)
 
-    assert at_a_desk(ask) == [item.id]
+    assert among_waiters(ask) == [item.id]
     assert len(item.books) == (1 if is_kept else 2)
     assert AuditEvent.objects.filter(id=item.id).count() == 1
 
@@ -281,12 +281,12 @@ def test_failure_of_its_own_is_told_and_the_next_batch_is_written(
 ) -> None:
     item, other = Waiting(), Waiting()
 
-    async def ask(desk: writer.Desk) -> list[Any]:
+    async def ask(waiters: writer.Waiters) -> list[Any]:
         with monkeypatch.context() as broken:
             broken.setattr("admission.record.write.write", lambda _: 1 / 0)
-            found = await outcomes(desk, item)
-        return [*found, *await outcomes(desk, other)]
+            found = await outcomes(waiters, item)
+        return [*found, *await outcomes(waiters, other)]
 
-    failed, written = at_a_desk(ask)
+    failed, written = among_waiters(ask)
     assert isinstance(failed, writer.UnavailableError)
     assert written == other.id

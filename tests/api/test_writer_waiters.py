@@ -19,15 +19,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def outcomes(*items: Waiting, during: Callable[[], Any] = lambda: None) -> list[Any]:
-    """What one desk gives for items that wait together; ``during`` runs once they do."""
+    """What one waiters gives for items that wait together; ``during`` runs once they do."""
 
     async def ask() -> list[Any]:
         loop = asyncio.get_running_loop()
-        desk = writer.Desk(loop)
-        asked = asyncio.gather(*map(desk.outcome, items), return_exceptions=True)
+        waiters = writer.Waiters(loop)
+        asked = asyncio.gather(*map(waiters.outcome, items), return_exceptions=True)
         loop.call_soon(during)
         found = list(await asked)
-        desk.close()
+        waiters.close()
         return found
 
     return asyncio.run(ask())
@@ -76,7 +76,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 def test_who_waits_too_long_is_sent_away_and_nothing_is_kept() -> None:
     late = Waiting(seconds=0.1)
-    busy = Waiting(lambda: until(lambda: late._given_up))
+    busy = Waiting(lambda: until(lambda: late._given_up or late._is_settled))
     found = outcomes(busy, late)
     assert found[0] == busy.id
     assert isinstance(found[1], writer.OverBudgetError)
@@ -101,11 +101,11 @@ def test_writer_goes_on_where_a_loop_has_ended() -> None:
     left = Waiting(gate.wait)
 
     async def leave() -> None:
-        desk = writer.Desk(asyncio.get_running_loop())
-        asking = asyncio.ensure_future(desk.outcome(left))
+        waiters = writer.Waiters(asyncio.get_running_loop())
+        asking = asyncio.ensure_future(waiters.outcome(left))
         await asyncio.sleep(0)
         asking.cancel()
-        desk.close()
+        waiters.close()
 
     asyncio.run(leave())
     gate.set()

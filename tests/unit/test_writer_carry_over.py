@@ -28,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def looks_until_stuck(under_way: carry_over.Turns, clock: Clock) -> int:
+def looks_until_stuck(under_way: carry_over.CarriedOver, clock: Clock) -> int:
     """How often somebody looks, as who waits does, until it counts as stuck."""
     for number in range(100):
         if under_way.is_stuck():
@@ -38,20 +38,20 @@ def looks_until_stuck(under_way: carry_over.Turns, clock: Clock) -> int:
 
 
 def test_idle_writer_is_never_stuck(clock: Clock) -> None:
-    idle = carry_over.Turns()
+    idle = carry_over.CarriedOver()
     with idle.timed():
         clock.now += 3600
     assert looks_until_stuck(idle, clock) == 100
 
 
 def test_long_batch_is_stuck_while_somebody_waits(clock: Clock) -> None:
-    under_way = carry_over.Turns()
+    under_way = carry_over.CarriedOver()
     with under_way.timed():
         assert looks_until_stuck(under_way, clock) == carry_over.STUCK_AFTER / LOOK_EVERY + 1
 
 
 def test_time_in_which_nobody_could_look_does_not_count(clock: Clock) -> None:
-    under_way = carry_over.Turns()
+    under_way = carry_over.CarriedOver()
     with under_way.timed():
         clock.now += LOOK_EVERY
         assert not under_way.is_stuck()
@@ -60,7 +60,7 @@ def test_time_in_which_nobody_could_look_does_not_count(clock: Clock) -> None:
 
 
 def test_batch_that_stood_still_leaves_nothing_to_the_next(clock: Clock) -> None:
-    under_way = carry_over.Turns()
+    under_way = carry_over.CarriedOver()
     with under_way.timed():
         clock.now += 3600
         assert not under_way.is_stuck()
@@ -69,7 +69,7 @@ def test_batch_that_stood_still_leaves_nothing_to_the_next(clock: Clock) -> None
 
 
 def test_stuck_writer_stays_so_when_nobody_asked_for_a_while(clock: Clock) -> None:
-    under_way = carry_over.Turns()
+    under_way = carry_over.CarriedOver()
     with under_way.timed():
         looks_until_stuck(under_way, clock)
         clock.now += 3600
