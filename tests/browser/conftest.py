@@ -60,7 +60,7 @@ def portal(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="session")
 def world(portal: serving.Portal) -> dict[str, Any]:
     """People of all roles, and the names that addresses need."""
-    return portal.dev.run("people")
+    return portal.run("people")
 
 
 @pytest.fixture(scope="session")

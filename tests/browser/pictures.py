@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def _take_all(browser: Browser, portal: serving.Portal) -> None:
-    world = portal.dev.run("people")
+    world = portal.run("people")
     visitor = Visitor(browser, portal.address)
     visitor.sign_in("admin", serving.PASSWORD, HANDS["mouse"])
     IMAGES.mkdir(exist_ok=True)

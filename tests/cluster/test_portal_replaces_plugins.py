@@ -50,7 +50,7 @@ def stored(cluster: Cluster, namespace: str, name: str) -> Any:
 
 
 def seeds(file: str, *kinds: str) -> list[Any]:
-    documents = YAML(typ="safe").load_all(ROOT / "portal" / "demo" / file)
+    documents = YAML(typ="safe").load_all(ROOT / "portal" / "dev" / "demo" / file)
     return [document for document in documents if document["kind"] in kinds]
 
 
