@@ -3,6 +3,10 @@ PYTHON ?= python3
 PORT ?=
 PY := .venv/bin/python
 ON_POSTGRES := tests/api tests/audit tests/manifests tests/models tests/policies_api tests/ui
+SAMPLE = $(if $(WHOLE),,--one-in 4)
+TESTS ?=
+# Without them each process would compile all modules anew, and pytest rewrite all assertions.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev frontend run test test-pythons fuzz faults chaos soak mutants test-postgres test-cluster test-ui conformance check lint walls types dependencies templates \
 	settings schema lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-ui screenshots
@@ -25,8 +29,8 @@ frontend: setup ## bundle what the pages load, with the machine's Node or one fr
 run: setup ## start the portal with demo policies on 127.0.0.1:8000
 	@$(PY) -m portal.dev.run $(if $(PORT),--port $(PORT))
 
-test: setup-dev ## run everything that needs no extra server; COVERAGE=1 measures what it reaches, in twice the time
-	@$(PY) -m pytest -n 2 -m "not servers and not postgres and not cluster and not bench and not faults and not ui" $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=95)
+test: setup-dev ## run what needs no server, of equal cases a sample; WHOLE=1 runs all of them, COVERAGE=1 measures coverage
+	@$(PY) -m pytest -n 2 $(SAMPLE) -m "not servers and not postgres and not cluster and not bench and not faults and not ui$(if $(WHOLE),, and not long)" $(TESTS) $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=95)
 	@$(if $(COVERAGE),$(PY) -m coverage report --include='engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; })
 
 test-pythons: setup-dev ## run the same, or PYTHON_TESTS=tests/portal, with the other Pythons, 3.12 to 3.14, as far as they are here

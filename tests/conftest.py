@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import zlib
 from functools import _lru_cache_wrapper
 from importlib import import_module
 from ipaddress import ip_network
@@ -24,7 +25,10 @@ ROOT = Path(__file__).resolve().parents[1]
 os.environ["GATEHOUSE_ENV_FILE"] = os.devnull
 # How long an example takes says nothing on a machine that does other things, too.
 hypothesis_settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "untimed",
+    deadline=None,
+    max_examples=int(os.environ.get("EXAMPLES", "60")),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 hypothesis_settings.load_profile("untimed")
 
@@ -45,6 +49,27 @@ def pytest_configure(config: pytest.Config) -> None:
         **settings.STORAGES,
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-in", type=int, default=1, metavar="N", help="run one in N of tests marked sampled"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Draw the sample by the random seed: each run draws another, and a run can be repeated."""
+    one_in, seed = config.getoption("one_in"), config.getoption("randomly_seed", 0)
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("sampled")
+        and zlib.crc32(f"{seed} {item.nodeid}".encode()) % one_in
+    ]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        dropped = set(left_out)
+        items[:] = [item for item in items if item not in dropped]
 
 
 @pytest.fixture(scope="session")

@@ -104,10 +104,10 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
     if not isinstance(body, bytes | bytearray):
         return _read_review(body, is_plain=False)
     body = bytes(body)
-    return _from_mould(body) or _read_review(*_decode(body))
+    return _from_template(body) or _read_review(*_decode(body))
 
 
-def _from_mould(body: bytes) -> AdmissionRequest | None:
+def _from_template(body: bytes) -> AdmissionRequest | None:
     """Read only what is a review's own; None for any that has to be read as a whole."""
     cut = request_templates.cut(body.removesuffix(b"\n"))
     if cut is None or not request_templates.comes_again(cut):

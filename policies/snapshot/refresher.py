@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 CHANNEL: Final = "gatehouse_policies"
 POLL_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 10.0
+STOP_SECONDS: Final = 2.0
 logger = logging.getLogger(__name__)
 
 
@@ -117,4 +118,4 @@ def stop() -> None:
         ending, _refresher = _refresher, None
     if ending is not None:
         ending.end()
-        ending.join(timeout=2 * POLL_SECONDS)
+        ending.join(timeout=STOP_SECONDS)

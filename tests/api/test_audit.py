@@ -166,6 +166,7 @@ OBJECTS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
 @pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS)
 def test_what_is_on_record_is_judged_the_same_again(

@@ -155,6 +155,7 @@ def test_the_reasons_of_what_is_not_listed_count_for_another_authority(
     assert {*judged.refused} == {"MinConstraint", "MaxConstraint", "ExceededQuota"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("read", ["jsonl", "file", "switching"])
 def test_many_large_rows_are_read_in_little_memory(
     ask: Callable[..., Any], cluster: Cluster, read: str, tmp_path: Path, settings: Any

@@ -94,6 +94,7 @@ def test_there_are_200_of_them() -> None:
     assert len(TEXTS) == len(set(TEXTS)) == 200
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PAGES)
 def test_page_shows_them_as_texts(visitor: Visitor, planted: dict[str, Any], name: str) -> None:
     assert withstands(visitor, PAGES[name].format(**planted)) == []
@@ -106,6 +107,7 @@ def test_each_decision_is_shown_as_texts(visitor: Visitor, planted: dict[str, An
     assert found == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", range(0, 200, 20))
 def test_object_is_shown_as_texts(visitor: Visitor, planted: dict[str, Any], number: int) -> None:
     assert withstands(visitor, f"{CLUSTER}/objects/LimitRange/team/o-{number}/") == []

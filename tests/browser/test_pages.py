@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,12 +38,13 @@ FOR_ADMINS = {
     "new priority class",
 }
 LOOKS = [(theme, size) for size in (WIDE, PHONE) for theme in ("light", "dark")]
+PAGE_LOOKS = int(os.environ.get("PAGE_LOOKS", len(LOOKS)))
 
 
 def look_around(visitor: Visitor, axe: Path) -> None:
-    """See the page that is open in all its forms; fails with all that is wrong in any."""
+    """Check the open page in PAGE_LOOKS drawn looks; fails with the findings of all of them."""
     found = []
-    for theme, size in LOOKS:
+    for theme, size in Random(f"{random.random()} {visitor.page.url}").sample(LOOKS, PAGE_LOOKS):  # noqa: S311  no secret
         visitor.look(theme=theme, size=size)
         wide = visitor.overflow()
         found_here = visitor.hindrances(axe, only_colours=theme == "dark")
@@ -91,6 +95,7 @@ def test_error_page_is_accessible(
     look_around(visitor, axe)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name in PAGES if name not in FOR_ADMINS])
 def test_viewer_sees_the_page_without_what_it_may_not_do(
     visit: Callable[[str], Visitor], world: dict[str, Any], name: str

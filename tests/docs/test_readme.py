@@ -46,6 +46,7 @@ def folder(installation: Path, tmp_path: Path) -> Path:
     return shutil.copytree(installation, tmp_path / "here")
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.line)
 def test_command_does_what_the_page_says(command: Command, folder: Path) -> None:
     if "--cluster prod" in command.line:
@@ -54,6 +55,7 @@ def test_command_does_what_the_page_says(command: Command, folder: Path) -> None
     assert (done.returncode, "Traceback" in done.stderr) == (command.code, False), done.stderr
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.name)
 def test_page_shows_what_its_commands_print(page: Path, folder: Path) -> None:
     """One after the other: what a command leaves is there for the next."""

@@ -205,6 +205,7 @@ class History:
         }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_history_is_that_of_the_model(part: int) -> None:
     start = make_start(part)

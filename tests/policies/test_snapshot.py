@@ -202,6 +202,7 @@ WRITES: list[Callable[[], object]] = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("change", WRITES, ids=lambda write: write.__name__)
 def test_a_refresh_is_as_good_as_a_new_one(change: Callable[[], object]) -> None:
     factories.limit_range(POD)

@@ -21,6 +21,7 @@ def loaded() -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("name", ["cryptography", "lightkube", "httpx2", "sync.passes.full_pass"])
 def test_what_few_need_is_left_to_those_who_do(loaded: set[str], name: str) -> None:
     assert name not in loaded

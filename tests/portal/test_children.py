@@ -113,6 +113,7 @@ def test_wrong_setting_does_not_heal(children: Children) -> None:
     assert not children.ended()[0].can_heal
 
 
+@pytest.mark.servers
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells children")
 def test_killed_supervisor_takes_its_processes_along(tmp_path: Path) -> None:
     note = tmp_path / "pid"

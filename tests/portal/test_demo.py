@@ -46,6 +46,7 @@ def test_demo_is_made_once_and_then_left_alone() -> None:
     assert not limits.exists()
 
 
+@pytest.mark.servers
 def test_demo_begins_with_a_month_that_adds_up() -> None:
     begin_demo()
     rows = AuditEvent.objects.all()

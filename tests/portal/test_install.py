@@ -22,6 +22,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.servers
 def test_half_made_environment_is_made_anew_and_then_kept(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -33,6 +34,7 @@ def test_half_made_environment_is_made_anew_and_then_kept(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.servers
 def test_what_cannot_be_installed_is_said_in_one_line(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

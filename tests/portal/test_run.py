@@ -42,12 +42,14 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
     return line
 
 
+@pytest.mark.servers
 def test_port_in_use_is_told_with_another(tmp_path: Path, taken_port: int) -> None:
     line = said(run(tmp_path, "--port", str(taken_port)))
     assert line.startswith(f"gatehouse: port {taken_port} of 127.0.0.1 cannot be used")
     assert line.endswith(f"run: make run PORT={min(taken_port + 1, 65535)}")
 
 
+@pytest.mark.servers
 def test_second_run_names_the_first(tmp_path: Path) -> None:
     with (tmp_path / "run.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -58,11 +60,13 @@ def test_second_run_names_the_first(tmp_path: Path) -> None:
     assert line.endswith("kill 4711")
 
 
+@pytest.mark.servers
 def test_lock_of_a_process_that_is_gone_is_no_hindrance(tmp_path: Path, taken_port: int) -> None:
     (tmp_path / "run.lock").write_text("4711")
     assert "cannot be used" in said(run(tmp_path, "--port", str(taken_port)))
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
@@ -95,6 +99,7 @@ def free_port() -> int:
         return port
 
 
+@pytest.mark.servers
 def test_database_that_does_not_answer_is_told_without_its_password(tmp_path: Path) -> None:
     address = f"postgres://u:hunter2@127.0.0.1:{free_port()}/n"
     settings = {"GATEHOUSE_DATABASE_URL": address, "GATEHOUSE_BROKER_URL": "redis://127.0.0.1:1/0"}

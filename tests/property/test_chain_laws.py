@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.chain import admit, prepare
@@ -91,7 +91,6 @@ POLICIES = PolicySet(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     obj=objects,
     old=st.none() | objects,
@@ -118,7 +117,6 @@ def with_ints(value: Any) -> Any:
     return int(value) if isinstance(value, RawNumber) and value.isdigit() else value
 
 
-@settings(max_examples=400, deadline=None)
 @given(obj=objects, old=st.none() | objects, asked=resources, phase=st.sampled_from(Phase))
 def test_int_is_judged_like_its_text(obj: Any, old: Any, asked: Any, phase: Any) -> None:
     kind, resource, sub = asked

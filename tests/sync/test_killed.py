@@ -50,6 +50,7 @@ def both_sides(memory: Memory) -> dict[str, tuple[object, object]]:
     return {name: (stored(name), theirs[name]) for name in NAMES}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("call", range(1, CALLS))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_killed_run_is_finished_by_the_next_worker(

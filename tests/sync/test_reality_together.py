@@ -36,6 +36,7 @@ def there() -> PretendedCluster:
     return PretendedCluster()
 
 
+@pytest.mark.long
 def test_creates_that_another_webhook_refuses_are_given_back_within_two_passes(
     there: PretendedCluster,
 ) -> None:
@@ -169,6 +170,7 @@ def _figures() -> dict[str, int]:
     return {**{name: count(name) for name in names}, "high": count(quota="high")}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_happens_the_ledger_is_never_below_and_soon_equal(seed: int) -> None:
     factories.resource_quota({"count/pods": "40", "pods": "30", "cpu": "60"})

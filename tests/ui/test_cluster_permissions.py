@@ -87,6 +87,7 @@ def test_strangers_are_sent_to_sign_in(
     assert everything() == before
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("address", "given", "permission"), FORMS, ids=NAMES)
 def test_viewers_are_refused_and_nothing_changes(
     address: str, given: dict[str, str], permission: str
@@ -98,6 +99,7 @@ def test_viewers_are_refused_and_nothing_changes(
     assert everything() == before
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("address", "given", "_permission"), FORMS, ids=NAMES)
 def test_admins_are_let_in(
     admin_client: Client, address: str, given: dict[str, str], _permission: str

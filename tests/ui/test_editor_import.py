@@ -145,6 +145,7 @@ def test_a_preview_asks_little_and_writes_nothing(editor: Client) -> None:
     assert asked[0] == asked[1]
 
 
+@pytest.mark.long
 def test_two_thousand_objects_are_previewed_and_saved(editor: Client) -> None:
     text = many(2000)
     plan = planned(editor, text).context["plan"]

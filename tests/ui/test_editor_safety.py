@@ -158,6 +158,7 @@ def test_a_draft_of_an_old_version_meets_what_was_saved_since(editor: Client) ->
     assert str(LimitRange.objects.get().rows.get().max) == "5"
 
 
+@pytest.mark.long
 def test_so_many_drafts_are_kept(editor: Client) -> None:
     for number in range(23):
         factories.limit_range({"type": "Container", "max": {"cpu": "2"}}, name=f"r{number}")

@@ -39,6 +39,7 @@ def opened(client: Client, page: str) -> dict[str, str]:
     return {"seen": seen, "shown": state.shown, "yaml": state.draft.text, "reason": "same"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_stays_text(client: Client, text: str) -> None:
     selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": [text]}]}

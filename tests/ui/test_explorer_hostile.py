@@ -107,6 +107,7 @@ def test_hostile_texts_stay_texts(reader: Client, made: dict[str, str]) -> None:
     assert live(reader.get(f"/decisions/newer/?after={earliest}")) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["user", "namespace", "priority"])
 def test_hostile_texts_are_found_by_what_they_are(
     reader: Client, made: dict[str, str], name: str

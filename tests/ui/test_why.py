@@ -177,6 +177,7 @@ def test_a_deletion_is_told_and_not_judged_again(
     assert "today" not in context
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_what_callers_wrote_stays_text(
     reader: Client, decided: Callable[..., AuditEvent], text: str

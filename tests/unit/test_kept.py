@@ -91,6 +91,7 @@ def growth(work: Any, number: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.long
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("containers", "number"), [(1000, 40), (30, 400)])
 def test_refused_pods_leave_little_behind(containers: int, number: int) -> None:
@@ -104,6 +105,7 @@ def test_refused_pods_leave_little_behind(containers: int, number: int) -> None:
     assert growth(ask, number) < 20 * MEBIBYTE
 
 
+@pytest.mark.long
 @pytest.mark.no_cover
 def test_templates_of_long_reviews_take_bounded_room() -> None:
     def read(each: int) -> None:
@@ -114,4 +116,4 @@ def test_templates_of_long_reviews_take_bounded_room() -> None:
             wire.parse_request(wire.dump_response(review(obj)))
 
     growth(read, 300)
-    assert wire._read_mould.taken <= 16 * MEBIBYTE
+    assert wire._read_template.taken <= 16 * MEBIBYTE

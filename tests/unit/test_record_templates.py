@@ -81,7 +81,7 @@ def test_pods_of_one_template_are_cast_apart() -> None:
     assert redacted_request(first) == fill_in(first, template) != fill_in(second, template)
 
 
-def test_changed_request_is_of_no_mould() -> None:
+def test_changed_request_is_of_no_template() -> None:
     found = read(POD)
     assert template_of(dataclasses.replace(found, dry_run=True)) is None
     assert template_of(dataclasses.replace(found, user="other")) is None

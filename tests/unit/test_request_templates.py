@@ -68,7 +68,7 @@ def same(quick: AdmissionRequest, body: str) -> bool:
     return dataclasses.replace(quick, **blank) == dataclasses.replace(exact, **blank)
 
 
-def test_reviews_of_a_mould_share_all_but_their_own() -> None:
+def test_reviews_of_a_template_share_all_but_their_own() -> None:
     parse_request(text().encode())
     one = parse_request(text().encode())
     other = parse_request(text().replace("u-1", "u-2").replace("web-1", "web-2").encode())
@@ -173,7 +173,7 @@ def test_a_review_without_an_uid_is_none(uid: str) -> None:
             parse_request(body.encode())
 
 
-def test_pods_of_one_mould_are_judged_once() -> None:
+def test_pods_of_one_template_are_judged_once() -> None:
     known = PolicySet(namespace="team-000")
     asked = [parse_request(fresh()) for _ in range(3)][1:]
     found = [prepare(one, known, phase=Phase.VALIDATE).before for one in asked]
@@ -189,7 +189,7 @@ def test_a_copy_with_another_object_is_not_like_it() -> None:
     assert found[0] is not found[1]
 
 
-def test_where_no_mould_comes_again_few_are_cut() -> None:
+def test_where_no_template_comes_again_few_are_cut() -> None:
     bodies = [text(uid=str(place), name=f"a{place}", namespace=f"n{place}") for place in range(800)]
     assert sum(request_templates.cut(body.encode()) is not None for body in bodies) < 400
     # One in sixteen is cut: two of them until the template was seen to come again.
