@@ -2,13 +2,13 @@
 PYTHON ?= python3
 PORT ?=
 PY := .venv/bin/python
-ON_POSTGRES := tests/api tests/audit tests/manifests tests/models tests/policies_api tests/ui
 SAMPLE = $(if $(WHOLE),,--one-in 4)
+BRIEF = $(if $(WHOLE),, and not long)
 TESTS ?=
 # Without them each process would compile all modules anew, and pytest rewrite all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev frontend run test test-pythons fuzz faults chaos soak mutants test-postgres test-cluster test-ui conformance check lint walls types dependencies templates \
+.PHONY: help setup setup-dev frontend run test test-pythons test-postgres test-servers test-cluster test-ui fuzz faults chaos soak mutants conformance verify-all check lint walls types dependencies templates \
 	settings schema lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-ui screenshots
 
 help: ## show this list
@@ -29,21 +29,35 @@ frontend: setup ## bundle what the pages load, with the machine's Node or one fr
 run: setup ## start the portal with demo policies on 127.0.0.1:8000
 	@$(PY) -m portal.dev.run $(if $(PORT),--port $(PORT))
 
-test: setup-dev ## run what needs no server, of equal cases a sample; WHOLE=1 runs all of them, COVERAGE=1 measures coverage
-	@$(PY) -m pytest -n 2 $(SAMPLE) -m "not servers and not postgres and not cluster and not bench and not faults and not ui$(if $(WHOLE),, and not long)" $(TESTS) $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=95)
+test: setup-dev ## run what needs no server, and of many equal cases a sample; WHOLE=1 runs all, COVERAGE=1 measures coverage
+	@$(PY) -m pytest -n 2 $(SAMPLE) -m "not servers and not postgres and not cluster and not bench and not faults and not ui$(BRIEF)" $(TESTS) $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=95)
 	@$(if $(COVERAGE),$(PY) -m coverage report --include='engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; })
 
-test-pythons: setup-dev ## run the same, or PYTHON_TESTS=tests/portal, with the other Pythons, 3.12 to 3.14, as far as they are here
-	@$(PY) -m tests.pythons 3.12 3.13 3.14 -- $(PYTHON_TESTS)
+test-pythons: setup-dev ## run the same, or TESTS=tests/portal, with the other Pythons, 3.12 to 3.14, as far as they are here
+	@$(PY) -m tests.pythons 3.12 3.13 3.14 -- $(TESTS)
+
+test-postgres: setup-dev ## run the same with PostgreSQL, started here in a temporary folder
+	@$(PY) .ci/with_postgres.py $(MAKE) --no-print-directory test
+
+test-servers: setup-dev ## start the product's own processes, with PostgreSQL and Redis; follow the commands of the guides
+	@$(PY) -m pytest -n 2 --dist loadfile -m servers tests
+
+test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache
+	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
+	@$(PY) -m pytest -n 2 --dist loadgroup -rs $(SAMPLE) -m "cluster$(BRIEF)" tests
+
+test-ui: setup-dev ## visit pages with Chromium: all journeys, and each page in a sample of its looks; WHOLE=1 in all
+	@$(PY) -m portal.dev.bundle
+	@PAGE_LOOKS=$(if $(WHOLE),4,1) $(PY) -m pytest -n 2 --dist loadfile -rs $(SAMPLE) -m "ui$(BRIEF)" tests
 
 fuzz: setup-dev ## answer FUZZ_REVIEWS=1000000 mutated reviews (about half an hour)
 	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-1000000} $(PY) -m pytest -n 2 tests/api/test_fuzz.py
 
-faults: setup-dev ## break processes and the database in every way, briefly (4 minutes)
-	@CHAOS_KILLS=$${CHAOS_KILLS:-5} FREEZE_SECONDS=$${FREEZE_SECONDS:-10} $(PY) -m pytest -n 0 -m faults tests/faults
+faults: setup-dev ## kill processes and the database, three times each; WHOLE=1 breaks them in every way
+	@CHAOS_KILLS=$${CHAOS_KILLS:-3} FREEZE_SECONDS=$${FREEZE_SECONDS:-10} $(PY) -m pytest -n 0 $(SAMPLE) -m "faults$(BRIEF)" tests/faults
 
-chaos: setup-dev ## the same with CHAOS_KILLS=50 kills each, frozen for FREEZE_SECONDS=30
-	@CHAOS_KILLS=$${CHAOS_KILLS:-50} FREEZE_SECONDS=$${FREEZE_SECONDS:-30} $(PY) -m pytest -n 0 -m faults tests/faults --deselect tests/faults/test_exactness.py
+chaos: setup-dev ## the same in every way, with CHAOS_KILLS=50 kills each, frozen for FREEZE_SECONDS=30
+	@CHAOS_KILLS=$${CHAOS_KILLS:-50} FREEZE_SECONDS=$${FREEZE_SECONDS:-30} $(PY) -m pytest -n 0 -m faults tests/faults
 
 soak: setup-dev ## exactness under load, SOAK=20 times; sync under faults, SYNC_SEEDS=500 histories
 	@for round in $$(seq $${SOAK:-20}); do echo "== round $$round"; $(PY) -m pytest -q -n 0 -m faults tests/faults/test_exactness.py || exit 1; done
@@ -52,24 +66,12 @@ soak: setup-dev ## exactness under load, SOAK=20 times; sync under faults, SYNC_
 mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a test must find each
 	@$(PY) -m tests.mutants
 
-test-postgres: setup-dev ## run what needs PostgreSQL and Redis, started here in temporary folders
-	@$(PY) -m pytest -n 2 --dist loadfile -m "servers" tests/servers
-	@$(PY) .ci/with_postgres.py $(PY) -m pytest -n 2 -m "not servers and not cluster and not bench and not faults and not ui" \
-		--deselect tests/sync/test_reality_together.py::test_creates_that_another_webhook_refuses_are_given_back_within_two_passes \
-		$(ON_POSTGRES) $$(grep -l django_db tests/sync/test_*.py)
-
-test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache
-	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
-	@$(PY) -m pytest -n 2 --dist loadgroup -rs -m cluster tests
-
-test-ui: setup-dev ## visit every page with Chromium: journeys, accessibility, hostile texts (9 minutes)
-	@$(PY) -m portal.dev.bundle
-	@$(PY) -m pytest -q -n 2 -m ui tests/editing tests/ui
-	@$(PY) -m pytest -n 2 --dist loadfile -rs -m ui tests/browser
-
 conformance: setup-dev ## compare the engine with a real API server on CASES=50000 random cases
 	@$(PY) -m tests.cluster.build
 	@$(PY) -m tests.cluster.conformance --cases $${CASES:-50000} $(if $(SEED),--seed $(SEED))
+
+verify-all: ## run everything in its long form, which takes hours; VERIFY_STEPS="soak chaos" runs only these
+	@.ci/run --all $(VERIFY_STEPS)
 
 check: lint walls types dependencies templates settings schema ## run all of the following
 

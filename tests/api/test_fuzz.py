@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from engine.request import AdmissionRequest, Phase
 
 pytestmark = [pytest.mark.django_db, pytest.mark.no_cover]
-COUNT = int(os.environ.get("FUZZ_REVIEWS", "2000"))
+COUNT = int(os.environ.get("FUZZ_REVIEWS", "500"))
 FROM = int(os.environ.get("FUZZ_FROM", "0"))
 STRETCHES = max(8, COUNT // 2500)
 SLOWEST = 5.0  # seconds of CPU

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.faults.load import Answer, Load
     from tests.faults.portals import Portal
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.long]
 FREEZE = float(os.environ.get("FREEZE_SECONDS", "10"))
 BUDGET = 4.0  # seconds of the five that the caller waits
 NEARLY_ALL = 2.0  # seconds within which 99.9 % are answered

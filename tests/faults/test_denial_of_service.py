@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.faults.conftest import World
     from tests.faults.portals import Portal
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.long]
 SLOW = 500  # connections that never finish their first line
 QUESTIONS, PACE = 150, 30.0
 FLOOR = 0.5  # seconds; below that nobody waits

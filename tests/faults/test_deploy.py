@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.faults.conftest import World
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.long]
 
 
 # Seconds a portal says that it is about to stop. Each connection has its next review meanwhile,

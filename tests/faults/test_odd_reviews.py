@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.faults.load import Question
     from tests.faults.portals import Portal
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.long]
 COUNT = int(os.environ.get("ODD_REVIEWS", "5000"))
 CONNECTIONS = 32
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.faults.conftest import World
     from tests.faults.portals import Portal
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.long]
 STANDS = 2.5  # seconds: more than a batch may take before its writer counts as stuck
 # One batch, and only one, takes so long that another session can see it at work.
 ONE_IS_LONG = """
