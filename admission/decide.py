@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Call",
     "OverBudgetError",
-    "Recorded",
+    "RecordedDecision",
     "UnavailableError",
     "decide",
     "prepare",
@@ -80,14 +80,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class RecordedDecision:
     """A decision that is on record under this id: it may be answered."""
 
     id: str
     decision: Decision
 
 
-def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
+def decide(request: AdmissionRequest, *, call: Call) -> RecordedDecision:
     """Judge a request, charge its quotas and write the record.
 
     Only a validating call that is no dry run is charged; the others are only recorded.
@@ -101,28 +101,28 @@ def decide(request: AdmissionRequest, *, call: Call) -> Recorded:
 
 
 def prepare(request: AdmissionRequest, *, call: Call) -> writer.PendingDecision:
-    """Judge all but the used amounts; the writer then gives ``Recorded``. Raises as ``decide``."""
-    return _prepared(_Asked(request, call=call))
+    """Judge all but the used amounts; the writer gives the rest. Raises as ``decide``."""
+    return _prepared(_PendingReview(request, call=call))
 
 
 def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.PendingDecision:
     """Have the denial of a review that could not be read go on record, as others do."""
-    return _prepared(_Asked(None, call=call, refusal=decision, uid=uid))
+    return _prepared(_PendingReview(None, call=call, refusal=decision, uid=uid))
 
 
-def _prepared(asked: _Asked) -> _Asked:
+def _prepared(asked: _PendingReview) -> _PendingReview:
     asked.prepare(snapshot.current())
     return asked
 
 
-def written(item: writer.PendingDecision) -> Recorded:
+def written(item: writer.PendingDecision) -> RecordedDecision:
     """Hand what was prepared to the writer, and wait in this thread. Raises as ``decide`` does."""
     writer.submit(item)
-    recorded: Recorded = item.wait(writer.is_stuck)
+    recorded: RecordedDecision = item.wait(writer.is_stuck)
     return recorded
 
 
-class _Asked(writer.PendingDecision):
+class _PendingReview(writer.PendingDecision):
     """One call on its way to the record."""
 
     def __init__(
@@ -177,7 +177,7 @@ class _Asked(writer.PendingDecision):
         """The object as the ledger knows it."""
         return (self.cluster.id if self.cluster else 0, *self._object)
 
-    def decide(self, book: Book) -> tuple[Recorded, Mapping[str, Any]]:
+    def decide(self, book: Book) -> tuple[RecordedDecision, Mapping[str, Any]]:
         """Judge on what is used without this very object: a retry is judged like the first."""
         decision = self._judge(book)
         circumstances = write.Circumstances(
@@ -191,7 +191,7 @@ class _Asked(writer.PendingDecision):
         row = write.row(
             decision, decision_id=self.id, asked=self.columns, circumstances=circumstances
         )
-        return Recorded(id=self.id, decision=decision), row
+        return RecordedDecision(id=self.id, decision=decision), row
 
     def _judge(self, book: Book) -> Decision:
         if self.prepared is None:

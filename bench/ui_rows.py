@@ -165,7 +165,7 @@ def decide_some() -> dict[str, str]:
             labels={"team": "shop", "tier": "web"},
         )
         _, row = backdate.decide(
-            backdate.Asked(
+            backdate.PastCall(
                 request=workload.request(workload.pod(made), made),
                 phase=Phase.MUTATE if verdict == "mutated" else Phase.VALIDATE,
                 moment=datetime.now(UTC) - timedelta(minutes=1),

@@ -144,7 +144,7 @@ def _items(quota: str, count: int) -> Iterator[writer.PendingDecision]:
     policies = snapshot.refresh()
     found = []
     for request, _ in zip(_requests(quota), range(count), strict=False):
-        item = decide._Asked(request, call=_call())  # noqa: SLF001 - the writer's food
+        item = decide._PendingReview(request, call=_call())  # noqa: SLF001 - the writer's food
         item.prepare(policies)
         found.append(item)
     return iter(found)

@@ -7,12 +7,20 @@ place: what lies on the way to a change is copied, all the rest is shared with t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Token = str | int
+
+
+class Absent:
+    """The type of ``ABSENT``."""
+
+
+ABSENT: Final = Absent()
+"""Stands for a field that is not there, where None is the value null."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ PERMISSIONS: Final[dict[str, frozenset[str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RoleScope:
     """Where something is done: in a namespace, in a cluster as a whole, or in the whole fleet."""
 
     cluster: str = ""
@@ -48,7 +48,7 @@ class RoleBackend(BaseBackend):
         """Whether a binding allows it there; without a place only what is bound everywhere."""
         if not user_obj.is_active or user_obj.is_anonymous:
             return False
-        place = obj if isinstance(obj, Place) else Place()
+        place = obj if isinstance(obj, RoleScope) else RoleScope()
         return any(_grants(each, perm) for each in bindings_of(user_obj) if _covers(each, place))
 
 
@@ -56,7 +56,7 @@ def _grants(binding: RoleBinding, permission: str) -> bool:
     return binding.role == _Role.ADMIN or permission in PERMISSIONS[binding.role]
 
 
-def _covers(binding: RoleBinding, place: Place) -> bool:
+def _covers(binding: RoleBinding, place: RoleScope) -> bool:
     if not place.cluster:
         return not (binding.cluster or binding.namespace)
     return binding.covers(place.cluster, place.namespace)
@@ -80,7 +80,7 @@ def writing(kind: str, action: str = "change") -> str:
 
 def may(user: Any, permission: str, *, cluster: str = "", namespace: str = "") -> bool:
     """Whether the user has a Django permission everywhere, or by a role binding in this place."""
-    place = Place(cluster, namespace)
+    place = RoleScope(cluster, namespace)
     return bool(user.has_perm(permission) or (cluster and user.has_perm(permission, place)))
 
 

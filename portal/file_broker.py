@@ -89,7 +89,7 @@ class Channel(filesystem.Channel):
         raise Empty
 
 
-class Transport(filesystem.Transport):
+class FileTransport(filesystem.Transport):
     """What Celery is told to use."""
 
     Channel = Channel

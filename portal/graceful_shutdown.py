@@ -23,14 +23,14 @@ REPLACED: Final = signal.SIGUSR1  # another process has taken over: take no furt
 
 
 @dataclass(slots=True)
-class State:
+class ShutdownState:
     """What this process tells: that it is not ready, and that callers should connect anew."""
 
     is_stopping: bool = False
     is_closing: bool = False
 
 
-state: Final = State()
+state: Final = ShutdownState()
 
 
 def listen_for_signals(listener: int | None) -> None:

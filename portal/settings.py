@@ -230,7 +230,7 @@ CELERY_BROKER_URL = env.broker(
 )
 GATEHOUSE_BROKER_FOLDER = GATEHOUSE_VAR / "broker"
 CELERY_BROKER_TRANSPORT = (
-    "portal.file_broker:Transport" if CELERY_BROKER_URL == "filesystem://" else None
+    "portal.file_broker:FileTransport" if CELERY_BROKER_URL == "filesystem://" else None
 )
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {

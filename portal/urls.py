@@ -13,7 +13,7 @@ from portal.pages.clusters.switch import SwitchingView
 from portal.pages.decisions.why import WhyView
 from portal.pages.home.page import HomeView
 from portal.pages.namespaces.list import NamespaceListView
-from portal.pages.namespaces.page import NamespaceView
+from portal.pages.namespaces.page import NamespacePageView
 from portal.pages.policies.restart_impact import NewRestartsView, RestartsView
 from portal.pages.quotas.board import QuotaBoardView
 from portal.pages.quotas.history import QuotaStoryView
@@ -35,7 +35,7 @@ urlpatterns = [
     path("clusters/<str:cluster>/namespaces/", NamespaceListView.as_view(), name="namespace-list"),
     path(
         "clusters/<str:cluster>/namespaces/<str:namespace>/",
-        NamespaceView.as_view(),
+        NamespacePageView.as_view(),
         name="namespace",
     ),
     path(

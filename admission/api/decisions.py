@@ -17,7 +17,7 @@ from rest_framework.serializers import BaseSerializer, ChoiceField, ModelSeriali
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import GenericViewSet
 
-from admission.models import AuditEvent, Outcome
+from admission.models import AnswerKind, AuditEvent
 from admission.models.decision_id import is_decision_id
 from admission.record.filters import AuditEventFilter
 from engine.policy import Authority
@@ -64,7 +64,7 @@ def _authority() -> ChoiceField:
 
 def _verdict() -> ChoiceField:
     return ChoiceField(
-        Outcome.choices,
+        AnswerKind.choices,
         source="outcome",
         read_only=True,
         help_text="What was answered; would-deny: it was let through, and warn or audit found it.",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import Counter, Histogram
 
-    from admission.decide import Call, Recorded
+    from admission.decide import Call, RecordedDecision
     from admission.writer import PendingDecision
     from engine.request import Phase
 
@@ -64,7 +64,7 @@ _MORE_HEADERS: Final[dict[int, dict[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PreparedReview:
     """A review that was read and prepared; ``item`` is for the writer."""
 
     call: Call
@@ -72,7 +72,7 @@ class Asked:
     item: PendingDecision
     dry_run: bool = False
 
-    def answer(self, recorded: Recorded) -> bytes:
+    def answer(self, recorded: RecordedDecision) -> bytes:
         """Count the decision, and write the review that answers."""
         _count(recorded, call=self.call, dry_run=self.dry_run)
         answer = render_response(
@@ -85,7 +85,7 @@ class Asked:
         return dump_response(answer)
 
 
-def ask(read: Callable[[], bytes], *, call: Call) -> Asked:
+def ask(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
     """Read and prepare a review. Raises ``NotAReviewError``, and what reading or preparing does."""
     try:
         body = read()
@@ -97,15 +97,15 @@ def ask(read: Callable[[], bytes], *, call: Call) -> Asked:
         return _refused(error, call)
 
 
-def _asked(body: bytes, call: Call) -> Asked:
+def _asked(body: bytes, call: Call) -> PreparedReview:
     request = parse_request(body)
     item = decide.prepare(request, call=call)
-    return Asked(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
+    return PreparedReview(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
 
 
-def _refused(error: ReviewError, call: Call) -> Asked:
+def _refused(error: ReviewError, call: Call) -> PreparedReview:
     item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
-    return Asked(call=call, uid=error.uid, item=item)
+    return PreparedReview(call=call, uid=error.uid, item=item)
 
 
 @lru_cache(64)
@@ -171,7 +171,7 @@ def _status_object(status: int) -> bytes:
     ).encode()
 
 
-def _count(recorded: Recorded, *, call: Call, dry_run: bool) -> None:
+def _count(recorded: RecordedDecision, *, call: Call, dry_run: bool) -> None:
     decision = recorded.decision
     verdict = Verdict.MUTATED if decision.patch else Verdict.ALLOWED
     decisions, seconds = _counters(

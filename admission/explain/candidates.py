@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from admission.explain.field_change import ABSENT, Change, value_at
+from admission.explain.field_change import FieldChange, value_at
 from admission.explain.label_candidates import label_changes
 from engine.decision import Reason
+from engine.patch import ABSENT
 from engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def candidates(
     request: AdmissionRequest,
     policies: PolicySet,
     classes: Sequence[str],
-) -> Iterator[Change]:
+) -> Iterator[FieldChange]:
     """Changes that may take one of the violations away, the likeliest first."""
     context = _Context(request.object or {}, policies, classes)
     for found in violations:
@@ -63,11 +64,13 @@ def _places(obj: Mapping[str, Any]) -> Iterator[tuple[Token, ...]]:
             yield ("spec", group, index, "resources")
 
 
-def _set(obj: Mapping[str, Any], path: tuple[Token, ...], amount: Quantity) -> Iterator[Change]:
+def _set(
+    obj: Mapping[str, Any], path: tuple[Token, ...], amount: Quantity
+) -> Iterator[FieldChange]:
     old = value_at(obj, path)
     new = amount.canonical()
     if amount.nano >= 0 and _amount(old) != amount:
-        yield Change(path=path, old=old, new=new)
+        yield FieldChange(path=path, old=old, new=new)
 
 
 def _amount(value: Any) -> Quantity | None:
@@ -77,7 +80,7 @@ def _amount(value: Any) -> Quantity | None:
         return None
 
 
-def _to_bound(context: _Context, found: Violation) -> Iterator[Change]:
+def _to_bound(context: _Context, found: Violation) -> Iterator[FieldChange]:
     """Bring an amount to the bound; of a sum over containers, each of them as far as it takes."""
     obj, numbers, (side, name) = context.obj, found.numbers, _side_of(found)
     bound = Quantity.parse(numbers["enforced"])
@@ -89,7 +92,9 @@ def _to_bound(context: _Context, found: Violation) -> Iterator[Change]:
     yield from _shifted(obj, (side, name), bound.nano - total.nano)
 
 
-def _shifted(obj: Mapping[str, Any], where: tuple[str, str], difference: int) -> Iterator[Change]:
+def _shifted(
+    obj: Mapping[str, Any], where: tuple[str, str], difference: int
+) -> Iterator[FieldChange]:
     """Let one container after the other ask for so much more, or less."""
     side, name = where
     for place in _places(obj):
@@ -113,7 +118,7 @@ def _rounded(nano: int, like: Quantity, *, up: bool) -> Quantity:
     return Quantity(nano, like.format)
 
 
-def _to_ratio(context: _Context, found: Violation) -> Iterator[Change]:
+def _to_ratio(context: _Context, found: Violation) -> Iterator[FieldChange]:
     """Raise the request, or lower the limit, until one is to the other as it may be."""
     obj, numbers, name = context.obj, found.numbers, found.numbers["resource"]
     ratio = Quantity.parse(numbers["enforced"]).nano
@@ -133,14 +138,14 @@ def _reach(
     where: tuple[str, str],
     total: Quantity | None,
     wanted: Quantity,
-) -> Iterator[Change]:
+) -> Iterator[FieldChange]:
     if one:
         yield from _set(obj, (*_place(one), *where), wanted)
     else:
         yield from _shifted(obj, where, wanted.nano - (total.nano if total else 0))
 
 
-def _to_fit(context: _Context, found: Violation) -> Iterator[Change]:
+def _to_fit(context: _Context, found: Violation) -> Iterator[FieldChange]:
     """Ask for as much as the quota still has: of one container, the largest amount that fits."""
     obj, numbers = context.obj, found.numbers
     free = Quantity.parse(numbers["hard"]).nano - Quantity.parse(numbers["used"]).nano
@@ -161,7 +166,7 @@ def _quota_side(resource: str) -> tuple[str, str]:
     return (side, name) if dot and side in {"requests", "limits"} else ("requests", resource)
 
 
-def _to_class(context: _Context, found: Violation) -> Iterator[Change]:
+def _to_class(context: _Context, found: Violation) -> Iterator[FieldChange]:
     """Another priority class, where the quota is one for some classes only."""
     name = found.policy.name if found.policy else ""
     quota = next((each for each in context.policies.resource_quotas if each.name == name), None)
@@ -170,18 +175,18 @@ def _to_class(context: _Context, found: Violation) -> Iterator[Change]:
         yield from _to_other_class(context, found)
 
 
-def _to_other_class(context: _Context, _found: Violation) -> Iterator[Change]:
+def _to_other_class(context: _Context, _found: Violation) -> Iterator[FieldChange]:
     """Each class there is, and none."""
     path = ("spec", "priorityClassName")
     old = value_at(context.obj, path)
     for name in context.classes[:MOST_CLASSES]:
         if name != old:
-            yield Change(path=path, old=old, new=name)
+            yield FieldChange(path=path, old=old, new=name)
     if old is not ABSENT:
-        yield Change(path=path, old=old, new=ABSENT)
+        yield FieldChange(path=path, old=old, new=ABSENT)
 
 
-def _to_say(context: _Context, found: Violation) -> Iterator[Change]:
+def _to_say(context: _Context, found: Violation) -> Iterator[FieldChange]:
     """Say an amount where none is said: what the other side says, else a small one."""
     side, name = _quota_side(found.numbers["resource"])
     other = "limits" if side == "requests" else "requests"
@@ -202,7 +207,7 @@ def _small(name: str, policies: PolicySet) -> Quantity:
     return max(least, default=Quantity.parse(_SMALL.get(name, "1")))
 
 
-def _to_balance(context: _Context, found: Violation) -> Iterator[Change]:
+def _to_balance(context: _Context, found: Violation) -> Iterator[FieldChange]:
     """Bring a request and its limit together, where the first is above the second."""
     one = _ONE.match(found.field)
     if one is None:
@@ -228,11 +233,11 @@ def _side_of(found: Violation) -> tuple[str, str]:
     return side, found.numbers["resource"]
 
 
-def _to_label(context: _Context, found: Violation) -> Iterator[Change]:
+def _to_label(context: _Context, found: Violation) -> Iterator[FieldChange]:
     yield from label_changes(context.obj, found, context.policies)
 
 
-_GUESSES: Final[dict[Reason, Callable[[_Context, Violation], Iterator[Change]]]] = {
+_GUESSES: Final[dict[Reason, Callable[[_Context, Violation], Iterator[FieldChange]]]] = {
     Reason.MIN_CONSTRAINT: _to_bound,
     Reason.MAX_CONSTRAINT: _to_bound,
     Reason.RATIO_CONSTRAINT: _to_ratio,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from engine.patch import ABSENT
 from engine.wire import dumps
 
 if TYPE_CHECKING:
@@ -13,15 +14,8 @@ if TYPE_CHECKING:
 Token = str | int
 
 
-class _Absent:
-    """Stands for a field that is not there, or that is to be taken away."""
-
-
-ABSENT: Final = _Absent()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FieldChange:
     """One field gets another value, or is taken away (``ABSENT``).
 
     ``is_free``: any other value would do as well, this one only was tried.
@@ -90,7 +84,7 @@ def value_at(obj: Any, path: Sequence[Token]) -> Any:
     return ABSENT if obj is None else obj
 
 
-def changed(obj: Mapping[str, Any], changes: Iterable[Change]) -> dict[str, Any]:
+def changed(obj: Mapping[str, Any], changes: Iterable[FieldChange]) -> dict[str, Any]:
     """Give an object with the changes made; the one given stays as it is."""
     made: Any = obj
     for change in changes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from admission.explain.field_change import ABSENT, Change, value_at
+from admission.explain.field_change import FieldChange, value_at
+from engine.patch import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ ANY: Final = "example"
 
 def label_changes(
     obj: Mapping[str, Any], found: Violation, policies: PolicySet
-) -> Iterator[Change]:
+) -> Iterator[FieldChange]:
     """Changes under which the rule that refused does not match any more."""
     predicate = _predicate(found, policies)
     if predicate is None:
@@ -39,20 +40,20 @@ def _predicate(found: Violation, policies: PolicySet) -> PolicyPredicate | None:
     return None
 
 
-def _unmatched(obj: Mapping[str, Any], name: str, selector: LabelSelector) -> Iterator[Change]:
+def _unmatched(obj: Mapping[str, Any], name: str, selector: LabelSelector) -> Iterator[FieldChange]:
     """It is enough that one of its entries does not hold."""
     for entry in selector.match_expressions:
         path = ("metadata", name, entry.key)
         old = value_at(obj, path)
         if entry.operator == "DoesNotExist":
-            yield Change(path=path, old=old, new=ANY, is_free=True)
+            yield FieldChange(path=path, old=old, new=ANY, is_free=True)
         elif entry.operator == "NotIn":
             for value in entry.values:
-                yield Change(path=path, old=old, new=value)
+                yield FieldChange(path=path, old=old, new=value)
         elif old is not ABSENT:
-            yield Change(path=path, old=old, new=ABSENT)
-            yield Change(path=path, old=old, new=ANY, is_free=True)
+            yield FieldChange(path=path, old=old, new=ABSENT)
+            yield FieldChange(path=path, old=old, new=ANY, is_free=True)
     for key in selector.match_labels:
         path = ("metadata", name, key)
-        yield Change(path=path, old=value_at(obj, path), new=ABSENT)
-        yield Change(path=path, old=value_at(obj, path), new=ANY, is_free=True)
+        yield FieldChange(path=path, old=value_at(obj, path), new=ABSENT)
+        yield FieldChange(path=path, old=value_at(obj, path), new=ANY, is_free=True)

@@ -28,7 +28,7 @@ _SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DiffLine:
     """One line of a comparison: ``added``, ``removed``, ``same``, or ``gap`` between stretches."""
 
     look: str
@@ -36,7 +36,7 @@ class Line:
     text: str = ""
 
 
-def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Line]:
+def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
     """Compare two objects line by line; empty where they are alike."""
     old, new = (render_documents([dict(each)]).splitlines() for each in (before, after))
     if len(old) + len(new) > 2 * LINES:
@@ -46,13 +46,13 @@ def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[L
     return lines[1:] if lines and lines[0].look == "gap" and old[:1] == new[:1] else lines
 
 
-def _line(text: str) -> Line:
+def _line(text: str) -> DiffLine:
     if text.startswith("@@"):
-        return Line(look="gap", sign="…")
-    return Line(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
+        return DiffLine(look="gap", sign="…")
+    return DiffLine(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
 
 
-def patched(event: AuditEvent) -> list[Line]:
+def patched(event: AuditEvent) -> list[DiffLine]:
     """What the patch made of the object; empty without one, or where it cannot be applied."""
     if event.is_cut:
         return []
@@ -69,7 +69,7 @@ def patched(event: AuditEvent) -> list[Line]:
         return []  # what the record left out is in its way: the operations are shown instead
 
 
-def updated(event: AuditEvent) -> list[Line]:
+def updated(event: AuditEvent) -> list[DiffLine]:
     """What the caller changed about a stored object."""
     if event.is_cut:
         return []

@@ -35,7 +35,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class AdmittedPod:
     """A pod with its owner and the decision that let it in; ``is_counted``: the ledger has it."""
 
     pod: RunningPod
@@ -45,10 +45,10 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class RunningPods:
     """What is known of a namespace's pods: ``seen`` is when its cluster last listed all pods."""
 
-    pods: tuple[Found, ...] = ()
+    pods: tuple[AdmittedPod, ...] = ()
     unknown: tuple[str, ...] = ()
     is_cut: bool = False
     seen: dt.datetime | None = None
@@ -73,7 +73,7 @@ class _Charged:
     held: dict[str, ResourceList] = field(default_factory=dict)
 
 
-def running_in(cluster: Cluster, namespace: str) -> Running:
+def running_in(cluster: Cluster, namespace: str) -> RunningPods:
     """Find the pods that run there; six queries at most."""
     charged, is_cut = _charged(cluster, namespace)
     record = _Record(_decisions(cluster, namespace).newest(EVENTS))
@@ -85,7 +85,7 @@ def running_in(cluster: Cluster, namespace: str) -> Running:
     found = [pod for pod in told.values() if pod]
     alone, not_whole = _uncharged(cluster, record, charged)
     pods = (*found, *alone)
-    return Running(
+    return RunningPods(
         pods=pods[:MOST],
         unknown=(
             *[each.name or each.uid for each in charged if told[each.uid] is None],
@@ -131,7 +131,7 @@ def _charged(cluster: Cluster, namespace: str) -> tuple[list[_Charged], bool]:
 
 def _uncharged(
     cluster: Cluster, record: _Record, charged: list[_Charged]
-) -> tuple[list[Found], list[str]]:
+) -> tuple[list[AdmittedPod], list[str]]:
     """Pods of the record that no quota counts, as far as nothing says that they are gone.
 
     Also the names of those that are not on record as a whole.
@@ -186,14 +186,14 @@ class _Record:
         """Whether the record has its end, too."""
         return any(each.created >= event.created for each in self.deleted[event.name])
 
-    def pod(self, charged: _Charged) -> Found | None:
+    def pod(self, charged: _Charged) -> AdmittedPod | None:
         """A pod of the ledger with what the record knows of it; None for nothing, or a part."""
         event = self.of(charged)
         return self.found(event, charged.held, is_counted=True) if event else None
 
     def found(
         self, event: AuditEvent, held: dict[str, ResourceList], *, is_counted: bool
-    ) -> Found | None:
+    ) -> AdmittedPod | None:
         """The pod of a decision, and how its owner asks for it before anything changes it.
 
         None where that is not on record as a whole: nobody can judge it again.
@@ -204,7 +204,7 @@ class _Record:
         if event.is_cut or asked.is_cut:
             return None
         pod = RunningPod(name=event.name, stands=_object(event), asked=_object(asked), held=held)
-        return Found(pod=pod, decision=event.id, owner=owner, is_counted=is_counted)
+        return AdmittedPod(pod=pod, decision=event.id, owner=owner, is_counted=is_counted)
 
 
 def _object(event: AuditEvent) -> dict[str, Any]:

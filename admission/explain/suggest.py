@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from admission.explain.candidates import candidates
-from admission.explain.field_change import Change, changed
+from admission.explain.field_change import FieldChange, changed
 from admission.explain.redecide import judge
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ SECONDS: Final = 0.2
 LONGEST: Final = 12
 """More changes than that are no advice."""
 
-Changes = tuple[Change, ...]
+Changes = tuple[FieldChange, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class _Search:
             yield (*(each for each in changes if each.path != more.path), _since(changes, more))
 
 
-def _since(changes: Changes, more: Change) -> Change:
+def _since(changes: Changes, more: FieldChange) -> FieldChange:
     """A change of what is changed already, told as one of what was there first."""
     first = next((each for each in changes if each.path == more.path), None)
     return dataclasses.replace(more, old=first.old) if first else more

@@ -5,15 +5,16 @@ from admission.models.audit_event import (
     AuditEvent,
     AuditEventQuerySet,
     CappedCount,
-    Page,
+    RecordPage,
 )
 from admission.models.background_work import BackgroundWork, note_work
-from admission.models.outcome import Outcome, Verdict, outcome_of
+from admission.models.outcome import AnswerKind, Verdict, outcome_of
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
 from admission.models.saved_view import SavedView
 from admission.models.tally import Tally
 
 __all__ = [
+    "AnswerKind",
     "AppendOnlyError",
     "AuditEvent",
     "AuditEventQuerySet",
@@ -21,8 +22,7 @@ __all__ = [
     "AuditHold",
     "BackgroundWork",
     "CappedCount",
-    "Outcome",
-    "Page",
+    "RecordPage",
     "RetentionRun",
     "SavedView",
     "Tally",

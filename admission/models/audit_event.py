@@ -16,7 +16,7 @@ from django.db.models.functions import Left
 
 from admission.models import decision_id, partitions, row_bounds, stretches
 from admission.models.fields import KeptJSONField
-from admission.models.outcome import Outcome, Verdict, outcome_of
+from admission.models.outcome import AnswerKind, Verdict, outcome_of
 from engine.chain import AUTHORITY_STEP
 from engine.policy import Authority
 
@@ -46,7 +46,7 @@ class AppendOnlyError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class RecordPage:
     """A stretch of the record, newest first; cursors are empty at its ends.
 
     ``searched_to`` is where a search ended for want of time: beyond it nothing is known.
@@ -82,9 +82,9 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def with_outcome(self, outcome: str) -> Self:
         """Only what is told so; the four have no row in common."""
-        if outcome == Outcome.DENIED:
+        if outcome == AnswerKind.DENIED:
             return self.denied()
-        if outcome == Outcome.WOULD_DENY:
+        if outcome == AnswerKind.WOULD_DENY:
             return self.allowed().exclude(reasons="")
         return self.filter(verdict=outcome, reasons="")
 
@@ -143,7 +143,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """Only what was decided after a decision id."""
         return self.filter(created__gte=decision_id.moment(cursor), id__gt=cursor)
 
-    def page(self, *, before: str = "", after: str = "", size: int = 50) -> Page:
+    def page(self, *, before: str = "", after: str = "", size: int = 50) -> RecordPage:
         """The ``size`` events next to a decision id: older than ``before`` or newer than ``after``.
 
         The last page costs what the first costs: no offset, no count. A search that finds too
@@ -248,8 +248,8 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     update.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
 
 
-def _page(events: list[AuditEvent], *, newer: bool, older: bool) -> Page:
-    return Page(
+def _page(events: list[AuditEvent], *, newer: bool, older: bool) -> RecordPage:
+    return RecordPage(
         events=tuple(events),
         newer=events[0].id if newer and events else "",
         older=events[-1].id if older and events else "",
@@ -362,7 +362,7 @@ class AuditEvent(models.Model):
         return (Authority.NATIVE if is_native else Authority.PORTAL).value
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> AnswerKind:
         """How the answer is told."""
         return outcome_of(self.verdict, self.reasons)
 

@@ -13,7 +13,7 @@ class Verdict(models.TextChoices):
     DENIED = "denied", "Denied"
 
 
-class Outcome(models.TextChoices):
+class AnswerKind(models.TextChoices):
     """How an answer is told: as its verdict, or that only warn or audit kept it from a refusal."""
 
     ALLOWED = "allowed", "Allowed"
@@ -22,8 +22,8 @@ class Outcome(models.TextChoices):
     DENIED = "denied", "Denied"
 
 
-def outcome_of(verdict: str, reasons: str) -> Outcome:
+def outcome_of(verdict: str, reasons: str) -> AnswerKind:
     """Tell the outcome from two columns: what was let through has reasons only if observed."""
     if reasons and verdict != Verdict.DENIED:
-        return Outcome.WOULD_DENY
-    return Outcome(verdict)
+        return AnswerKind.WOULD_DENY
+    return AnswerKind(verdict)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PastCall:
     """One call as it would have come; ``microseconds`` is what the answer took."""
 
     request: AdmissionRequest
@@ -47,7 +47,7 @@ class Asked:
 
 
 def decide(
-    asked: Asked, policies: PolicySet, used: UsedAmounts
+    asked: PastCall, policies: PolicySet, used: UsedAmounts
 ) -> tuple[Decision, Mapping[str, Any]]:
     """Judge as it would have been judged then; also gives the row for the record."""
     prepared = chain.prepare(

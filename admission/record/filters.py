@@ -11,7 +11,7 @@ from django import forms
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from admission.models import AuditEvent, AuditEventQuerySet, Outcome
+from admission.models import AnswerKind, AuditEvent, AuditEventQuerySet
 from policies.parameters import MOMENTS
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class AuditEventFilter(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", method="with_name")
     user = django_filters.CharFilter(label="User", method="with_user")
     verdict = django_filters.ChoiceFilter(
-        label="Verdict", choices=Outcome.choices, empty_label="Any", method="with_verdict"
+        label="Verdict", choices=AnswerKind.choices, empty_label="Any", method="with_verdict"
     )
     phase = django_filters.ChoiceFilter(label="Phase", choices=PHASE_CHOICES, empty_label="Any")
     reason = django_filters.CharFilter(label="Reason", method="with_reason")

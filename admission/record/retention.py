@@ -41,7 +41,7 @@ _DUE: Final = {
 }
 
 
-class BusyError(RuntimeError):
+class RetentionBusyError(RuntimeError):
     """Holds changed, or a lock was not to be had, at each attempt; the next run tries again."""
 
 
@@ -133,7 +133,7 @@ def remove(day: date, verdicts: Verdicts, *, until: float = float("inf")) -> Rem
         return _remove_exported(day, verdicts, until=until)
     except record_export.OutOfTimeError:
         return _plan(day, verdicts, problem="its export takes longer than this run")
-    except (record_export.ExportError, BusyError) as error:
+    except (record_export.ExportError, RetentionBusyError) as error:
         return _plan(day, verdicts, problem=str(error))
 
 
@@ -149,7 +149,7 @@ def _remove_exported(day: date, verdicts: Verdicts, *, until: float) -> Removal:
             continue
         except OperationalError:
             time.sleep(PAUSE * (attempt + 1))
-    raise BusyError("the record is too busy now")
+    raise RetentionBusyError("the record is too busy now")
 
 
 def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:

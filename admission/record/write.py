@@ -67,13 +67,13 @@ _NOTHING_ASKED: Final[Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Remembering):
+class PolicyColumns(Remembering):
     """The policies that were asked: the same in all rows of a namespace."""
 
     refs: tuple[PolicyRef, ...] = ()
 
 
-_NONE_ASKED: Final = Asked()
+_NONE_ASKED: Final = PolicyColumns()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +85,18 @@ class Circumstances:
     client: str
     started: int
     policy_revision: int = 0
-    policies: Asked = _NONE_ASKED
+    policies: PolicyColumns = _NONE_ASKED
 
 
 @once
-def asked_of(policies: PolicySet) -> Asked:
+def asked_of(policies: PolicySet) -> PolicyColumns:
     """Name all policies of a namespace."""
     refs = (
         *(policy.ref for policy in policies.limit_ranges),
         *(policy.ref for policy in policies.metadata_policies),
         *(policy.ref for policy in policies.resource_quotas),
     )
-    return Asked(refs)
+    return PolicyColumns(refs)
 
 
 def new_decision_id() -> str:
@@ -274,21 +274,21 @@ def _patch(decision: Decision) -> str:
     return _json(storable(operations)) if operations else _EMPTY
 
 
-def _policies(decision: Decision, asked: Asked) -> Mapping[str, str]:
+def _policies(decision: Decision, asked: PolicyColumns) -> Mapping[str, str]:
     found: list[Step | Violation] = [*decision.trace, *decision.violations, *decision.observed]
     # Nearly always there is none: whatever finds anything was asked, and is the very same.
     known = _known(asked)
     others = [ref for each in found if (ref := each.policy) and id(ref) not in known]
-    return _named(Asked(tuple(dict.fromkeys((*asked.refs, *others)))) if others else asked)
+    return _named(PolicyColumns(tuple(dict.fromkeys((*asked.refs, *others)))) if others else asked)
 
 
 @once
-def _known(asked: Asked) -> frozenset[int]:
+def _known(asked: PolicyColumns) -> frozenset[int]:
     return frozenset(map(id, asked.refs))
 
 
 @once
-def _named(asked: Asked) -> Mapping[str, str]:
+def _named(asked: PolicyColumns) -> Mapping[str, str]:
     refs = asked.refs
     return {
         "policies": _texts(refs),

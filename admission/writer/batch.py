@@ -16,7 +16,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from admission.record import write
 from admission.writer import session
-from admission.writer.db_errors import Kind, kind_of
+from admission.writer.db_errors import Remedy, kind_of
 from admission.writer.failpoints import hit
 from admission.writer.pending import OverBudgetError, UnavailableError
 from policies import ledger, snapshot
@@ -69,21 +69,21 @@ class FailedBatch:
     @property
     def is_loss(self) -> bool:
         """Whether its session is gone, or has to go: nobody knows what became of it."""
-        return self._is(Kind.GONE)
+        return self._is(Remedy.GONE)
 
     @property
     def is_late(self) -> bool:
         """Whether the database gave up a statement for its time."""
-        return self._is(Kind.LATE)
+        return self._is(Remedy.LATE)
 
-    def _is(self, kind: Kind) -> bool:
+    def _is(self, kind: Remedy) -> bool:
         if isinstance(self.error, DatabaseError | InterfaceError):
             return kind_of(self.error) is kind
         return False
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchOutcome:
     """Whether the database could be reached, and who has to come again with the next batch."""
 
     is_reachable: bool
@@ -91,21 +91,21 @@ class Outcome:
     is_crowded: bool = False  # everybody was passed by
 
 
-def commit(items: list[PendingDecision], *, waits: bool = True) -> Outcome:
+def commit(items: list[PendingDecision], *, waits: bool = True) -> BatchOutcome:
     """Decide and record the items, then answer them.
 
     Unless it ``waits`` for them, those whose quotas somebody else holds are passed by, so that the
     others need not wait, too; all others get an answer or an error.
     """
     found = try_once(items, waits=waits)
-    return found if isinstance(found, Outcome) else recover(found)
+    return found if isinstance(found, BatchOutcome) else recover(found)
 
 
-def try_once(items: list[PendingDecision], *, waits: bool) -> Outcome | FailedBatch:
+def try_once(items: list[PendingDecision], *, waits: bool) -> BatchOutcome | FailedBatch:
     """Do as ``commit`` does, but leave a failure to whoever may wait for its end."""
     waiting = _still_wanted(items)
     if not waiting:
-        return Outcome(is_reachable=True)
+        return BatchOutcome(is_reachable=True)
     attempt = _Attempt(waits or _must_wait(waiting))
     try:
         _run(waiting, attempt)
@@ -113,24 +113,24 @@ def try_once(items: list[PendingDecision], *, waits: bool) -> Outcome | FailedBa
         return FailedBatch(waiting, attempt, error)
     passed = _answer(attempt, waiting)
     is_crowded = bool(passed) and not attempt.decided
-    return Outcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
+    return BatchOutcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
 
 
-def recover(failed: FailedBatch) -> Outcome:
+def recover(failed: FailedBatch) -> BatchOutcome:
     """Find out what is to be done about it, and try again as long as that may help."""
     waits, is_reachable = failed.attempt.waits, True
     for _ in range(ATTEMPTS):
         left, is_reachable = _recover_from(failed)
         waiting = _still_wanted(left)
         if not waiting:
-            return Outcome(is_reachable)
+            return BatchOutcome(is_reachable)
         found = try_once(waiting, waits=waits)
-        if isinstance(found, Outcome):
+        if isinstance(found, BatchOutcome):
             return found
         failed = found
     for item in failed.items:
         item.fail(UnavailableError())
-    return Outcome(is_reachable)
+    return BatchOutcome(is_reachable)
 
 
 def _must_wait(items: list[PendingDecision]) -> bool:
@@ -255,21 +255,21 @@ def _recover_from(failed: FailedBatch) -> tuple[list[PendingDecision], bool]:
     return _repair(failed, kind_of(error))
 
 
-def _repair(failed: FailedBatch, found: Kind) -> tuple[list[PendingDecision], bool]:
+def _repair(failed: FailedBatch, found: Remedy) -> tuple[list[PendingDecision], bool]:
     """Do what helps against an error of the database."""
     items, attempt = failed.items, failed.attempt
-    if attempt.is_complete and found is Kind.GONE:
+    if attempt.is_complete and found is Remedy.GONE:
         return _look_up(attempt, items)
-    if found is Kind.ITEM:
+    if found is Remedy.ITEM:
         return _one_by_one(items, failed.error), True
-    if found is Kind.PARTITION:
+    if found is Remedy.PARTITION:
         write.make_room()
-    if found is Kind.GONE:
+    if found is Remedy.GONE:
         session.close()
-    if found is Kind.DENIED:
+    if found is Remedy.DENIED:
         _fail(items, failed.error)
         return [], False
-    return items, found not in {Kind.GONE, Kind.LATE}
+    return items, found not in {Remedy.GONE, Remedy.LATE}
 
 
 def _one_by_one(items: list[PendingDecision], error: Exception) -> list[PendingDecision]:

@@ -11,7 +11,7 @@ from admission.writer.pending import LOOK_EVERY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from admission.writer.batch import Outcome
+    from admission.writer.batch import BatchOutcome
     from admission.writer.pending import PendingDecision
 
 CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
@@ -61,7 +61,7 @@ class CarriedOver:
         passed, self._passed = self._passed, []
         return passed
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: BatchOutcome) -> None:
         """Remember what a batch leaves."""
         self._passed += outcome.passed
         self._patient_for = CROWDED_FOR if outcome.is_crowded else max(self._patient_for - 1, 0)

@@ -18,7 +18,7 @@ _ITEM: Final = ("22", "23")  # data that does not fit, a constraint
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 
-class Kind(Enum):
+class Remedy(Enum):
     """What to do about an error."""
 
     AGAIN = auto()
@@ -29,7 +29,7 @@ class Kind(Enum):
     DENIED = auto()
 
 
-def kind_of(error: DatabaseError | InterfaceError) -> Kind:
+def kind_of(error: DatabaseError | InterfaceError) -> Remedy:
     """Tell what an error of a batch means.
 
     Source: PostgreSQL's appendix of error codes, SQLite's list of result codes.
@@ -39,21 +39,21 @@ def kind_of(error: DatabaseError | InterfaceError) -> Kind:
     return _kind_on_sqlite(error, name) if name else _kind_of_state(cause)
 
 
-def _kind_on_sqlite(error: Exception, name: str) -> Kind:
+def _kind_on_sqlite(error: Exception, name: str) -> Remedy:
     if name.startswith(_BUSY):
-        return Kind.AGAIN
+        return Remedy.AGAIN
     is_data = isinstance(error, IntegrityError) or name.startswith(("SQLITE_TOOBIG", "SQLITE_MIS"))
-    return Kind.ITEM if is_data else Kind.DENIED
+    return Remedy.ITEM if is_data else Remedy.DENIED
 
 
-def _kind_of_state(cause: Any) -> Kind:
+def _kind_of_state(cause: Any) -> Remedy:
     state = getattr(cause, "sqlstate", None)
     if state is None or state.startswith(_GONE):
-        return Kind.GONE
+        return Remedy.GONE
     if state in _AGAIN:
-        return Kind.AGAIN
+        return Remedy.AGAIN
     if state == _LATE:
-        return Kind.LATE
+        return Remedy.LATE
     if state == _NO_PARTITION and "partition" in str(cause):
-        return Kind.PARTITION
-    return Kind.ITEM if state.startswith(_ITEM) else Kind.DENIED
+        return Remedy.PARTITION
+    return Remedy.ITEM if state.startswith(_ITEM) else Remedy.DENIED

@@ -25,11 +25,11 @@ from psycopg.pq import ConnStatus, TransactionStatus
 
 from admission import metrics
 from admission.writer import session, thread
-from admission.writer.batch import FailedBatch, Outcome, try_once
+from admission.writer.batch import BatchOutcome, FailedBatch, try_once
 from admission.writer.carry_over import CarriedOver
 from admission.writer.failpoints import hit
 from admission.writer.pending import UnavailableError
-from policies.db.deferred import Session
+from policies.db.deferred import PipelineSession
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -119,7 +119,7 @@ class LoopWriter:
 
     def _serve(self, line: _Line, mark: int | None) -> None:
         """In the greenlet: commit what waits, as long as there is a session for it."""
-        session.adopt(Session(line.connection, line.wait), mark)
+        session.adopt(PipelineSession(line.connection, line.wait), mark)
         line.greenlet = getcurrent()
         while self._line is line:
             if items := self._gather():
@@ -152,7 +152,7 @@ class LoopWriter:
             for item in items:
                 item.fail(UnavailableError(error))
             return
-        if isinstance(found, Outcome):
+        if isinstance(found, BatchOutcome):
             metrics.BATCH.observe(len(items))
             self._carried_over.note(found)
             return

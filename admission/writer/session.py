@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import connection, connections
 from django.db.utils import load_backend
 
-from policies.db.deferred import Session, has_session, is_postgresql, use
+from policies.db.deferred import PipelineSession, has_session, is_postgresql, use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +121,7 @@ def open_for_another() -> Opened:
     return Opened(opened, _mark.get())
 
 
-def adopt(session: Session, mark: int | None) -> None:
+def adopt(session: PipelineSession, mark: int | None) -> None:
     """Use a session in this context that was opened elsewhere."""
     use(session)
     _mark.set(mark)

@@ -29,7 +29,7 @@ from policies.db.deferred import is_postgresql
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from admission.writer.batch import Outcome
+    from admission.writer.batch import BatchOutcome
     from admission.writer.pending import PendingDecision
 
 logger = logging.getLogger(__name__)
@@ -125,13 +125,13 @@ class Writer:
             self._attempt(items, partial(self._commit, items))
         return _STOP not in found
 
-    def _commit(self, items: list[PendingDecision]) -> Outcome:
+    def _commit(self, items: list[PendingDecision]) -> BatchOutcome:
         session.open_marked()
         if self._is_away:
             session.probe()
         return commit(items, waits=self._carried_over.is_patient)
 
-    def _attempt(self, items: list[PendingDecision], end: Callable[[], Outcome]) -> None:
+    def _attempt(self, items: list[PendingDecision], end: Callable[[], BatchOutcome]) -> None:
         """Bring items to their end; whatever happens, each of them gets one."""
         try:
             with self._carried_over.timed():

@@ -43,7 +43,7 @@ class _OddError(Exception):
     """A pod that is judged as a whole."""
 
 
-class _Asked:
+class _KeyedRequest:
     """A request, and what is kept of its object; equal to others of the same key and policies."""
 
     __slots__ = ("_excerpt", "_key", "_request", "policy_set")
@@ -76,7 +76,7 @@ class _Asked:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, _Asked)
+            isinstance(other, _KeyedRequest)
             and self.policy_set is other.policy_set
             and self._key == other._key
         )
@@ -95,13 +95,13 @@ def once_for_alike(
 
 
 def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge[Found]:
-    def judge_alone(asked: _Asked) -> Found:
+    def judge_alone(asked: _KeyedRequest) -> Found:
         return judge(asked.take_request(), asked.policy_set, None)
 
-    def recall(asked: _Asked) -> Found:
+    def recall(asked: _KeyedRequest) -> Found:
         return recalled(_cut_down(asked.take_request(), asked.policy_set))
 
-    def weigh_with_key(asked: _Asked, found: Found) -> int:
+    def weigh_with_key(asked: _KeyedRequest, found: Found) -> int:
         return asked.weight + weigh(found)
 
     recalled = Kept(judge_alone, weigh_with_key, most=_KEPT, room=_ROOM)
@@ -114,7 +114,7 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
         if _is_new_pod(request):
             try:
                 if likeness := _likeness(request):
-                    return recognised(_Asked(request, policy_set, likeness))
+                    return recognised(_KeyedRequest(request, policy_set, likeness))
                 return recalled(_cut_down(request, policy_set))
             except (DecodeError, _OddError):
                 pass  # what cannot be read is worded from the whole, in its own order
@@ -138,7 +138,7 @@ def _likeness(request: AdmissionRequest) -> Hashable:
     return known.template
 
 
-def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _Asked:
+def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _KeyedRequest:
     """Keep what rules may read of a new pod; raises ``_OddError`` for what is long or odd."""
     obj = request.object or {}
     try:
@@ -151,7 +151,7 @@ def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _Asked:
         raise _OddError from None
     if len(text) > _LONGEST:
         raise _OddError
-    return _Asked(request, policy_set, text, excerpt)
+    return _KeyedRequest(request, policy_set, text, excerpt)
 
 
 def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
     An API server sends defaulted objects. One that somebody else sends is defaulted first, and the
     patch says so: else it would not fit the object, and limits would not become requests.
     """
-    received = metadata_policy.Snapshot.of(obj)
+    received = metadata_policy.PodMetadata.of(obj)
     spec = _read_settled(request, obj)
     decoded: list[PatchOperation] = []
     if spec is None:
@@ -126,7 +126,7 @@ def defaults_pods(request: AdmissionRequest) -> bool:
 def _apply_metadata(
     request: AdmissionRequest,
     policy_set: PolicySet,
-    snapshot: metadata_policy.Snapshot,
+    snapshot: metadata_policy.PodMetadata,
     obj: Mapping[str, Any],
 ) -> metadata_policy.MetadataResult:
     why = metadata_policy.reason_not_applicable(request)

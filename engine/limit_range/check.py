@@ -20,7 +20,7 @@ from engine.limit_range.constraints import (
     tightest,
 )
 from engine.limit_range.manifest import CLAIM, CONTAINER, POD
-from engine.limit_range.offer import Offer, Subject, offer_of
+from engine.limit_range.offer import BoundedItem, Offer, offer_of
 from engine.request import Operation
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def check(
     if not broken:
         offer.note(compiled)
         return [], list(compiled.unbroken[offer.is_claim])
-    return _ask_each(compiled, offer, broken, _Search(into or Collected(), request.pause))
+    return _ask_each(compiled, offer, broken, _Check(into or Collected(), request.pause))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,16 +166,16 @@ class _Broken:
 
     __slots__ = ("_amounts", "_distinct", "_names", "subjects")
 
-    def __init__(self, subjects: list[Subject], constraints: Iterable[Constraint]) -> None:
+    def __init__(self, subjects: list[BoundedItem], constraints: Iterable[Constraint]) -> None:
         self.subjects = subjects
         self._names = sorted({constraint.name for constraint in constraints})
         self._amounts: dict[str, list[_Asked]] = {}
-        self._distinct: list[Subject] | None = None
+        self._distinct: list[BoundedItem] | None = None
 
-    def distinct(self) -> list[Subject]:
+    def distinct(self) -> list[BoundedItem]:
         """The first of all subjects that ask for the very same amounts."""
         if self._distinct is None:
-            found: dict[tuple[int, ...], Subject] = {}
+            found: dict[tuple[int, ...], BoundedItem] = {}
             for each in self.subjects:
                 asked = (each.requests, each.limits)
                 key = tuple([id(side.get(name)) for side in asked for name in self._names])
@@ -223,7 +223,7 @@ def _find_broken(
     return found
 
 
-def _breaks(subject: Subject, constraints: Iterable[Constraint]) -> bool:
+def _breaks(subject: BoundedItem, constraints: Iterable[Constraint]) -> bool:
     requests, limits = subject.requests, subject.limits
     for each in constraints:
         name = each.name
@@ -232,18 +232,22 @@ def _breaks(subject: Subject, constraints: Iterable[Constraint]) -> bool:
     return False
 
 
-def _paused(subjects: Iterable[Subject], pause: Callable[[], None] | None) -> Iterable[Subject]:
+def _paused(
+    subjects: Iterable[BoundedItem], pause: Callable[[], None] | None
+) -> Iterable[BoundedItem]:
     return subjects if pause is None else _with_pauses(subjects, pause)
 
 
-def _with_pauses(subjects: Iterable[Subject], pause: Callable[[], None]) -> Iterator[Subject]:
+def _with_pauses(
+    subjects: Iterable[BoundedItem], pause: Callable[[], None]
+) -> Iterator[BoundedItem]:
     for position, subject in enumerate(subjects):
         if not position % _AT_ONCE:
             pause()
         yield subject
 
 
-class _Search(NamedTuple):
+class _Check(NamedTuple):
     """Where violations go, and what is called now and then."""
 
     into: Collected
@@ -251,7 +255,7 @@ class _Search(NamedTuple):
 
 
 def _ask_each(
-    compiled: CompiledRanges, offer: Offer, broken: Mapping[str, _Broken], search: _Search
+    compiled: CompiledRanges, offer: Offer, broken: Mapping[str, _Broken], search: _Check
 ) -> tuple[Violated, list[Step]]:
     """Ask each item of each range about what breaks the tightest bounds."""
     violated: Violated = []
@@ -272,7 +276,7 @@ def _ask_each(
     return violated, steps
 
 
-def _find(rule: _Rule, broken: _Broken, search: _Search) -> tuple[list[Violation], int]:
+def _find(rule: _Rule, broken: _Broken, search: _Check) -> tuple[list[Violation], int]:
     """Hold subjects against one item: the violations to be kept, and how many there are."""
     into = search.into
     found: list[Violation] = []
@@ -291,7 +295,7 @@ def _find(rule: _Rule, broken: _Broken, search: _Search) -> tuple[list[Violation
     return found, _count(rule, broken, found, search)
 
 
-def _violations(rule: _Rule, subject: Subject, into: Collected) -> Iterator[Violation]:
+def _violations(rule: _Rule, subject: BoundedItem, into: Collected) -> Iterator[Violation]:
     """Keep what is wanted of what one subject breaks of an item."""
     requests, limits = subject.requests, subject.limits
     for constraint in rule.constraints:
@@ -313,7 +317,7 @@ def _violations(rule: _Rule, subject: Subject, into: Collected) -> Iterator[Viol
             yield violation
 
 
-def _count(rule: _Rule, broken: _Broken, found: list[Violation], search: _Search) -> int:
+def _count(rule: _Rule, broken: _Broken, found: list[Violation], search: _Check) -> int:
     """Count what an item found beside what is kept of it."""
     kept = Counter([violation.reason for violation in found])
     total = 0

@@ -24,7 +24,7 @@ _CLAIM_REQUESTS = "VolumeResourceRequirements.spec.resources.requests"
 _MOST_PASSED = 4
 
 
-class Subject(NamedTuple):
+class BoundedItem(NamedTuple):
     """What one item is held against: a container, a pod as a whole, or a claim.
 
     ``fields`` tells where a name of ``requests`` or ``limits`` stands in the object.
@@ -49,7 +49,7 @@ class Offer:
     template offer the very same, and meet the same ranges over and over.
     """
 
-    subjects: Mapping[str, tuple[Subject, ...]]
+    subjects: Mapping[str, tuple[BoundedItem, ...]]
     is_claim: bool = False
     passed: list[object] = field(default_factory=list)
 
@@ -69,22 +69,24 @@ def offer_of(request: AdmissionRequest, spec: PodSpec | None) -> Offer:
 
 @once
 def _pod_offer(spec: PodSpec) -> Offer:
-    containers = [Subject(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers]
+    containers = [
+        BoundedItem(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers
+    ]
     return Offer({CONTAINER: tuple(containers), POD: (_pod_subject(spec),)})
 
 
-def _claim_subject(claim: Mapping[str, Any]) -> Subject:
+def _claim_subject(claim: Mapping[str, Any]) -> BoundedItem:
     spec = read_map(claim, "spec", "spec", _CLAIM_SPEC)
     resources = read_map(spec, "resources", "spec.resources", _CLAIM_RESOURCES)
     requests = read_list(resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS)
-    return Subject(requests, {}, "spec.resources")
+    return BoundedItem(requests, {}, "spec.resources")
 
 
-def _pod_subject(spec: PodSpec) -> Subject:
+def _pod_subject(spec: PodSpec) -> BoundedItem:
     """Sum the pod up; fields point at all containers unless the pod itself says an amount."""
     totals = limit_range_totals(spec)
     sides = ((REQUESTS, spec.requests), (LIMITS, spec.limits))
     own = frozenset(
         (side, name) for side, amounts in sides for name in amounts if name in {"cpu", "memory"}
     )
-    return Subject(totals.requests, totals.limits, "spec.containers[*].resources", own)
+    return BoundedItem(totals.requests, totals.limits, "spec.containers[*].resources", own)

@@ -11,7 +11,7 @@ from engine.metadata_policy.definition import (
 from engine.metadata_policy.qos_annotation import QOSResult, annotate_qos
 from engine.metadata_policy.rules import (
     MetadataResult,
-    Snapshot,
+    PodMetadata,
     apply,
     reason_not_applicable,
     recheck,
@@ -21,8 +21,8 @@ __all__ = [
     "API_VERSION",
     "QOS_ANNOTATION",
     "MetadataResult",
+    "PodMetadata",
     "QOSResult",
-    "Snapshot",
     "annotate_qos",
     "apply",
     "decode_metadata_policy",

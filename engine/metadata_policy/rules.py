@@ -42,14 +42,14 @@ _SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-
 _TOO_LONG: Final = f"Too long: may not be more than {MAX_ANNOTATIONS} bytes"
 
 
-class Snapshot(NamedTuple):
+class PodMetadata(NamedTuple):
     """The labels and annotations that all predicates are asked about."""
 
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
 
     @classmethod
-    def of(cls, obj: Mapping[str, Any] | None) -> Snapshot:
+    def of(cls, obj: Mapping[str, Any] | None) -> PodMetadata:
         """Take it from an object; raises ``DecodeError`` where these are not maps of strings."""
         metadata = expect((obj or {}).get("metadata"), dict, "metadata", "v1.ObjectMeta")
         return cls(
@@ -57,11 +57,13 @@ class Snapshot(NamedTuple):
             annotations=decode_string_map(metadata.get("annotations"), "metadata.annotations"),
         )
 
-    def with_qos(self, qos: str) -> Snapshot:
+    def with_qos(self, qos: str) -> PodMetadata:
         """Add the QoS annotation, which every rule may ask about."""
         if not qos:
             return self
-        return Snapshot(labels=self.labels, annotations={**self.annotations, QOS_ANNOTATION: qos})
+        return PodMetadata(
+            labels=self.labels, annotations={**self.annotations, QOS_ANNOTATION: qos}
+        )
 
 
 class MetadataResult(NamedTuple):
@@ -102,7 +104,7 @@ def reason_not_applicable(request: AdmissionRequest) -> str:
 def apply(
     request: AdmissionRequest,
     policies: tuple[MetadataPolicy, ...],
-    snapshot: Snapshot,
+    snapshot: PodMetadata,
     obj: Mapping[str, Any],
 ) -> MetadataResult:
     """Judge and mutate: any enforced reject refuses, and then nothing at all is set.
@@ -130,7 +132,7 @@ def recheck(
 ) -> MetadataResult:
     """Ask the rejects of ``strict`` policies once more about the object as it will be stored."""
     strict = tuple([policy for policy in policies if policy.strict])
-    matches, steps = _ask(strict, Snapshot.of(obj))
+    matches, steps = _ask(strict, PodMetadata.of(obj))
     judged = _judge_rejects(request, matches)
     return MetadataResult(
         object=obj,
@@ -169,7 +171,7 @@ def _judge_rejects(request: AdmissionRequest, matches: list[_Match]) -> _Rejects
 
 
 def _ask(
-    policies: tuple[MetadataPolicy, ...], snapshot: Snapshot
+    policies: tuple[MetadataPolicy, ...], snapshot: PodMetadata
 ) -> tuple[list[_Match], list[Step]]:
     """Every rule of every policy in canonical order: those that match, and steps of the others."""
     matches: list[_Match] = []
@@ -202,7 +204,7 @@ def _rules(policy: MetadataPolicy) -> tuple[_Match, ...]:
     )
 
 
-def matches_rule(rule: MetadataPolicyRule, snapshot: Snapshot) -> bool:
+def matches_rule(rule: MetadataPolicyRule, snapshot: PodMetadata) -> bool:
     """Whether all criteria of a rule's predicate hold; an absent one always does."""
     labels = rule.policy_predicate.label_selector
     annotations = rule.policy_predicate.annotation_selector
@@ -215,7 +217,7 @@ def _ratchet(request: AdmissionRequest, rejects: list[_Match]) -> tuple[list[_Ma
     """Let go of rejects that the stored object met already, where the policy says so."""
     if request.operation is not Operation.UPDATE or not any(m.policy.ratchet for m in rejects):
         return rejects, []
-    old = Snapshot.of(request.old_object)
+    old = PodMetadata.of(request.old_object)
     kept, steps = [], []
     for match in rejects:
         if match.policy.ratchet and matches_rule(match.rule, old):

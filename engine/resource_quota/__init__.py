@@ -25,7 +25,7 @@ from engine.resource_quota.limited_resources import (
     validate_limited_resources,
 )
 from engine.resource_quota.live import counted_of, is_final, names_of, resources_of
-from engine.resource_quota.match import Match, Subject, field_of, match_quota
+from engine.resource_quota.match import Match, QuotaSubject, field_of, match_quota
 from engine.resource_quota.scopes import (
     ScopeError,
     matching_scopes,
@@ -45,8 +45,8 @@ __all__ = [
     "Demand",
     "Match",
     "QuotaResult",
+    "QuotaSubject",
     "ScopeError",
-    "Subject",
     "UsedAmounts",
     "assess",
     "conclude",

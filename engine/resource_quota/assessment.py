@@ -23,7 +23,7 @@ from engine.resource_quota.limited_resources import (
     limited_scopes,
     uncovered_scopes,
 )
-from engine.resource_quota.match import Match, Subject, field_of, match_quota
+from engine.resource_quota.match import Match, QuotaSubject, field_of, match_quota
 from engine.resource_quota.scopes import ScopeError
 from engine.resource_quota.usage import usage_of
 from engine.wire import expect_map, expect_string
@@ -148,7 +148,7 @@ def assess(
         step = Step(name=QUOTA_STEP, outcome=Outcome.SKIPPED, detail=reason)
         return Assessment(request=request, quotas=quotas, steps=(step,))
     obj = _as_stored(request)
-    subject = Subject.of(request.resource, obj, request.old_object, spec)
+    subject = QuotaSubject.of(request.resource, obj, request.old_object, spec)
     whole = usage_of(obj, request.resource, now=now, spec=subject.spec)
     try:
         scopes = limited_scopes(limited_resources, subject.test)

@@ -12,7 +12,7 @@ from engine.resource_quota.evaluators import (
     counted_by,
     evaluator_of,
 )
-from engine.resource_quota.match import Subject, match_quota
+from engine.resource_quota.match import QuotaSubject, match_quota
 from engine.resource_quota.usage import usage_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def counted_of(
     count nothing of it, are left out. Raises DecodeError for an object that cannot be read.
     """
     whole = usage_of(obj, resource, now=now)
-    subject = Subject.of(resource, obj, None)
+    subject = QuotaSubject.of(resource, obj, None)
     counted: dict[str, ResourceList] = {}
     for quota in quotas:
         match = match_quota(quota, subject)

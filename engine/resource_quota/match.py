@@ -36,7 +36,7 @@ _FIELDS: Final = {
 }
 
 
-class Subject(NamedTuple):
+class QuotaSubject(NamedTuple):
     """An object that quotas are asked about, and its state before an update.
 
     ``spec`` is that of a pod, read once for all quotas; None for other kinds.
@@ -55,7 +55,7 @@ class Subject(NamedTuple):
         obj: Mapping[str, Any],
         old: Mapping[str, Any] | None,
         spec: PodSpec | None = None,
-    ) -> Subject:
+    ) -> QuotaSubject:
         """Prepare the questions about an object; ``spec`` is the pod's, where it was read."""
         return cls(
             resource=resource,
@@ -93,7 +93,7 @@ class Match(NamedTuple):
         return self.is_matched and self.quota.used.keys() >= set(self.names)
 
 
-def match_quota(quota: ResourceQuota, subject: Subject) -> Match:
+def match_quota(quota: ResourceQuota, subject: QuotaSubject) -> Match:
     """Hold a quota against an object; raises DecodeError for an object that cannot be read."""
     requirements = scope_requirements(quota)
     try:
@@ -141,7 +141,7 @@ def _scope_violation(quota: ResourceQuota, error: ScopeError) -> Violation:
 
 
 def _must_specify(
-    quota: ResourceQuota, subject: Subject, names: tuple[str, ...]
+    quota: ResourceQuota, subject: QuotaSubject, names: tuple[str, ...]
 ) -> tuple[Violation, ...]:
     """Refuse pods whose containers keep quiet about what is bounded: one finding a name."""
     if subject.spec is None:

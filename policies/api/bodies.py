@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rest_framework.exceptions import APIException
 
 from policies.manifests.checks import shape_problems
-from policies.manifests.objects import API_VERSIONS, Item
+from policies.manifests.objects import API_VERSIONS, BundleObject
 from policies.manifests.schema import ANYTHING, KINDS, LIMITED_RESOURCES, Shape
 from policies.manifests.yaml.documents import Document
 
@@ -47,7 +47,7 @@ def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
     known = {name: _OWN.get(name, ANYTHING) for name in beside}
     if kind:
         known = {**known, **(KINDS[kind].fields or {}), "status": ANYTHING}
-    item = Item(body, Document(_BODY, body))
+    item = BundleObject(body, Document(_BODY, body))
     problems = shape_problems(item, Shape("a map", fields=known))
     if body is None:
         problems = [item.problem("", "must be a map, not null", code="FieldValueTypeInvalid")]
@@ -57,7 +57,7 @@ def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
         raise BodyError(problems)
 
 
-def _other_kind(item: Item, kind: str) -> list[Problem]:
+def _other_kind(item: BundleObject, kind: str) -> list[Problem]:
     """Find a body that says it is something else than its address is for."""
     wanted = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
     return [

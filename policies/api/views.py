@@ -47,7 +47,7 @@ else:
     ViewSet = GenericViewSet
 
 
-class Pages(LimitOffsetPagination):
+class ApiPagination(LimitOffsetPagination):
     """Fifty at a time unless asked otherwise."""
 
     default_limit = 50
@@ -63,7 +63,7 @@ class _PolicyView(
     permission_classes = [WritesByRole]
     parser_classes = [ManifestParser]
     filter_backends = [DjangoFilterBackend]
-    pagination_class = Pages
+    pagination_class = ApiPagination
 
     manifest_kind = ""
     """What bodies are manifests of; empty where they are none."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class PipelineSession:
     """A connection of psycopg's, and how to wait for its socket: ``select.poll``'s events."""
 
     connection: Any
@@ -31,7 +31,7 @@ class Session:
 
 # By context and not by thread: several that take turns in one thread have one each.
 _pipeline: Final[ContextVar[Pipeline | None]] = ContextVar("pipeline", default=None)
-_session: Final[ContextVar[Session | None]] = ContextVar("session", default=None)
+_session: Final[ContextVar[PipelineSession | None]] = ContextVar("session", default=None)
 # By connection of the driver: a pool gives it out again.
 _prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
@@ -42,7 +42,7 @@ def is_postgresql() -> bool:
     return connection.vendor == "postgresql"
 
 
-def use(session: Session) -> None:
+def use(session: PipelineSession) -> None:
     """Have this context's transactions of few packets on a session of its own, not on Django's."""
     _session.set(session)
 
@@ -103,7 +103,7 @@ def transaction_of_few_packets() -> Iterator[None]:
                 yield
             return
         own.ensure_connection()
-        session = Session(own.connection)
+        session = PipelineSession(own.connection)
     with own.wrap_database_errors:
         pipeline = _opened(session)
         token = _pipeline.set(pipeline)
@@ -120,7 +120,7 @@ def transaction_of_few_packets() -> Iterator[None]:
             _pipeline.reset(token)
 
 
-def _opened(session: Session) -> Pipeline:
+def _opened(session: PipelineSession) -> Pipeline:
     from policies.db.pipeline import Pipeline  # noqa: PLC0415 - SQLite needs no driver for PostgreSQL
 
     prepared = _prepared.setdefault(session.connection, set())

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from engine.policy import PolicySet
-    from policies.drafts.draft import Place
+    from policies.drafts.draft import PolicyPlace
     from policies.lints import Lint
 
-    Teller = Callable[[Place, Mapping[str, Any], PolicySet], Sequence[str]]
+    Teller = Callable[[PolicyPlace, Mapping[str, Any], PolicySet], Sequence[str]]
 
 REFUSING: Final = frozenset({LintCode.REFUSES_EVERYTHING, LintCode.UNSATISFIABLE_RANGES})
 """Lints of what lets nothing pass."""
@@ -26,7 +26,7 @@ tellers: list[Teller] = []
 
 
 def dangers_of(
-    place: Place, manifest: Mapping[str, Any], before: PolicySet, lints: Iterable[Lint]
+    place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet, lints: Iterable[Lint]
 ) -> list[str]:
     """Say in words what saving would stop; empty where nothing is known of, or only told of.
 

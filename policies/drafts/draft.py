@@ -20,7 +20,7 @@ from policies.manifests.checks import (
     limited_resources,
     object_problems,
 )
-from policies.manifests.objects import Item, find_objects
+from policies.manifests.objects import BundleObject, find_objects
 from policies.manifests.problems import ManifestError, Problem
 from policies.manifests.schema import KINDS as SHAPES
 from policies.manifests.schema import QUOTA_CONFIGURATION, shape_findings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from policies.drafts.forms.sheets import Built
-    from policies.drafts.kinds import Kind
+    from policies.drafts.kinds import EditableKind
 
 SOURCE: Final = "YAML"
 LONGEST: Final = 300_000
@@ -41,10 +41,10 @@ LONGEST: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PolicyPlace:
     """Where a policy lives: ``name`` is empty for one that is new."""
 
-    kind: Kind
+    kind: EditableKind
     cluster: Cluster
     namespace: Namespace | None = None
     name: str = ""
@@ -103,12 +103,12 @@ def render(manifest: Mapping[str, Any]) -> str:
     return render_manifests([manifest])
 
 
-def draft_of_manifest(place: Place, manifest: Mapping[str, Any]) -> Draft:
+def draft_of_manifest(place: PolicyPlace, manifest: Mapping[str, Any]) -> Draft:
     """What is stored, as a draft that is not checked."""
     return Draft(text=render(manifest), manifest=dict(manifest), sheet=_sheet(place, manifest))
 
 
-def draft_of_sheet(place: Place, sheet: Sheet, base: Mapping[str, Any]) -> Draft:
+def draft_of_sheet(place: PolicyPlace, sheet: Sheet, base: Mapping[str, Any]) -> Draft:
     """What a form says; what it cannot say comes from ``base``."""
     built = place.kind.build(sheet, base)
     read = draft_of_text(place, render(built.manifest), built=built)
@@ -119,7 +119,7 @@ def draft_of_sheet(place: Place, sheet: Sheet, base: Mapping[str, Any]) -> Draft
 
 
 def draft_of_text(
-    place: Place, text: str, *, built: Built | None = None, is_checked: bool = True
+    place: PolicyPlace, text: str, *, built: Built | None = None, is_checked: bool = True
 ) -> Draft:
     """What a text says, all that is wrong with it included; unless checked, by its rules alone."""
     try:
@@ -138,7 +138,7 @@ def draft_of_text(
     return Draft(text=text, manifest=manifest, sheet=sheet, findings=tuple(_found(problems, built)))
 
 
-def kept_parts(place: Place, draft: Draft) -> list[str]:
+def kept_parts(place: PolicyPlace, draft: Draft) -> list[str]:
     """What the form does not show and leaves as it is."""
     if draft.sheet is None or draft.manifest is None:
         return []
@@ -149,13 +149,13 @@ def kept_parts(place: Place, draft: Draft) -> list[str]:
     return entries + ([] if place.kind.is_configuration else kept_metadata(draft.manifest))
 
 
-def _sheet(place: Place, manifest: Mapping[str, Any]) -> Sheet | None:
+def _sheet(place: PolicyPlace, manifest: Mapping[str, Any]) -> Sheet | None:
     """The form of a manifest; None where it would be too large for one request."""
     sheet = place.kind.show(manifest)
     return sheet if sheet.size <= LARGEST else None
 
 
-def _only_object(place: Place, text: str) -> Item:
+def _only_object(place: PolicyPlace, text: str) -> BundleObject:
     """The one object of a text; raises ManifestError."""
     if len(text) > LONGEST:
         raise ManifestError([_lone(f"longer than {LONGEST} characters")])
@@ -175,12 +175,12 @@ def _lone(message: str) -> Problem:
     return Problem(source=SOURCE, line=1, column=1, message=message)
 
 
-def _is_misshapen(place: Place, item: Item) -> bool:
+def _is_misshapen(place: PolicyPlace, item: BundleObject) -> bool:
     shape = QUOTA_CONFIGURATION if place.kind.is_configuration else SHAPES[place.kind.name]
     return any(True for _ in shape_findings(item.value, shape))
 
 
-def _problems(place: Place, item: Item) -> list[Problem]:
+def _problems(place: PolicyPlace, item: BundleObject) -> list[Problem]:
     if place.kind.is_configuration:
         return configuration_problems(item)
     problems = object_problems(item)
@@ -192,7 +192,7 @@ def _problems(place: Place, item: Item) -> list[Problem]:
     return problems
 
 
-def _normal(place: Place, item: Item) -> dict[str, Any]:
+def _normal(place: PolicyPlace, item: BundleObject) -> dict[str, Any]:
     """The manifest as it would be stored; as it stands, where its rules are broken."""
     if place.kind.is_configuration:
         if configuration_problems(item):
@@ -206,7 +206,9 @@ def _normal(place: Place, item: Item) -> dict[str, Any]:
     return found
 
 
-def _stored_problems(place: Place, item: Item, manifest: Mapping[str, Any]) -> list[Problem]:
+def _stored_problems(
+    place: PolicyPlace, item: BundleObject, manifest: Mapping[str, Any]
+) -> list[Problem]:
     """What only the stored objects can tell: names that are taken, fields that may not change."""
     if place.kind.is_configuration:
         return []

@@ -25,7 +25,7 @@ _COMMON: Final = ("name", "enforcement")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class EditableKind:
     """One kind: ``groups`` and ``fields`` are those of its form."""
 
     name: str
@@ -50,7 +50,7 @@ class Kind:
         return {**head, **({"spec": {}} if self.is_namespaced else {})}
 
 
-LIMIT_RANGE: Final = Kind(
+LIMIT_RANGE: Final = EditableKind(
     name="LimitRange",
     plural="limitranges",
     fields=_COMMON,
@@ -58,7 +58,7 @@ LIMIT_RANGE: Final = Kind(
     show=limit_range.show,
     build=limit_range.build,
 )
-RESOURCE_QUOTA: Final = Kind(
+RESOURCE_QUOTA: Final = EditableKind(
     name="ResourceQuota",
     plural="resourcequotas",
     fields=_COMMON,
@@ -66,7 +66,7 @@ RESOURCE_QUOTA: Final = Kind(
     show=quota.show,
     build=quota.build,
 )
-METADATA_POLICY: Final = Kind(
+METADATA_POLICY: Final = EditableKind(
     name="MetadataPolicy",
     plural="metadatapolicies",
     fields=(*_COMMON, *metadata_rules.FLAGS),
@@ -74,7 +74,7 @@ METADATA_POLICY: Final = Kind(
     show=metadata_rules.show,
     build=metadata_rules.build,
 )
-PRIORITY_CLASS: Final = Kind(
+PRIORITY_CLASS: Final = EditableKind(
     name="PriorityClass",
     plural="priorityclasses",
     fields=("name", *priority_class.FIELDS),
@@ -83,7 +83,7 @@ PRIORITY_CLASS: Final = Kind(
     build=priority_class.build,
     is_namespaced=False,
 )
-LIMITED_RESOURCES: Final = Kind(
+LIMITED_RESOURCES: Final = EditableKind(
     name=CONFIGURATION,
     plural="limitedresources",
     fields=(),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from engine.patch import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,13 +17,6 @@ class Merged:
 
     manifest: dict[str, Any]
     conflicts: list[str] = field(default_factory=list)
-
-
-class _Absent:
-    """Stands for a field that is not there."""
-
-
-_ABSENT: Final = _Absent()
 
 
 def merge(
@@ -44,7 +39,7 @@ def _merge(base: Any, mine: Any, theirs: Any, path: str, merged: Merged) -> Any:
         found = _merge_maps(by_type[0] or {}, by_type[1] or {}, by_type[2] or {}, path, merged)
         return list(found.values())
     merged.conflicts.append(path)
-    return theirs if mine is _ABSENT else mine
+    return theirs if mine is ABSENT else mine
 
 
 def _merge_maps(
@@ -56,15 +51,15 @@ def _merge_maps(
 ) -> dict[str, Any]:
     found = {}
     for name in dict.fromkeys([*mine, *theirs]):
-        sides = [one.get(name, _ABSENT) for one in (base, mine, theirs)]
+        sides = [one.get(name, ABSENT) for one in (base, mine, theirs)]
         place = f"{path}.{name}" if path else name
         found[name] = _merge(sides[0], sides[1], sides[2], place, merged)
-    return {name: value for name, value in found.items() if value is not _ABSENT}
+    return {name: value for name, value in found.items() if value is not ABSENT}
 
 
 def _by_type(value: Any) -> dict[str, Any] | None:
     """The items of a range by their type, where each has its own."""
-    items: Sequence[Any] = [] if value is _ABSENT else value
+    items: Sequence[Any] = [] if value is ABSENT else value
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return None
     found = {str(item.get("type") or ""): item for item in items if "type" in item}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from engine.decision import Decision
     from engine.policy import PolicySet
-    from policies.drafts.draft import Place
+    from policies.drafts.draft import PolicyPlace
     from policies.lints import Lint
 
 _SHOWN_BY: Final = {
@@ -49,12 +49,12 @@ class Hint:
     message: str = ""
 
 
-def load(place: Place) -> PolicySet:
+def load(place: PolicyPlace) -> PolicySet:
     """The stored policies of the draft's namespace."""
     return stored.load(place.cluster.name, place.namespace_name)
 
 
-def hints(place: Place, manifest: Mapping[str, Any], before: PolicySet) -> list[Hint]:
+def hints(place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet) -> list[Hint]:
     """What is probably not meant about the draft, or about others because of it."""
     names = PriorityClass.objects.filter(cluster=place.cluster).values_list("name", flat=True)
     classes = BUILT_IN_CLASSES | frozenset(names)

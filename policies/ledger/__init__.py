@@ -7,7 +7,7 @@ reported before the ledger began is a charge of its own, the opening balance.
 
 from policies.ledger.book import OPENING_RESOURCE, OPENING_UID, Book, ask_book, open_book
 from policies.ledger.history import Point, forget_points, points_of, take_points
-from policies.ledger.recount import Difference, recount
+from policies.ledger.recount import RecountDifference, recount
 from policies.ledger.release import (
     confirm,
     confirm_seen,
@@ -24,9 +24,9 @@ __all__ = [
     "OPENING_RESOURCE",
     "OPENING_UID",
     "Book",
-    "Difference",
     "Key",
     "Point",
+    "RecountDifference",
     "ask_book",
     "confirm",
     "confirm_seen",

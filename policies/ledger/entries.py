@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from engine.resource_list import ResourceList
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """The whole amounts as they are read back, their text, and what of them is not new.
 
     ``is_all_new`` tells that the quota grows by the very amounts.
@@ -26,11 +26,11 @@ class Entry(NamedTuple):
 
 
 @once
-def entry_of(decided: DecidedCharge) -> Entry:
+def entry_of(decided: DecidedCharge) -> LedgerEntry:
     """Make the entry of what an allowed request costs; nobody may change it."""
     amounts = as_stored(decided.amounts)
     is_all_new = _parts(amounts) == _parts(decided.delta)
-    return Entry(amounts, text_of(amounts), used_before(decided), is_all_new)
+    return LedgerEntry(amounts, text_of(amounts), used_before(decided), is_all_new)
 
 
 def _parts(amounts: ResourceList) -> set[tuple[str, int, str]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class RecountDifference:
     """A name of a quota whose ``used`` is not the sum of its charges; empty where it is missing."""
 
     namespace: str
@@ -27,7 +27,7 @@ class Difference:
     charged: str
 
 
-def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[Difference]:
+def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[RecountDifference]:
     """Compare every ``used`` of a cluster, or one namespace of it; report, or also repair.
 
     Goes namespace by namespace, each in a transaction of its own under the locks of admission, so
@@ -44,7 +44,7 @@ def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[
 
 
 @transaction.atomic
-def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[Difference]:  # noqa: FBT001 - passed on
+def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[RecountDifference]:  # noqa: FBT001 - passed on
     statements().lock_namespace(cluster_id, namespace)
     stored = QuotaUsage.objects.filter(cluster_id=cluster_id, namespace=namespace)
     found = []
@@ -56,12 +56,12 @@ def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[Di
     return found
 
 
-def _differences(usage: QuotaUsage) -> Iterator[Difference]:
+def _differences(usage: QuotaUsage) -> Iterator[RecountDifference]:
     charged = expected(usage.quota, usage.cluster_id)
     for name in sorted(usage.used.keys() | charged.keys()):
         pair = (usage.used.get(name, ""), charged.get(name, ""))
         if pair[0] == "" or pair[1] == "" or parse({"a": pair[0]}) != parse({"a": pair[1]}):
-            yield Difference(
+            yield RecountDifference(
                 namespace=usage.namespace,
                 quota=usage.quota.name,
                 resource=name,

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from policies.manifests.checks import configuration_problems, limited_resources, object_problems
-from policies.manifests.objects import API_VERSIONS, CLUSTER_KINDS, Found, Item, find_objects
+from policies.manifests.objects import (
+    API_VERSIONS,
+    CLUSTER_KINDS,
+    BundleContents,
+    BundleObject,
+    find_objects,
+)
 from policies.manifests.problems import ManifestError, Problem
 from policies.manifests.yaml.documents import parse_documents
 
@@ -26,7 +32,7 @@ class Wanted:
     """One object to be kept, without what servers and clients add, and where it was read."""
 
     manifest: dict[str, Any]
-    item: Item
+    item: BundleObject
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -44,7 +50,7 @@ class Bundle:
     """
 
     objects: tuple[Wanted, ...] = ()
-    configuration: Item | None = None
+    configuration: BundleObject | None = None
     limited_resources: tuple[dict[str, Any], ...] | None = None
     others: tuple[str, ...] = ()
 
@@ -55,7 +61,7 @@ def read_bundle(sources: Iterable[Source], *, namespace: str = DEFAULT_NAMESPACE
     ``namespace`` is that of objects which name none.
     """
     problems: list[Problem] = []
-    found = Found()
+    found = BundleContents()
     for source in sources:
         try:
             _gather(source, found)
@@ -71,7 +77,7 @@ def read_bundle(sources: Iterable[Source], *, namespace: str = DEFAULT_NAMESPACE
     return _bundle(found, namespace)
 
 
-def _gather(source: Source, found: Found) -> None:
+def _gather(source: Source, found: BundleContents) -> None:
     more = find_objects(parse_documents(source.text, source.name))
     found.objects += more.objects
     found.configurations += more.configurations
@@ -79,7 +85,7 @@ def _gather(source: Source, found: Found) -> None:
     found.problems += more.problems
 
 
-def _bundle(found: Found, namespace: str) -> Bundle:
+def _bundle(found: BundleContents, namespace: str) -> Bundle:
     wanted = [Wanted(stripped(item, namespace), item) for item in found.objects]
     problems = _repeated(wanted)
     problems += [
@@ -99,7 +105,7 @@ def _bundle(found: Found, namespace: str) -> Bundle:
 
 def _repeated(wanted: list[Wanted]) -> list[Problem]:
     """Find objects that are there twice: which one counts would be chance."""
-    first: dict[tuple[str, str, str], Item] = {}
+    first: dict[tuple[str, str, str], BundleObject] = {}
     problems: list[Problem] = []
     for one in wanted:
         if one.key in first:
@@ -112,7 +118,7 @@ def _repeated(wanted: list[Wanted]) -> list[Problem]:
     return problems
 
 
-def stripped(item: Item, namespace: str) -> dict[str, Any]:
+def stripped(item: BundleObject, namespace: str) -> dict[str, Any]:
     """Leave out what only servers and clients write, and fill in the namespace."""
     metadata = {name: item.metadata[name] for name in _KEPT_METADATA if item.metadata.get(name)}
     annotations = dict(metadata.pop("annotations", {}))
@@ -129,7 +135,7 @@ def stripped(item: Item, namespace: str) -> dict[str, Any]:
     return {**left, "metadata": metadata, **_kept_status(item)}
 
 
-def _kept_status(item: Item) -> dict[str, Any]:
+def _kept_status(item: BundleObject) -> dict[str, Any]:
     """Keep what is used of a quota, and that a namespace is being deleted."""
     status = item.value.get("status")
     if not isinstance(status, dict):

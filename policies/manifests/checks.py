@@ -26,7 +26,7 @@ from policies.validators import metadata_errors, priority_class_errors, text_err
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from policies.manifests.objects import Item
+    from policies.manifests.objects import BundleObject
     from policies.manifests.problems import Problem
     from policies.manifests.schema import Finding, Shape
 
@@ -39,21 +39,21 @@ _BOTH_NAMES = (
 )
 
 
-def object_problems(item: Item) -> list[Problem]:
+def object_problems(item: BundleObject) -> list[Problem]:
     """All that is wrong with one object; the rules are asked only where its shape is right."""
     if problems := shape_problems(item, KINDS[item.kind]):
         return problems
     return [item.problem(*finding) for finding in _rule_findings(item)]
 
 
-def shape_problems(item: Item, shape: Shape) -> list[Problem]:
+def shape_problems(item: BundleObject, shape: Shape) -> list[Problem]:
     """Every field that the shape does not know, has another type for, or has under two names."""
     findings = list(shape_findings(item.value, shape))
     findings += _both_names(item.value)
     return [item.problem(*finding) for finding in findings]
 
 
-def configuration_problems(item: Item) -> list[Problem]:
+def configuration_problems(item: BundleObject) -> list[Problem]:
     """All that is wrong with the quota plugin's configuration."""
     if problems := shape_problems(item, QUOTA_CONFIGURATION):
         return problems
@@ -66,7 +66,7 @@ def configuration_problems(item: Item) -> list[Problem]:
     ]
 
 
-def limited_resources(item: Item) -> tuple[dict[str, Any], ...]:
+def limited_resources(item: BundleObject) -> tuple[dict[str, Any], ...]:
     """Read the entries of a configuration that has no problems, as they will be kept."""
     return tuple(encode_limited_resource(entry) for entry in decode_quota_configuration(item.value))
 
@@ -92,7 +92,7 @@ def _both_names(value: Any) -> list[Finding]:
     return findings
 
 
-def _rule_findings(item: Item) -> list[Finding]:
+def _rule_findings(item: BundleObject) -> list[Finding]:
     """Ask the rules; an object that cannot be decoded is one finding."""
     manifest = item.value
     errors = [*text_errors(manifest), *metadata_errors(item.metadata)]
@@ -106,7 +106,7 @@ def _rule_findings(item: Item) -> list[Finding]:
     return [(field, message, "", code) for field, message, code in unique]
 
 
-def _name_errors(item: Item) -> list[FieldError]:
+def _name_errors(item: BundleObject) -> list[FieldError]:
     """Kubernetes checks these for every kind; nothing here is named by a server."""
     errors: list[FieldError] = []
     if not item.name:

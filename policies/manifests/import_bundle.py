@@ -21,7 +21,7 @@ from policies.validators import errors_by_path
 if TYPE_CHECKING:
     from policies.lints import Lint
     from policies.manifests.bundle import Bundle, Wanted
-    from policies.manifests.objects import Item
+    from policies.manifests.objects import BundleObject
     from policies.manifests.problems import Problem
     from policies.models import Cluster
 
@@ -30,7 +30,7 @@ _WAYS_OUT = {"unknown_namespace": "--create-namespaces makes it"}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """One object before and after, as canonical YAML; ``before`` is empty for a new one."""
 
     title: str
@@ -68,7 +68,7 @@ class Author:
 class Report:
     """What an import did, or, of a dry run, would do; ``hints`` are the lints that remain."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[ObjectChange, ...]
     hints: tuple[str, ...]
 
 
@@ -88,7 +88,7 @@ def import_bundle(
     if dry_run:
         return _preview(bundle, cluster, create=create_namespaces)
     problems: list[Problem] = []
-    changes: list[Change] = []
+    changes: list[ObjectChange] = []
     with services.policy_write(cluster), services.in_bulk():
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         for wanted in bundle.objects:
@@ -114,10 +114,12 @@ def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
     ]
     if problems:
         raise ManifestError(problems)
-    changes = [Change(_title(each.key), _text(each.before), _text(each.after)) for each in previews]
+    changes = [
+        ObjectChange(_title(each.key), _text(each.before), _text(each.after)) for each in previews
+    ]
     if bundle.configuration is not None:
         after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
-        changes.append(Change(_CONFIGURATION, _configuration_text(cluster), after))
+        changes.append(ObjectChange(_CONFIGURATION, _configuration_text(cluster), after))
     lints = services.lint_previews(cluster, previews)
     return Report(changes=tuple(changes), hints=tuple(_hint(lint) for lint in lints))
 
@@ -131,7 +133,7 @@ def _title(key: tuple[str, str, str]) -> str:
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
-def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) -> Change:
+def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) -> ObjectChange:
     kind, namespace, name = wanted.key
     stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
     before = _text(stored.to_manifest() if stored else None)
@@ -142,10 +144,10 @@ def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) ->
         reason=author.reason,
         create_namespace=create,
     )
-    return Change(_title(wanted.key), before, _text(saved.instance.to_manifest()))
+    return ObjectChange(_title(wanted.key), before, _text(saved.instance.to_manifest()))
 
 
-def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> Change:
+def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> ObjectChange:
     before = _configuration_text(cluster)
     services.set_limited_resources(
         cluster=cluster,
@@ -153,7 +155,7 @@ def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> Change:
         user=author.user,
         reason=author.reason,
     )
-    return Change(_CONFIGURATION, before, _configuration_text(cluster))
+    return ObjectChange(_CONFIGURATION, before, _configuration_text(cluster))
 
 
 def _configuration_text(cluster: Cluster) -> str:
@@ -161,7 +163,7 @@ def _configuration_text(cluster: Cluster) -> str:
     return render_documents([admission_configuration([row.to_manifest() for row in rows])])
 
 
-def _problems(item: Item, error: ValidationError) -> list[Problem]:
+def _problems(item: BundleObject, error: ValidationError) -> list[Problem]:
     return [
         item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
         for path, entries in errors_by_path(error).items()

@@ -36,7 +36,7 @@ _WORDS = (*API_VERSIONS, *_LISTS, _ADMISSION, *_CONFIGURATIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BundleObject:
     """One object of a document; ``path`` is where it stands there (empty: it is the document)."""
 
     value: Any
@@ -80,19 +80,19 @@ class Item:
 
 
 @dataclass(slots=True)
-class Found:
+class BundleContents:
     """What some documents hold; ``others`` are objects of kinds that are no policies."""
 
-    objects: list[Item] = field(default_factory=list)
-    configurations: list[Item] = field(default_factory=list)
-    others: list[Item] = field(default_factory=list)
+    objects: list[BundleObject] = field(default_factory=list)
+    configurations: list[BundleObject] = field(default_factory=list)
+    others: list[BundleObject] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
-def find_objects(documents: Iterable[Document]) -> Found:
+def find_objects(documents: Iterable[Document]) -> BundleContents:
     """Sort what the documents hold, in order; lists in lists are opened too."""
-    found = Found()
-    pending = [Item(document.value, document) for document in documents]
+    found = BundleContents()
+    pending = [BundleObject(document.value, document) for document in documents]
     pending.reverse()
     while pending:
         item = pending.pop()
@@ -101,7 +101,7 @@ def find_objects(documents: Iterable[Document]) -> Found:
     return found
 
 
-def _sort(item: Item, found: Found) -> list[Item]:
+def _sort(item: BundleObject, found: BundleContents) -> list[BundleObject]:
     """Put one item where it belongs; the members of a list are returned."""
     if json_type(item.value) != "object" or json_type(item.value.get("kind")) != "string":
         found.problems.append(_kindless(item))
@@ -120,13 +120,13 @@ def _sort(item: Item, found: Found) -> list[Item]:
     return []
 
 
-def _kindless(item: Item) -> Problem:
+def _kindless(item: BundleObject) -> Problem:
     if not isinstance(item.value, dict):
         return item.problem("", "must be a map with apiVersion and kind", "is a dash too many?")
     return item.problem("kind", "Required value", f"one of: {', '.join(API_VERSIONS)}")
 
 
-def _set_aside(item: Item, found: Found) -> None:
+def _set_aside(item: BundleObject, found: BundleContents) -> None:
     """Keep apart what is no policy; a kind that is nearly one is a slip of the pen."""
     near = difflib.get_close_matches(item.kind, _WORDS, n=1, cutoff=0.85)
     if near:
@@ -136,7 +136,7 @@ def _set_aside(item: Item, found: Found) -> None:
         found.others.append(item)
 
 
-def _version_problems(item: Item, known: tuple[str, ...]) -> list[Problem]:
+def _version_problems(item: BundleObject, known: tuple[str, ...]) -> list[Problem]:
     version = item.value.get("apiVersion")
     if version in known:
         return []
@@ -144,7 +144,7 @@ def _version_problems(item: Item, known: tuple[str, ...]) -> list[Problem]:
     return [item.problem("apiVersion", message, f"write {known[0]}")]
 
 
-def _open_list(item: Item, found: Found) -> list[Item]:
+def _open_list(item: BundleObject, found: BundleContents) -> list[BundleObject]:
     members = item.value.get("items")
     if members is None:
         return []
@@ -153,7 +153,7 @@ def _open_list(item: Item, found: Found) -> list[Item]:
         return []
     kind = _LISTS[item.kind]
     return [
-        Item(_typed(member, kind), item.document, item.at(f"items[{index}]"))
+        BundleObject(_typed(member, kind), item.document, item.at(f"items[{index}]"))
         for index, member in enumerate(members)
     ]
 
@@ -165,7 +165,7 @@ def _typed(member: Any, kind: str) -> Any:
     return {"apiVersion": API_VERSIONS[kind], "kind": kind, **member}
 
 
-def _open_plugins(item: Item, found: Found) -> None:
+def _open_plugins(item: BundleObject, found: BundleContents) -> None:
     """Find the quota plugin's configuration; other plugins are none of ours."""
     plugins = item.value.get("plugins")
     for index, plugin in enumerate(plugins if isinstance(plugins, list) else []):
@@ -179,4 +179,4 @@ def _open_plugins(item: Item, found: Found) -> None:
             message, hint = "a second file is not read", "write its content under configuration"
             found.problems.append(item.problem(f"{at}.path", message, hint))
         place = item.at(f"{at}.configuration")
-        found.configurations.append(Item(plugin.get("configuration"), item.document, place))
+        found.configurations.append(BundleObject(plugin.get("configuration"), item.document, place))

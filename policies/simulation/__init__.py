@@ -7,20 +7,20 @@ would be charged.
 
 from policies.simulation.ask import request_for, run, simulate
 from policies.simulation.costs import Cost, CostLine
-from policies.simulation.explain import Cause, Change, Source
+from policies.simulation.explain import Cause, ExplainedField, FieldSource
 from policies.simulation.restart_preview import Refused, RunningPod, refused_restarts
 from policies.simulation.values import Simulation
 from policies.simulation.with_drafts import with_unsaved
 
 __all__ = [
     "Cause",
-    "Change",
     "Cost",
     "CostLine",
+    "ExplainedField",
+    "FieldSource",
     "Refused",
     "RunningPod",
     "Simulation",
-    "Source",
     "refused_restarts",
     "request_for",
     "run",

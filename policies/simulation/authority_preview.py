@@ -44,7 +44,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class AuthorityImpact:
     """What would be otherwise. Counts are of the decisions that were looked at.
 
     ``let_through``: refused then, only warned of from now on. ``refused``: warned of then, refused
@@ -73,7 +73,7 @@ def what_changes(
     *,
     missing: Mapping[str, Sequence[str]],
     differing: Iterable[str] = (),
-) -> Change:
+) -> AuthorityImpact:
     """Judge the decisions again as if ``to`` had been set; newest first, so are the examples.
 
     In a namespace whose policies the cluster does not have, nothing changes.
@@ -85,7 +85,7 @@ def what_changes(
         if _would_change(judged, to, missing):
             found.append(judged)
     places = Counter(judged.namespace for judged in found)
-    return Change(
+    return AuthorityImpact(
         to=to,
         looked_at=looked_at,
         let_through=len(found) if to is Authority.NATIVE else 0,

@@ -27,7 +27,7 @@ _ABSENT: Final = object()
 _QOS: Final = ("metadata", "annotations", QOS_ANNOTATION)
 
 
-class Source(StrEnum):
+class FieldSource(StrEnum):
     """Who changes a field: a policy, the portal for every pod, or the API server's decoding."""
 
     POLICY = "policy"
@@ -39,13 +39,13 @@ class Source(StrEnum):
 class Cause:
     """Why a field changed; ``policy`` (and ``rule`` of a MetadataPolicy) for a policy's doing."""
 
-    source: Source
+    source: FieldSource
     policy: PolicyRef | None = None
     rule: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ExplainedField:
     """One field that came to be, or became another; ``before`` is None where there was none."""
 
     path: Path
@@ -72,8 +72,8 @@ def _is_in_map(parent: Path) -> bool:
     return bool(parent) and parent[-1] in _MAPS
 
 
-_API_SERVER: Final = Cause(source=Source.API_SERVER)
-_PORTAL: Final = Cause(source=Source.PORTAL)
+_API_SERVER: Final = Cause(source=FieldSource.API_SERVER)
+_PORTAL: Final = Cause(source=FieldSource.PORTAL)
 
 
 def changes_of(
@@ -82,7 +82,7 @@ def changes_of(
     decision: Decision,
     *,
     now: str | int | None = None,
-) -> tuple[Change, ...]:
+) -> tuple[ExplainedField, ...]:
     """List what the object became, in its own order, each field with its cause."""
     if request.object is None or decision.object is None or request.operation is Operation.DELETE:
         return ()
@@ -94,7 +94,7 @@ def changes_of(
             causes[path] = cause
         before = after
     return tuple(
-        Change(path=path, before=old, after=new, cause=_cause_of(path, causes))
+        ExplainedField(path=path, before=old, after=new, cause=_cause_of(path, causes))
         for path, old, new in differences(request.object, decision.object)
     )
 
@@ -111,7 +111,9 @@ def _stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, Po
     )
     yield _API_SERVER, fewer
     changed = {
-        (step.policy, step.rule): Cause(source=Source.POLICY, policy=step.policy, rule=step.rule)
+        (step.policy, step.rule): Cause(
+            source=FieldSource.POLICY, policy=step.policy, rule=step.rule
+        )
         for step in decision.trace
         if step.outcome is Outcome.CHANGED and step.policy
     }

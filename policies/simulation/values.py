@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from engine.policy import PolicySet
     from engine.request import AdmissionRequest
     from policies.simulation.costs import Cost, CostLine
-    from policies.simulation.explain import Change
+    from policies.simulation.explain import ExplainedField
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Simulation:
     request: AdmissionRequest
     policies: PolicySet
     decision: Decision
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ExplainedField, ...] = ()
     costs: tuple[Cost, ...] = ()
 
     @property

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from policies.snapshot.read import Policies
 
 
-class Circumstances(NamedTuple):
+class ClusterContext(NamedTuple):
     """What holds in every namespace of a cluster: its name, what is limited, who enforces."""
 
     cluster: str
@@ -46,7 +46,7 @@ class _Contents:
 
 
 def assemble(
-    batches: Iterable[Policies], clusters: Mapping[int, Circumstances]
+    batches: Iterable[Policies], clusters: Mapping[int, ClusterContext]
 ) -> dict[int, dict[str, NamespacePolicies]]:
     """Make the policies of each namespace that has any, by id of cluster and name."""
     result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
@@ -74,7 +74,7 @@ def assemble(
 
 
 def as_of(
-    namespaces: Mapping[str, NamespacePolicies], now: Circumstances
+    namespaces: Mapping[str, NamespacePolicies], now: ClusterContext
 ) -> Mapping[str, NamespacePolicies]:
     """Have namespaces that are taken over know what needs a covering quota now, and who enforces.
 
@@ -88,7 +88,7 @@ def as_of(
     return {**namespaces, **changed} if changed else namespaces
 
 
-def _news(policy_set: PolicySet, now: Circumstances, *, is_native: bool) -> dict[str, Any]:
+def _news(policy_set: PolicySet, now: ClusterContext, *, is_native: bool) -> dict[str, Any]:
     authority, limited = now.effective(is_native=is_native), now.limited_resources
     if policy_set.authority is authority and policy_set.limited_resources == limited:
         return {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.snapshot.assemble import Circumstances, as_of, assemble
+from policies.snapshot.assemble import ClusterContext, as_of, assemble
 from policies.snapshot.read import (
     changes_since,
     read_credentials,
@@ -102,7 +102,7 @@ def _compiled(
     ids = [head.id for head in heads]
     credentials = read_credentials(ids)
     limited = limited_resources_of(ids)
-    now = {head.id: Circumstances(head.name, limited[head.id], head.authority) for head in heads}
+    now = {head.id: ClusterContext(head.name, limited[head.id], head.authority) for head in heads}
     found = assemble(read_policies(read_places(ids, names)), now)
     return {
         head.name: ClusterPolicies(

@@ -61,7 +61,7 @@ class Head(NamedTuple):
     authority: Authority
 
 
-class Place(NamedTuple):
+class NamespaceRow(NamedTuple):
     """A namespace's own row."""
 
     id: int
@@ -72,7 +72,7 @@ class Place(NamedTuple):
 class Policies(NamedTuple):
     """Everything of some namespaces, as columns; rows by the id of their policy, in order."""
 
-    places: dict[int, Place]
+    places: dict[int, NamespaceRow]
     limit_ranges: list[Row]
     items: dict[int, list[Row]]
     metadata_policies: list[Row]
@@ -101,23 +101,23 @@ def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
     return set(found.order_by().values_list("cluster_revision", "namespace").distinct())
 
 
-def read_places(clusters: Collection[int], names: Collection[str] | None) -> list[Place]:
+def read_places(clusters: Collection[int], names: Collection[str] | None) -> list[NamespaceRow]:
     """Read which namespaces some clusters have, or which of these names."""
     found = Namespace.objects.filter(cluster__in=clusters).order_by("id")
     if names is not None:
         if not names:
             return []
         found = found.filter(name__in=names)
-    return [Place(*row) for row in _fetch(found, "id", "cluster_id", "name")]
+    return [NamespaceRow(*row) for row in _fetch(found, "id", "cluster_id", "name")]
 
 
-def read_policies(places: Sequence[Place]) -> Iterator[Policies]:
+def read_policies(places: Sequence[NamespaceRow]) -> Iterator[Policies]:
     """Read all policies of namespaces, some hundred at a time: a whole table is much to hold."""
     for first in range(0, len(places), AT_ONCE):
         yield _read({place.id: place for place in places[first : first + AT_ONCE]})
 
 
-def _read(places: dict[int, Place]) -> Policies:
+def _read(places: dict[int, NamespaceRow]) -> Policies:
     limit_ranges, metadata_policies, quotas = (
         _among(model, "namespace_id", places, (*_OWN, *more)) for model, more in _KINDS
     )

@@ -23,7 +23,7 @@ PAUSING: Final = "sync.change_clusterconnection"
 """The permission to pause a cluster's sync, and to resume it."""
 
 
-class Page(LoginRequiredMixin, TemplateView):
+class PortalPage(LoginRequiredMixin, TemplateView):
     """A page for people who are signed in; its form needs a permission, too. Never cached."""
 
     permission: ClassVar[str] = ""
@@ -45,9 +45,9 @@ class Page(LoginRequiredMixin, TemplateView):
         """What this form needs; a page with several may say."""
         return self.permission
 
-    def place(self) -> roles.Place:
+    def place(self) -> roles.RoleScope:
         """Where this page's form acts: the whole fleet, unless a page says."""
-        return roles.Place()
+        return roles.RoleScope()
 
     def may(self, permission: str) -> bool:
         """Whether who is signed in may do this here."""
@@ -65,7 +65,7 @@ class Page(LoginRequiredMixin, TemplateView):
         return self.request.user.get_username()
 
 
-class ClusterPage(Page):
+class ClusterPage(PortalPage):
     """A page about the cluster that the address names, or about a namespace of it.
 
     Unknown ones are 404, and so are those that a person may not see.
@@ -84,10 +84,10 @@ class ClusterPage(Page):
                 raise Http404
         return super().dispatch(request, *args, **kwargs)
 
-    def place(self) -> roles.Place:
+    def place(self) -> roles.RoleScope:
         """The namespace that the address names, or the cluster as a whole."""
         namespace = str(self.kwargs.get("namespace", ""))
-        return roles.Place(self.cluster.name, "" if namespace == NO_NAMESPACE else namespace)
+        return roles.RoleScope(self.cluster.name, "" if namespace == NO_NAMESPACE else namespace)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add the cluster, whether its page may be opened, and its sync paused from here."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from django.urls import path
 
 from portal.pages.changes.list import ChangesView
-from portal.pages.changes.revisions import RevisionsView, RevisionView
-from portal.pages.clusters.detail import ClusterView
+from portal.pages.changes.revisions import RevisionPageView, RevisionsView
+from portal.pages.clusters.detail import ClusterDetailView
 from portal.pages.clusters.drift.list import ObjectListView
 from portal.pages.clusters.drift.object import ObjectView
 from portal.pages.clusters.list import FleetView
@@ -44,7 +44,7 @@ urlpatterns = [
     path("", FleetView.as_view(), name="cluster-list"),
     path("-/changes/", ChangesView.as_view(), name="changes"),
     path("-/connect/", _connect, name="cluster-connect"),
-    path("<str:cluster>/", ClusterView.as_view(), name="cluster-detail"),
+    path("<str:cluster>/", ClusterDetailView.as_view(), name="cluster-detail"),
     path("<str:cluster>/objects/", ObjectListView.as_view(), name="cluster-objects"),
     path(
         "<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/",
@@ -67,7 +67,7 @@ urlpatterns = [
     path(f"{_OF_NAMESPACE}<str:name>/revisions/", RevisionsView.as_view(), name="policy-revisions"),
     path(
         f"{_OF_NAMESPACE}<str:name>/revisions/<int:number>/",
-        RevisionView.as_view(),
+        RevisionPageView.as_view(),
         name="policy-revision",
     ),
     path(f"{_PRIORITIES}new", NewPolicyView.as_view(), _PRIORITY, name="priority-class-new"),
@@ -80,7 +80,7 @@ urlpatterns = [
     ),
     path(
         f"{_PRIORITIES}<str:name>/revisions/<int:number>/",
-        RevisionView.as_view(),
+        RevisionPageView.as_view(),
         _PRIORITY,
         name="priority-class-revision",
     ),
@@ -95,7 +95,7 @@ urlpatterns = [
     ),
     path(
         "<str:cluster>/limitedresources/revisions/<int:number>/",
-        RevisionView.as_view(),
+        RevisionPageView.as_view(),
         _LIMITED,
         name="limited-resources-revision",
     ),

@@ -35,7 +35,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class BodyLimit:
     """What may come: ``most`` bytes at all, of which ``kept`` are kept and the rest is dropped."""
 
     most: int
@@ -72,7 +72,7 @@ class Bodies:
             raise RefusedError(400)
         return body
 
-    async def read(self, protocol: HTTPProtocol, promised: int | None, bound: Bound) -> bytes:
+    async def read(self, protocol: HTTPProtocol, promised: int | None, bound: BodyLimit) -> bytes:
         """Read a body piece by piece; ``release`` its length once it is answered.
 
         Raises ``RefusedError``.
@@ -130,7 +130,7 @@ class Bodies:
 class _Pieces:
     """What came of one body so far."""
 
-    def __init__(self, bodies: Bodies, bound: Bound) -> None:
+    def __init__(self, bodies: Bodies, bound: BodyLimit) -> None:
         self._bodies, self._bound = bodies, bound
         self._room = MOST_HELD if bound.is_known else MOST_HELD - RESERVED
         self.size = self.held = 0

@@ -10,7 +10,7 @@ from django.conf import settings
 from admission.api.authentication import bearer, is_known
 from admission.api.body import DRAIN_CAP
 from admission.wire.review import MAX_BODY
-from portal.serving.bodies import Bound
+from portal.serving.bodies import BodyLimit
 from portal.serving.lean import find, is_callers
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ SHORT: Final = 64 * 1024
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _SIGNING_IN: Final = frozenset({"/accounts/login/", "/admin/login/", "/api/v1/token/"})
 # The rest of a review that is too large is read and dropped: its denial must reach the caller.
-_REVIEW: Final = Bound(most=DRAIN_CAP, kept=MAX_BODY + 1, is_known=True)
-_STRANGER: Final = Bound(most=SHORT, kept=SHORT)
+_REVIEW: Final = BodyLimit(most=DRAIN_CAP, kept=MAX_BODY + 1, is_known=True)
+_STRANGER: Final = BodyLimit(most=SHORT, kept=SHORT)
 
 
-async def bound_of(scope: Scope, in_thread: Callable[..., Awaitable[bool]]) -> Bound | None:
+async def bound_of(scope: Scope, in_thread: Callable[..., Awaitable[bool]]) -> BodyLimit | None:
     """The bound of a call's body; None where the answer does not depend on the body.
 
     A credential that is not in memory is looked for by ``in_thread(function, *arguments)``.
@@ -44,12 +44,12 @@ async def bound_of(scope: Scope, in_thread: Callable[..., Awaitable[bool]]) -> B
     if scope.path in _SIGNING_IN or not _names_somebody(headers):
         return _STRANGER
     most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    return Bound(most=most, kept=most)
+    return BodyLimit(most=most, kept=most)
 
 
 async def _bound_of_review(
     match: ResolverMatch, scope: Scope, in_thread: Callable[..., Awaitable[bool]]
-) -> Bound | None:
+) -> BodyLimit | None:
     headers = scope.headers
     if scope.method != "POST" or "content-length" not in headers:
         return None

@@ -23,7 +23,7 @@ from portal.middleware import name_of_request
 from portal.serving import probes
 from portal.serving.bodies import RefusedError
 from portal.serving.lean import find
-from portal.serving.wsgi_bridge import Pages, client_of, refuse
+from portal.serving.wsgi_bridge import WsgiBridge, client_of, refuse
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -47,7 +47,7 @@ class Front:
     def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
         """Begin to serve in this loop."""
         self._waiters = writer.Waiters(loop)
-        self._pages = Pages(self._others, loop, threads=settings.GATEHOUSE_WEB_THREADS)
+        self._pages = WsgiBridge(self._others, loop, threads=settings.GATEHOUSE_WEB_THREADS)
 
     def answer_probes(self, listener: socket) -> None:
         """Answer probes at a port of their own, too, from here on."""

@@ -46,7 +46,7 @@ _TEXTS: Final = {
 _FAILED: Final = "500 Internal Server Error"
 
 
-class Pages:
+class WsgiBridge:
     """Answers calls by threads, so many at a time."""
 
     def __init__(self, application: Application, loop: AbstractEventLoop, *, threads: int) -> None:

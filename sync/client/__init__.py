@@ -1,7 +1,7 @@
 """The one door to clusters: only this package knows the Kubernetes client and its HTTP library."""
 
 from sync.client.calls import Client
-from sync.client.kinds import KINDS, Kind
+from sync.client.kinds import KINDS, ClientKind
 from sync.errors import (
     AlreadyExistsError,
     APIError,
@@ -27,6 +27,7 @@ __all__ = [
     "AlreadyExistsError",
     "BusyError",
     "Client",
+    "ClientKind",
     "ConflictError",
     "Event",
     "ExpiredError",
@@ -34,7 +35,6 @@ __all__ = [
     "ForbiddenError",
     "GarbageError",
     "InvalidError",
-    "Kind",
     "Limits",
     "Listing",
     "NotFoundError",

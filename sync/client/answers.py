@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from sync.client.kinds import Kind
+    from sync.client.kinds import ClientKind
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9._:]{0,251}[A-Za-z0-9])?")
 _LONGEST_VERSION: Final = 100
@@ -111,7 +111,7 @@ def error_from(
     return error
 
 
-def checked_object(value: object, kind: Kind) -> dict[str, Any]:
+def checked_object(value: object, kind: ClientKind) -> dict[str, Any]:
     """An object of the kind, its name and maps as they must be; raises GarbageError.
 
     Members of lists say no kind; it is filled in.
@@ -128,7 +128,7 @@ def checked_object(value: object, kind: Kind) -> dict[str, Any]:
     return {**value, "apiVersion": kind.api_version, "kind": kind.kind}
 
 
-def checked_page(value: dict[str, Any], kind: Kind) -> tuple[list[dict[str, Any]], str, str]:
+def checked_page(value: dict[str, Any], kind: ClientKind) -> tuple[list[dict[str, Any]], str, str]:
     """Members, version and continue token of one page; raises GarbageError."""
     metadata = value.get("metadata")
     if value.get("kind") != f"{kind.kind}List" or not isinstance(metadata, dict):
@@ -144,7 +144,7 @@ def checked_page(value: dict[str, Any], kind: Kind) -> tuple[list[dict[str, Any]
     )
 
 
-def checked_event(line: bytes, kind: Kind) -> Event:
+def checked_event(line: bytes, kind: ClientKind) -> Event:
     """One line of a watch; raises GarbageError, and the error that an ERROR event is."""
     event = decode(line)
     inner, word = event.get("object"), event.get("type")
@@ -189,7 +189,7 @@ def _without_nul(value: Any) -> Any:
     return value
 
 
-def _check_metadata(metadata: Mapping[str, Any], kind: Kind) -> None:
+def _check_metadata(metadata: Mapping[str, Any], kind: ClientKind) -> None:
     for field in ("labels", "annotations"):
         found = metadata.get(field) or {}
         if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):

@@ -22,7 +22,7 @@ from sync.values import Event, Limits, Listing, ObjectKey
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from sync.client.kinds import Kind
+    from sync.client.kinds import ClientKind
     from sync.values import Credentials
 
 _PAGE: Final = 500
@@ -208,7 +208,7 @@ class Client:
             )
         )
 
-    def _list(self, kind: Kind, namespace: str, page: int) -> Listing:
+    def _list(self, kind: ClientKind, namespace: str, page: int) -> Listing:
         started = datetime.now(UTC)
         found: dict[ObjectKey, dict[str, Any]] = {}
         version = token = ""

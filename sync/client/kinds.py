@@ -30,7 +30,7 @@ _GROUP, _VERSION = POLICY_VERSION.split("/")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ClientKind:
     """One kind; ``model`` is the library's class, of which only the address is used."""
 
     kind: str
@@ -77,12 +77,12 @@ _MODELS: Final = (
 )
 
 
-def _kind(model: Any) -> Kind:
+def _kind(model: Any) -> ClientKind:
     name = resource.api_info(model).resource.kind
-    return Kind(name, model, issubclass(model, resource.NamespacedResource))
+    return ClientKind(name, model, issubclass(model, resource.NamespacedResource))
 
 
-KINDS: Final[Mapping[str, Kind]] = {one.kind: one for one in map(_kind, _MODELS)}
+KINDS: Final[Mapping[str, ClientKind]] = {one.kind: one for one in map(_kind, _MODELS)}
 """All of them, by their name in manifests."""
 
 
@@ -90,16 +90,16 @@ METADATA: Final = "PartialObjectMetadata"
 """The kind as which any object comes whose contents were not asked for."""
 
 
-def kind_at(group: str, version: str, plural: str, *, kind: str = METADATA) -> Kind:
+def kind_at(group: str, version: str, plural: str, *, kind: str = METADATA) -> ClientKind:
     """Name a kind that lives in namespaces and that the library does not know.
 
     Of ``METADATA`` there are lists alone.
     """
     found = {"_api_info": create_api_info(group, version, kind, plural)}
-    return Kind(kind, type(kind, (GenericNamespacedResource,), found), is_namespaced=True)
+    return ClientKind(kind, type(kind, (GenericNamespacedResource,), found), is_namespaced=True)
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> ClientKind:
     """Look a kind up; raises InvalidError for one that is never asked for."""
     if name not in KINDS:
         raise InvalidError(f"no kind {name!r} is synced", reason="UnknownKind")

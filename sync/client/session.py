@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sync.addresses import Network as Addresses
-    from sync.client.kinds import Kind
+    from sync.client.kinds import ClientKind
     from sync.values import Credentials, Limits
 
 _FIRST_ERROR = 400
@@ -45,7 +45,7 @@ class Question:
     """One request: a method of the library, what it is about, and what goes along."""
 
     method: str
-    kind: Kind
+    kind: ClientKind
     name: str = ""
     namespace: str = ""
     params: Mapping[str, str] | None = None

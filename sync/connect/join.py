@@ -12,7 +12,7 @@ from policies.models import Cluster
 from sync.connect import kubeconfig, probe, sealed_box
 from sync.connect.connections import client_of, connect
 from sync.connect.counted_resources import grants_of
-from sync.connect.probe import Findings
+from sync.connect.probe import ProbeResult
 from sync.errors import APIError
 from sync.models import ClusterConnection
 from sync.values import Limits
@@ -30,13 +30,13 @@ PATIENCE: Final = Limits(seconds=10.0, read_seconds=5.0, connect_seconds=5.0)
 class NotUsableError(Exception):
     """What would replace a connection that works does not work itself; nothing was stored."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: ProbeResult) -> None:
         super().__init__(findings.message)
         self.findings = findings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class JoinRequest:
     """What somebody asks for; an empty context is the file's current one.
 
     ``authority`` is that of a new cluster. ``is_anyway``: replace a connection that works even if
@@ -56,11 +56,11 @@ class Joined:
     """The connection that was stored, and what its test found."""
 
     connection: ClusterConnection
-    findings: Findings
+    findings: ProbeResult
     is_new: bool
 
 
-def join(asked: Asked, *, user: str, reason: str = "") -> Joined:
+def join(asked: JoinRequest, *, user: str, reason: str = "") -> Joined:
     """Read the kubeconfig, try it, store it sealed; the cluster is made if it is not there.
 
     What was found is stored, too. Raises KubeconfigError, ValidationError for a name that none
@@ -82,21 +82,21 @@ def join(asked: Asked, *, user: str, reason: str = "") -> Joined:
     return Joined(connection=connection, findings=findings, is_new=is_new)
 
 
-def _try(credentials: Credentials, known_uid: str, grants: Sequence[Grant]) -> Findings:
+def _try(credentials: Credentials, known_uid: str, grants: Sequence[Grant]) -> ProbeResult:
     try:
         with client_of(credentials, limits=PATIENCE) as client:
             return probe.probe(client, known_uid=known_uid, grants=grants)
     except APIError as error:
-        return Findings(state=probe.state_of(error), message=error.message)
+        return ProbeResult(state=probe.state_of(error), message=error.message)
 
 
-def _known(asked: Asked) -> Cluster:
+def _known(asked: JoinRequest) -> Cluster:
     """Find the cluster, or think of one that is yet to be saved."""
     found: Cluster | None = Cluster.objects.filter(name=asked.name).first()
     return found or Cluster(name=asked.name, authority=asked.authority)
 
 
-def _cluster(asked: Asked, *, user: str, reason: str) -> tuple[Cluster, bool]:
+def _cluster(asked: JoinRequest, *, user: str, reason: str) -> tuple[Cluster, bool]:
     made = _known(asked)
     if made.pk is not None:
         return made, False

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.manifests.problems import ManifestError
 from policies.manifests.yaml.documents import parse_documents
-from sync.connect.kubeconfig_values import Findings, decode_certificates, decode_pair, read_server
+from sync.connect.kubeconfig_values import (
+    KubeconfigProblems,
+    decode_certificates,
+    decode_pair,
+    read_server,
+)
 from sync.values import Credentials
 
 if TYPE_CHECKING:
@@ -99,7 +104,7 @@ def parse(text: str, *, context: str = "") -> Credentials:
     Other contexts, clusters and users of the file are not looked at. Raises KubeconfigError.
     """
     shape = _document(text)
-    findings = Findings()
+    findings = KubeconfigProblems()
     chosen = _chosen(shape, context)
     place, cluster = _entry(shape, "clusters", "cluster", chosen["cluster"])
     at, user = _entry(shape, "users", "user", chosen["user"])
@@ -116,7 +121,7 @@ def _credentials(
     place: str,
     user: Mapping[str, Any],
     at: str,
-    findings: Findings,
+    findings: KubeconfigProblems,
 ) -> Credentials:
     """Read what is taken; what cannot be read is empty and among the findings."""
     token, certificate, key = _method(user, at, findings)
@@ -140,7 +145,9 @@ def _credentials(
     )
 
 
-def _method(user: Mapping[str, Any], at: str, findings: Findings) -> tuple[str, bytes, bytes]:
+def _method(
+    user: Mapping[str, Any], at: str, findings: KubeconfigProblems
+) -> tuple[str, bytes, bytes]:
     """Read the one way in which the user proves who it is: token, or certificate and key."""
     token = findings.token(user, "token", at)
     data = [
@@ -228,7 +235,7 @@ def _refuse(
     place: str,
     refused: Mapping[str, tuple[str, str, str]],
     taken: frozenset[str],
-    findings: Findings,
+    findings: KubeconfigProblems,
 ) -> None:
     """Refuse what must not be there, and what is not known: it may be meant to matter."""
     for name, value in entry.items():

@@ -25,7 +25,7 @@ _FLATTEN: Final = "kubectl config view --raw --flatten writes it"
 
 
 @dataclass(slots=True)
-class Findings:
+class KubeconfigProblems:
     """What was found wrong: code, field path, message and fix of each, in the file's order."""
 
     found: list[tuple[str, str, str, str]] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Findings:
         return ""
 
 
-def read_server(value: str, place: str, findings: Findings) -> str:
+def read_server(value: str, place: str, findings: KubeconfigProblems) -> str:
     """``https://host[:port][/path]``; empty where it is anything else."""
     parts = _split(value)
     if parts is None or not parts.hostname or len(value) > _LONGEST_ADDRESS:
@@ -81,7 +81,7 @@ def _split(value: str) -> SplitResult | None:
     return parts if is_plain else None
 
 
-def decode_certificates(data: str, place: str, findings: Findings) -> bytes:
+def decode_certificates(data: str, place: str, findings: KubeconfigProblems) -> bytes:
     """PEM certificates, one or more; empty where they cannot be read."""
     pem = _decode(data, place, findings)
     try:
@@ -93,7 +93,9 @@ def decode_certificates(data: str, place: str, findings: Findings) -> bytes:
     return pem
 
 
-def decode_pair(certificate: str, key: str, place: str, findings: Findings) -> tuple[bytes, bytes]:
+def decode_pair(
+    certificate: str, key: str, place: str, findings: KubeconfigProblems
+) -> tuple[bytes, bytes]:
     """A client certificate and its key, PEM; a key that needs a password or is another's is none.
 
     Empty where they cannot be used.
@@ -116,7 +118,7 @@ def decode_pair(certificate: str, key: str, place: str, findings: Findings) -> t
     return pem, key_pem
 
 
-def _load_key(pem: bytes, place: str, findings: Findings) -> PrivateKeyTypes | None:
+def _load_key(pem: bytes, place: str, findings: KubeconfigProblems) -> PrivateKeyTypes | None:
     try:
         return serialization.load_pem_private_key(pem, None)
     except TypeError:
@@ -133,7 +135,7 @@ def _public(key: Any) -> bytes:
     return found
 
 
-def _decode(data: str, place: str, findings: Findings) -> bytes:
+def _decode(data: str, place: str, findings: KubeconfigProblems) -> bytes:
     try:
         return base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError):

@@ -37,7 +37,7 @@ _STATES: Final = ((UnauthorizedError, State.UNAUTHORIZED), (ForbiddenError, Stat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class ProbeResult:
     """What a test found; ``problems`` are code and words, ``missing`` permissions in words.
 
     ``clock_skew`` are the seconds that the server is ahead of us. Without a version nobody was
@@ -70,7 +70,7 @@ class Findings:
         }
 
 
-def test(connection: ClusterConnection, client: Client) -> Findings:
+def test(connection: ClusterConnection, client: Client) -> ProbeResult:
     """Test a connection by its client, and store what was found; never raises an APIError."""
     grants = grants_of(connection.cluster)
     findings = probe(client, known_uid=connection.cluster_uid, grants=grants)
@@ -78,12 +78,12 @@ def test(connection: ClusterConnection, client: Client) -> Findings:
     return findings
 
 
-def probe(client: Client, *, known_uid: str = "", grants: Sequence[Grant] = GRANTS) -> Findings:
+def probe(client: Client, *, known_uid: str = "", grants: Sequence[Grant] = GRANTS) -> ProbeResult:
     """Ask a cluster for all that must be known of it; ``known_uid`` is the one it had before."""
     try:
         return _probe(client, known_uid, grants)
     except APIError as error:
-        return Findings(state=state_of(error), message=error.message)
+        return ProbeResult(state=state_of(error), message=error.message)
 
 
 def state_of(error: APIError) -> str:
@@ -94,7 +94,7 @@ def state_of(error: APIError) -> str:
     return next(states, State.UNREACHABLE)
 
 
-def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> Findings:
+def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResult:
     version = str(client.version()["gitVersion"])[:100]
     skew = _skew(client)
     missing, unread = _missing(client, grants)
@@ -111,7 +111,7 @@ def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> Findings:
         state, message = State.UNTRUSTED, problems[0][1]
     elif unread:
         state, message = State.FORBIDDEN, f"not allowed to read {', '.join(unread)}"
-    return Findings(
+    return ProbeResult(
         state=state,
         message=message,
         server_version=version,
@@ -152,7 +152,7 @@ def _uid(client: Client) -> str:
     return str(found["metadata"].get("uid", ""))[:64] if found else ""
 
 
-def store(connection: ClusterConnection, findings: Findings) -> None:
+def store(connection: ClusterConnection, findings: ProbeResult) -> None:
     """Keep what was found in the connection's row; the uid that it had first stays."""
     now = read_clock()
     if connection.state != findings.state or connection.since is None:

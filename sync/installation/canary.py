@@ -25,7 +25,7 @@ _AFTER_US: Final = ("exceeded quota: ", "insufficient quota to ", "failed quota:
 _NOT_CALLED: Final = ("failed calling webhook", "failed to call webhook")
 
 
-class Outcome(StrEnum):
+class CanaryResult(StrEnum):
     """What became of a canary."""
 
     REFUSED = "refused"
@@ -38,7 +38,7 @@ class Outcome(StrEnum):
 class Flight:
     """One canary: ``mutated`` tells whether the mutating webhook was asked, too, if known."""
 
-    outcome: Outcome
+    outcome: CanaryResult
     message: str = ""
     milliseconds: float = 0.0
     mutated: bool | None = None
@@ -53,23 +53,23 @@ def fly(client: Client) -> Flight:
     except APIError as error:
         flight = _judge(error, word)
     else:
-        flight = (Outcome.LET_THROUGH, "the canary was let through", None)
+        flight = (CanaryResult.LET_THROUGH, "the canary was let through", None)
     outcome, message, mutated = flight
     took = (time.monotonic() - begun) * 1000
     return Flight(outcome=outcome, message=message, milliseconds=took, mutated=mutated)
 
 
-def _judge(error: APIError, word: str) -> tuple[Outcome, str, bool | None]:
+def _judge(error: APIError, word: str) -> tuple[CanaryResult, str, bool | None]:
     message = error.message
     if isinstance(error, ForbiddenError):
         for mutated in (True, False):
             if canary_message(word, mutated=mutated) in message:
-                return Outcome.REFUSED, message, mutated
+                return CanaryResult.REFUSED, message, mutated
         if any(words in message for words in _AFTER_US):
-            return Outcome.LET_THROUGH, message, None
+            return CanaryResult.LET_THROUGH, message, None
     if isinstance(error, BusyError) and any(words in message for words in _NOT_CALLED):
-        return Outcome.NOT_CALLED, message, None
-    return Outcome.UNKNOWN, message, None
+        return CanaryResult.NOT_CALLED, message, None
+    return CanaryResult.UNKNOWN, message, None
 
 
 def _pod(word: str) -> dict[str, Any]:

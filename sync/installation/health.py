@@ -11,7 +11,7 @@ from sync import alerts
 from sync.connect import connections
 from sync.errors import APIError, ForbiddenError
 from sync.installation import canary, expiry, manifests
-from sync.installation.canary import Outcome
+from sync.installation.canary import CanaryResult
 from sync.models import ClusterAlert, ClusterConnection, WebhookHealth
 from sync.values import Limits
 
@@ -82,7 +82,7 @@ def look_at(cluster_id: int) -> WebhookHealth | None:
 def cannot_ask(cluster: Cluster, message: str) -> WebhookHealth:
     """Note that a cluster could not even be asked; its webhooks may be failing open meanwhile."""
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
-    flight = canary.Flight(outcome=Outcome.UNKNOWN, message=message)
+    flight = canary.Flight(outcome=CanaryResult.UNKNOWN, message=message)
     _note_flight(health, flight, read_clock())
     health.save()
     _alert_flight(cluster, health, flight, is_installed=health.last_refused is not None)
@@ -122,8 +122,10 @@ def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> Non
     health.canary_message = flight.message
     health.canary_milliseconds = flight.milliseconds
     health.mutating_asked = flight.mutated
-    health.canary_refused = {Outcome.REFUSED: True, Outcome.LET_THROUGH: False}.get(flight.outcome)
-    if flight.outcome is Outcome.REFUSED:
+    health.canary_refused = {CanaryResult.REFUSED: True, CanaryResult.LET_THROUGH: False}.get(
+        flight.outcome
+    )
+    if flight.outcome is CanaryResult.REFUSED:
         health.last_refused, health.doubtful_since = now, None
     elif health.doubtful_since is None:
         # It may have begun right after the last refusal, nearly a minute ago.
@@ -133,15 +135,15 @@ def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> Non
 def _alert_flight(
     cluster: Cluster, health: WebhookHealth, flight: Flight, *, is_installed: bool
 ) -> None:
-    outcome = flight.outcome if is_installed else Outcome.REFUSED
-    if outcome is not Outcome.UNKNOWN:
+    outcome = flight.outcome if is_installed else CanaryResult.REFUSED
+    if outcome is not CanaryResult.UNKNOWN:
         said = f"pods are let in without the portal: {flight.message}"
-        is_open = outcome is Outcome.LET_THROUGH
+        is_open = outcome is CanaryResult.LET_THROUGH
         alerts.set_alert(cluster, FAILING_OPEN, said * is_open, severity=alerts.CRITICAL)
         said = f"pods are refused, since the portal is not reached: {flight.message}"
-        is_closed = outcome is Outcome.NOT_CALLED
+        is_closed = outcome is CanaryResult.NOT_CALLED
         alerts.set_alert(cluster, NOT_CALLED, said * is_closed, severity=alerts.CRITICAL)
-    is_doubtful = outcome is Outcome.UNKNOWN and _lasts(health)
+    is_doubtful = outcome is CanaryResult.UNKNOWN and _lasts(health)
     said = f"nobody knows whether the portal is asked: {flight.message}"
     alerts.set_alert(cluster, DOUBTFUL, said * is_doubtful, severity=alerts.CRITICAL)
     if flight.mutated is not None:

@@ -38,7 +38,7 @@ WITH_CONTENTS: Final = (*KINDS, "resourceclaims.resource.k8s.io")
 
 
 @dataclass(slots=True)
-class Place:
+class NamespaceQuotas:
     """The quotas of one namespace, with the ledger's keys and the cluster's own figures."""
 
     policies: PolicySet
@@ -51,18 +51,20 @@ class Place:
         return self.policies.authority is Authority.NATIVE
 
 
-def places_of(cluster: Cluster) -> dict[str, Place]:
+def places_of(cluster: Cluster) -> dict[str, NamespaceQuotas]:
     """Name the namespaces that have quotas, as far as these can be read."""
     known = snapshot.refresh().clusters.get(cluster.name)
     namespaces = known.namespaces if known else {}
     return {
-        name: Place(found.policy_set, {q: key.uid for q, key in found.quota_keys.items()})
+        name: NamespaceQuotas(found.policy_set, {q: key.uid for q, key in found.quota_keys.items()})
         for name, found in namespaces.items()
         if found.quota_keys and not found.trouble
     }
 
 
-def figures_of(client: Client, places: Mapping[str, Place]) -> Iterator[usage_comparison.Figures]:
+def figures_of(
+    client: Client, places: Mapping[str, NamespaceQuotas]
+) -> Iterator[usage_comparison.Figures]:
     """Read what the cluster itself says is used, before anything that it counts is listed."""
     for item in client.list("ResourceQuota").items:
         metadata, status = item["metadata"], item.get("status") or {}
@@ -83,7 +85,7 @@ def figures_of(client: Client, places: Mapping[str, Place]) -> Iterator[usage_co
         )
 
 
-def resources_in(places: Mapping[str, Place]) -> dict[GroupVersionResource, set[str]]:
+def resources_in(places: Mapping[str, NamespaceQuotas]) -> dict[GroupVersionResource, set[str]]:
     """Say what is to be listed, and in which namespaces it counts: what has contents first."""
     bound = (
         (name, quota.hard)
@@ -99,7 +101,7 @@ def list_all(
     cluster: Cluster,
     client: Client,
     resource: GroupVersionResource,
-    places: Mapping[str, Place],
+    places: Mapping[str, NamespaceQuotas],
     namespaces: Iterable[str],
 ) -> CompleteList:
     """List all objects of a resource in all namespaces, Secrets in these alone; raises APIError."""
@@ -124,7 +126,7 @@ def list_all(
 def unlisted(
     cluster: Cluster,
     resource: GroupVersionResource,
-    places: Mapping[str, Place],
+    places: Mapping[str, NamespaceQuotas],
     read: dt.datetime,
 ) -> Unlisted:
     """Say what the cluster itself counts of a resource that cannot be listed, where that counts."""
@@ -161,8 +163,8 @@ def _items(
 
 
 def _bound(
-    places: Mapping[str, Place], resource: GroupVersionResource
-) -> Iterator[tuple[Place, ResourceQuota]]:
+    places: Mapping[str, NamespaceQuotas], resource: GroupVersionResource
+) -> Iterator[tuple[NamespaceQuotas, ResourceQuota]]:
     for place in places.values():
         for quota in place.policies.resource_quotas:
             if quota.name in place.uids and names_of(quota, resource):
@@ -172,7 +174,7 @@ def _bound(
 def _live(
     item: dict[str, Any],
     resource: GroupVersionResource,
-    places: Mapping[str, Place],
+    places: Mapping[str, NamespaceQuotas],
     now: dt.datetime,
 ) -> Live:
     metadata = item["metadata"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from policies.models import Cluster
     from sync.client import Client
     from sync.models import SyncResult
-    from sync.passes.compare import Item
+    from sync.passes.compare import ComparedObject
     from sync.passes.journal import Journal
 
     Manifest = dict[str, Any]
@@ -49,7 +49,7 @@ _INTERNAL: Final = 500
 _SERVER_FIELDS: Final = ("managedFields", "creationTimestamp", "generation", "selfLink")
 
 
-class Writer:
+class PassWriter:
     """Carries out what a pass decided, in one cluster."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Writer:
     ) -> None:
         self._cluster, self._client, self._journal, self._now = cluster, client, journal, now
 
-    def write(self, items: Sequence[Item], *, namespaces: Mapping[str, str]) -> None:
+    def write(self, items: Sequence[ComparedObject], *, namespaces: Mapping[str, str]) -> None:
         """Write each object once; what is refused by itself holds up no other.
 
         ``namespaces`` are the phases of those that the cluster has. Raises ``APIError`` where the
@@ -73,14 +73,14 @@ class Writer:
                 self._write(item)
             self._journal.step()
 
-    def _refuse(self, item: Item, problem: str) -> None:
+    def _refuse(self, item: ComparedObject, problem: str) -> None:
         with self._journal.lease.guard():
             self._journal.note(item, item.verdict.action, FAILED, problem)
             self._journal.flush()
             if not self._journal.is_preview:
                 baseline.remember(self._cluster, [item], now=self._now)
 
-    def _try(self, item: Item) -> None:
+    def _try(self, item: ComparedObject) -> None:
         """Ask the API server what it would say; nothing is stored anywhere but in the result."""
         outcome, words = DONE, f"would {item.verdict.action}"
         try:
@@ -93,7 +93,7 @@ class Writer:
             self._journal.note(item, item.verdict.action, outcome, words)
             self._journal.flush()
 
-    def _write(self, item: Item) -> None:
+    def _write(self, item: ComparedObject) -> None:
         result = self._journal.intend(item, item.verdict.action)
         if result is None:
             return
@@ -122,7 +122,7 @@ class Writer:
             break
         self._settle(result, after, outcome, words)
 
-    def _problem(self, item: Item) -> str:
+    def _problem(self, item: ComparedObject) -> str:
         """Why nothing may be written to the object any more; empty otherwise."""
         if not read_ownership(self._cluster).covers(item.key):
             return "the portal does not own it any more"
@@ -130,18 +130,18 @@ class Writer:
             return "the cluster's object is being deleted, and waits for its finalizers"
         return ""
 
-    def _read_again(self, item: Item) -> Item:
+    def _read_again(self, item: ComparedObject) -> ComparedObject:
         """Take their side as it is now, and judge the three anew."""
         key = item.key
         return _with_live(item, self._client.get(key.kind, key.name, key.namespace))
 
-    def _settle(self, result: SyncResult, item: Item, outcome: str, words: str) -> None:
+    def _settle(self, result: SyncResult, item: ComparedObject, outcome: str, words: str) -> None:
         with self._journal.lease.guard():
             self._journal.settle(result, outcome, words)
             baseline.remember(self._cluster, [item], now=self._now)
 
 
-def _place_problem(item: Item, namespaces: Mapping[str, str]) -> str:
+def _place_problem(item: ComparedObject, namespaces: Mapping[str, str]) -> str:
     """Why nothing can be written there, known beforehand; empty otherwise."""
     phase = namespaces.get(item.key.namespace)
     if phase is None:
@@ -163,7 +163,7 @@ def _is_missing_permission(error: ForbiddenError) -> bool:
     return 'User "' in error.message and '" cannot ' in error.message
 
 
-def carry_out(client: Client, item: Item, *, dry_run: bool = False) -> Manifest | None:
+def carry_out(client: Client, item: ComparedObject, *, dry_run: bool = False) -> Manifest | None:
     """Do to the cluster what the verdict says, once; gives the object as it is then."""
     if item.verdict.action == "delete":
         _delete(client, item, dry_run=dry_run)
@@ -174,7 +174,7 @@ def carry_out(client: Client, item: Item, *, dry_run: bool = False) -> Manifest 
     return _update(client, item, manifest, dry_run=dry_run)
 
 
-def _delete(client: Client, item: Item, *, dry_run: bool) -> None:
+def _delete(client: Client, item: ComparedObject, *, dry_run: bool) -> None:
     metadata = (item.live or {})["metadata"]
     key = item.key
     try:
@@ -190,7 +190,7 @@ def _delete(client: Client, item: Item, *, dry_run: bool) -> None:
         return  # somebody else was faster, and of the same mind
 
 
-def _update(client: Client, item: Item, manifest: Manifest, *, dry_run: bool) -> Manifest:
+def _update(client: Client, item: ComparedObject, manifest: Manifest, *, dry_run: bool) -> Manifest:
     """Apply; where that would leave fields of others in place, write the whole object instead.
 
     Fields that others own are taken only as they were when both sides last agreed: the verdict says
@@ -212,7 +212,7 @@ def _update(client: Client, item: Item, manifest: Manifest, *, dry_run: bool) ->
     return client.apply(manifest, force=force, **bound)
 
 
-def whole(item: Item) -> Manifest:
+def whole(item: ComparedObject) -> Manifest:
     """Their object with our content: what does not count stays as it is there."""
     live, ours = copy.deepcopy(item.live or {}), item.ours.manifest if item.ours else {}
     metadata = {k: v for k, v in live["metadata"].items() if k not in _SERVER_FIELDS}
@@ -225,7 +225,7 @@ def whole(item: Item) -> Manifest:
     return {**ours, "metadata": metadata}
 
 
-def _written(item: Item, live: Manifest | None) -> Item:
+def _written(item: ComparedObject, live: Manifest | None) -> ComparedObject:
     """Judge an object after our write: what we wrote is what was agreed on.
 
     Where the cluster made something else of it, that is drift, and not written again and again.
@@ -234,23 +234,23 @@ def _written(item: Item, live: Manifest | None) -> Item:
     return judge_one(item.key, ours=item.ours, live=live, row=item.row, base=base, owned=item.owned)
 
 
-def _with_live(item: Item, live: Manifest | None) -> Item:
+def _with_live(item: ComparedObject, live: Manifest | None) -> ComparedObject:
     return judge_one(
         item.key, ours=item.ours, live=live, row=item.row, base=item.base, owned=item.owned
     )
 
 
-def _as_it_stays(item: Item) -> Item:
+def _as_it_stays(item: ComparedObject) -> ComparedObject:
     """Take an object that is being deleted for gone, as every pass does."""
     is_gone = item.live is not None and is_leaving(item.live)
     return _with_live(item, None) if is_gone else item
 
 
-def _in_conflict(item: Item) -> Item:
+def _in_conflict(item: ComparedObject) -> ComparedObject:
     return replace(item, verdict=replace(item.verdict, state="conflict", action="conflict"))
 
 
-def _overtaken(item: Item) -> tuple[str, str, Item]:
+def _overtaken(item: ComparedObject) -> tuple[str, str, ComparedObject]:
     """Say what became of an object that others wrote while we tried."""
     if item.agrees:
         return DONE, "others made the same of it", item

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from policies.models import Cluster
-    from sync.passes.compare import Item
+    from sync.passes.compare import ComparedObject
     from sync.values import ObjectKey
 
 State = SyncedObject.State
@@ -28,7 +28,7 @@ def names(key: ObjectKey) -> dict[str, str]:
     return {"kind": key.kind, "namespace": key.namespace, "name": key.name}
 
 
-def differences_of(item: Item) -> list[dict[str, Any]]:
+def differences_of(item: ComparedObject) -> list[dict[str, Any]]:
     """All fields in which the sides differ: ``{field, base, ours, theirs, manager, time}``.
 
     A side that is not there shows as ``{"field": ""}``, the whole object.
@@ -54,7 +54,7 @@ def differences_of(item: Item) -> list[dict[str, Any]]:
     ]
 
 
-def _whole(item: Item) -> dict[str, Any]:
+def _whole(item: ComparedObject) -> dict[str, Any]:
     """Say that one side has no such object."""
     sides = {"base": item.base, "ours": item.ours_normal, "theirs": item.theirs}
     there = {side: None if value is None else "(there)" for side, value in sides.items()}
@@ -70,14 +70,14 @@ def _manager(by_field: Mapping[str, Any], field: str) -> dict[str, str]:
     return {"manager": manager, "time": str(time or "")}
 
 
-def next_base(item: Item) -> dict[str, Any] | None:
+def next_base(item: ComparedObject) -> dict[str, Any] | None:
     """What both sides agree on from now: what they have in common, else what it was."""
     if item.key.kind in READ_KINDS or item.agrees:
         return item.theirs
     return item.base
 
 
-def columns_of(item: Item, now: dt.datetime, state: str = "") -> dict[str, Any]:
+def columns_of(item: ComparedObject, now: dt.datetime, state: str = "") -> dict[str, Any]:
     """The row of an object as it is to be; its state is the verdict's unless given."""
     row, metadata = item.row, (item.live or {}).get("metadata") or {}
     state = state or item.verdict.state
@@ -103,7 +103,9 @@ def _agreed_uid(row: SyncedObject | None, uid: str, state: str) -> str:
     return known if known and (state == State.CONFLICT or not uid) else uid
 
 
-def remember(cluster: Cluster, items: Iterable[Item], *, now: dt.datetime, state: str = "") -> int:
+def remember(
+    cluster: Cluster, items: Iterable[ComparedObject], *, now: dt.datetime, state: str = ""
+) -> int:
     """Write the rows of objects that changed; inside the caller's ``guard``.
 
     A row that a person decided on meanwhile is left as it is: the next pass reads it anew. Returns
@@ -124,7 +126,7 @@ def remember(cluster: Cluster, items: Iterable[Item], *, now: dt.datetime, state
     return written + len(new)
 
 
-def _needs_a_row(item: Item) -> bool:
+def _needs_a_row(item: ComparedObject) -> bool:
     """Leave out what the cluster never had and only follows."""
     is_read = item.key.kind in READ_KINDS
     return item.row is not None or not (is_read and item.live is None)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ComparedObject:
     """One object of a pass: both sides, what was agreed on, and what follows.
 
     ``live`` is what the API server gave; ``ours_normal``, ``theirs`` and ``base`` are in normal
@@ -35,7 +35,7 @@ class Item:
     base: Manifest | None
     row: SyncedObject | None
     owned: bool
-    verdict: reconcile.Verdict
+    verdict: reconcile.DiffVerdict
 
     @property
     def agrees(self) -> bool:
@@ -55,13 +55,13 @@ class Sides:
     ownership: Ownership
 
 
-def judge_all(sides: Sides, *, kinds: Collection[str]) -> list[Item]:
+def judge_all(sides: Sides, *, kinds: Collection[str]) -> list[ComparedObject]:
     """Judge every object of the kinds that either side has, or had, in the order of their keys."""
     keys = sides.ours.keys() | sides.live.keys() | sides.rows.keys()
     return [judge(sides, key) for key in sorted(keys) if key.kind in kinds]
 
 
-def judge(sides: Sides, key: ObjectKey) -> Item:
+def judge(sides: Sides, key: ObjectKey) -> ComparedObject:
     """Judge one object."""
     row = sides.rows.get(key)
     return judge_one(
@@ -82,7 +82,7 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
     row: SyncedObject | None,
     base: Manifest | None,
     owned: bool,
-) -> Item:
+) -> ComparedObject:
     """Judge an object by its sides; ``base`` may be another one than the row's."""
     is_read = key.kind in READ_KINDS
     normal = manifest_of if is_read else reconcile.normal
@@ -95,7 +95,7 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
             base, ours_normal, theirs, owned=owned, is_another=_is_another(row, live)
         )
     )
-    return Item(
+    return ComparedObject(
         key=key,
         ours=ours,
         ours_normal=ours_normal,
@@ -122,7 +122,7 @@ def _judge_shared(
     *,
     owned: bool,
     is_another: bool,
-) -> reconcile.Verdict:
+) -> reconcile.DiffVerdict:
     """Judge what both sides may write; drift is only shown, until somebody decides on it.
 
     What is new in the cluster was never ours, and is taken in. Whoever made an object anew, however
@@ -139,15 +139,15 @@ def _judge_shared(
 
 def _judge_followed(
     base: Manifest | None, ours: Manifest | None, theirs: Manifest | None
-) -> reconcile.Verdict:
+) -> reconcile.DiffVerdict:
     """Judge what only the cluster decides on; what it never had is the portal's own affair."""
     if ours == theirs:
-        return reconcile.Verdict("in-sync", "none", ())
+        return reconcile.DiffVerdict("in-sync", "none", ())
     if theirs is None:
-        return reconcile.Verdict("unowned", "forget" if base is not None else "none", ())
-    return reconcile.Verdict("unowned", "take-in", ())
+        return reconcile.DiffVerdict("unowned", "forget" if base is not None else "none", ())
+    return reconcile.DiffVerdict("unowned", "take-in", ())
 
 
-def deletions(items: Iterable[Item]) -> list[Item]:
+def deletions(items: Iterable[ComparedObject]) -> list[ComparedObject]:
     """Pick what would delete something in the cluster."""
     return [item for item in items if item.verdict.action == "delete"]

@@ -13,13 +13,13 @@ from policies.plurals import counted
 from sync import reconcile
 from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass
-from sync.passes.apply import WRITES, Writer
-from sync.passes.compare import Item, Sides, deletions, judge_all
+from sync.passes.apply import WRITES, PassWriter
+from sync.passes.compare import ComparedObject, Sides, deletions, judge_all
 from sync.passes.import_changes import note_native, take_in
 from sync.passes.journal import Journal, Outcome
 from sync.passes.read import (
     ALL_KINDS,
-    Reading,
+    ClusterObjects,
     read_cluster,
     read_ours,
     read_ownership,
@@ -82,10 +82,10 @@ def _policy_revision(cluster: Cluster) -> int:
 
 def _judge(
     cluster: Cluster,
-    reading: Reading,
+    reading: ClusterObjects,
     rows: Mapping[ObjectKey, SyncedObject],
     doubted: Collection[str],
-) -> list[Item]:
+) -> list[ComparedObject]:
     sides = Sides(
         ours=read_ours(cluster),
         live=reading.objects(),
@@ -96,7 +96,10 @@ def _judge(
 
 
 def _doubted(
-    cluster: Cluster, reading: Reading, rows: Mapping[ObjectKey, SyncedObject], journal: Journal
+    cluster: Cluster,
+    reading: ClusterObjects,
+    rows: Mapping[ObjectKey, SyncedObject],
+    journal: Journal,
 ) -> frozenset[str]:
     """Kinds whose list is suddenly empty: one such list alone deletes nothing.
 
@@ -114,11 +117,11 @@ def _doubted(
     return frozenset(ALL_KINDS if "Namespace" in doubted else doubted)
 
 
-def _is_empty(reading: Reading, kind: str) -> bool:
+def _is_empty(reading: ClusterObjects, kind: str) -> bool:
     return kind in reading.listings and not reading.listings[kind].items
 
 
-def _braked(items: Sequence[Item], journal: Journal) -> list[Item]:
+def _braked(items: Sequence[ComparedObject], journal: Journal) -> list[ComparedObject]:
     """Give the deletions in the cluster for which a person has to be asked, if they are too many.
 
     What is only followed is forgotten here when it is gone there: whoever owns it has decided.
@@ -133,7 +136,9 @@ def _braked(items: Sequence[Item], journal: Journal) -> list[Item]:
     return asked if reconcile.brake(len(asked), known) else []
 
 
-def _hold(cluster: Cluster, held: Sequence[Item], journal: Journal, *, now: dt.datetime) -> None:
+def _hold(
+    cluster: Cluster, held: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
+) -> None:
     """Put on record what would be deleted; of these objects nothing is written to either side."""
     with journal.lease.guard():
         for item in held:
@@ -151,10 +156,10 @@ def _note_revision(journal: Journal, revision: int) -> None:
 
 def _write(
     client: Client,
-    items: Sequence[Item],
+    items: Sequence[ComparedObject],
     journal: Journal,
     *,
-    reading: Reading,
+    reading: ClusterObjects,
     now: dt.datetime,
 ) -> None:
     cluster = journal.run.cluster
@@ -165,21 +170,21 @@ def _write(
     else:
         take_in(cluster, coming, journal, now=now)
         ledger_pass.try_to_count_new(cluster, client, journal.lease)
-    Writer(cluster, client, journal, now=now).write(going, namespaces=_phases(reading))
+    PassWriter(cluster, client, journal, now=now).write(going, namespaces=_phases(reading))
     if not journal.is_preview:
         done = {item.key for item in (*coming, *going)}
         rest = [item for item in items if item.key not in done]
         _remember(cluster, rest, journal, now=now)
 
 
-def _foresee(items: Sequence[Item], journal: Journal) -> None:
+def _foresee(items: Sequence[ComparedObject], journal: Journal) -> None:
     with journal.lease.guard():
         for item in items:
             journal.note(item, item.verdict.action, Outcome.DONE, f"would {item.verdict.action}")
         journal.flush()
 
 
-def _phases(reading: Reading) -> dict[str, str]:
+def _phases(reading: ClusterObjects) -> dict[str, str]:
     listing = reading.listings["Namespace"]
     return {
         one["metadata"]["name"]: (one.get("status") or {}).get("phase") or "Active"
@@ -188,7 +193,7 @@ def _phases(reading: Reading) -> dict[str, str]:
 
 
 def _remember(
-    cluster: Cluster, items: Sequence[Item], journal: Journal, *, now: dt.datetime
+    cluster: Cluster, items: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
 ) -> None:
     journal.stage("writing down", total=len(items))
     for start in range(0, len(items), CHUNK):
@@ -202,14 +207,14 @@ def _remember(
         journal.step(len(chunk))
 
 
-def _is_news(item: Item) -> bool:
+def _is_news(item: ComparedObject) -> bool:
     was = item.row.state if item.row else ""
     return item.verdict.state == "conflict" and was != "conflict"
 
 
 def _move_cursors(
     cluster: Cluster,
-    reading: Reading,
+    reading: ClusterObjects,
     doubted: Collection[str],
     journal: Journal,
     *,
@@ -233,7 +238,11 @@ def _move_cursors(
 
 
 def _finish(
-    items: Sequence[Item], doubted: Collection[str], journal: Journal, *, held: Sequence[Item]
+    items: Sequence[ComparedObject],
+    doubted: Collection[str],
+    journal: Journal,
+    *,
+    held: Sequence[ComparedObject],
 ) -> None:
     run = journal.run
     states = baseline.count_states(run.cluster) if not journal.is_preview else {}

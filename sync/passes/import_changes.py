@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from policies.lints import Lint
-    from sync.passes.compare import Item
+    from sync.passes.compare import ComparedObject
     from sync.passes.journal import Journal
 
 BATCH: Final = 200
@@ -43,7 +43,9 @@ class _LeftError(Exception):
     """The object stays as it is here, for the reason given."""
 
 
-def take_in(cluster: Cluster, items: Sequence[Item], journal: Journal, *, now: dt.datetime) -> None:
+def take_in(
+    cluster: Cluster, items: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
+) -> None:
     """Carry out ``take-in`` and ``forget``; an object that is refused holds up no other."""
     journal.stage("taking in", total=len(items))
     for batch in _batches(items):
@@ -53,7 +55,7 @@ def take_in(cluster: Cluster, items: Sequence[Item], journal: Journal, *, now: d
 
 
 def _take_batch(
-    cluster: Cluster, batch: Sequence[Item], journal: Journal, *, now: dt.datetime
+    cluster: Cluster, batch: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
 ) -> None:
     with our_own_write(cluster):
         services.lock_used(cluster, {item.key.namespace for item in batch})
@@ -71,7 +73,7 @@ def note_native(cluster: Cluster, journal: Journal, namespaces: Collection[str] 
         native_policies.note(cluster, namespaces)
 
 
-def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
+def _batches(items: Sequence[ComparedObject]) -> Iterator[list[ComparedObject]]:
     """Namespaces and classes first, namespaces that are gone last, policies together in between."""
     ending = [item for item in items if item.verdict.action == "forget"]
     coming = [item for item in items if item.verdict.action != "forget"]
@@ -83,13 +85,13 @@ def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
     yield from _chunks([[item] for item in ending])
 
 
-def _by_namespace(items: Iterable[Item]) -> list[list[Item]]:
+def _by_namespace(items: Iterable[ComparedObject]) -> list[list[ComparedObject]]:
     ordered = sorted(items, key=lambda item: (item.key.namespace, item.key))
     return [list(group) for _, group in groupby(ordered, key=lambda item: item.key.namespace)]
 
 
-def _chunks(groups: Iterable[list[Item]]) -> Iterator[list[Item]]:
-    batch: list[Item] = []
+def _chunks(groups: Iterable[list[ComparedObject]]) -> Iterator[list[ComparedObject]]:
+    batch: list[ComparedObject] = []
     room = BATCH
     for group in groups:
         cost = sum(1 if _is_new(item) else EACH for item in group)
@@ -102,11 +104,11 @@ def _chunks(groups: Iterable[list[Item]]) -> Iterator[list[Item]]:
         yield batch
 
 
-def _is_new(item: Item) -> bool:
+def _is_new(item: ComparedObject) -> bool:
     return item.verdict.action == "take-in" and item.ours is None
 
 
-def _create(cluster: Cluster, items: Sequence[Item]) -> dict[ObjectKey, Stored]:
+def _create(cluster: Cluster, items: Sequence[ComparedObject]) -> dict[ObjectKey, Stored]:
     """Store at once what can be; what is not among the results is tried by itself, and explained.
 
     The cluster has all of it, so that its own plugins are said to enforce it from the beginning.
@@ -128,7 +130,9 @@ def _create(cluster: Cluster, items: Sequence[Item]) -> dict[ObjectKey, Stored]:
     }
 
 
-def _one(cluster: Cluster, item: Item, made: Stored | None, journal: Journal) -> Item:
+def _one(
+    cluster: Cluster, item: ComparedObject, made: Stored | None, journal: Journal
+) -> ComparedObject:
     """Write one object that was not made yet, and judge it anew; a refused one stays as it was."""
     action = item.verdict.action
     try:
@@ -150,7 +154,7 @@ def _one(cluster: Cluster, item: Item, made: Stored | None, journal: Journal) ->
     return after
 
 
-def _adopt(cluster: Cluster, item: Item) -> Item:
+def _adopt(cluster: Cluster, item: ComparedObject) -> ComparedObject:
     """Make ours what theirs is, unless somebody wrote ours since it was read."""
     live = item.live or {}
     saved = services.apply_manifest(
@@ -165,14 +169,14 @@ def _adopt(cluster: Cluster, item: Item) -> Item:
     return _again(item, Stored(stored.to_manifest(), stored.revision))
 
 
-def _again(item: Item, ours: Stored | None) -> Item:
+def _again(item: ComparedObject, ours: Stored | None) -> ComparedObject:
     """Judge an object anew whose two sides are the same by now."""
     return judge_one(
         item.key, ours=ours, live=item.live, row=item.row, base=item.theirs, owned=item.owned
     )
 
 
-def _forget(cluster: Cluster, item: Item) -> Item:
+def _forget(cluster: Cluster, item: ComparedObject) -> ComparedObject:
     key = item.key
     stored = services.find_object(cluster, kind=key.kind, name=key.name, namespace=key.namespace)
     if stored is not None:
@@ -180,7 +184,7 @@ def _forget(cluster: Cluster, item: Item) -> Item:
     return _again(item, None)
 
 
-def _delete(stored: Any, item: Item, *, user: str) -> None:
+def _delete(stored: Any, item: ComparedObject, *, user: str) -> None:
     reason = "the cluster has it no more"
     if isinstance(stored, PolicyObject):
         expected = item.ours.revision if item.ours else 0
@@ -199,7 +203,7 @@ def _require_empty(namespace: Namespace) -> None:
             raise _LeftError("policies of this namespace are kept here; it goes when they go")
 
 
-def _say_lints(cluster: Cluster, items: Sequence[Item], journal: Journal) -> None:
+def _say_lints(cluster: Cluster, items: Sequence[ComparedObject], journal: Journal) -> None:
     """Put what the lints say about the namespaces beside the results of their policies."""
     namespaces = {item.key.namespace for item in items} - {""}
     for lints in services.lint_all(cluster, sorted(namespaces)).values():

@@ -14,7 +14,7 @@ from sync.values import ObjectKey
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sync.passes.compare import Item
+    from sync.passes.compare import ComparedObject
     from sync.runs.leases import Lease
 
 Outcome = SyncResult.Outcome
@@ -64,7 +64,7 @@ class Journal:
                 stage=run.stage, total=run.total, done=run.done, heartbeat=read_clock()
             )
 
-    def intend(self, item: Item, action: str) -> SyncResult | None:
+    def intend(self, item: ComparedObject, action: str) -> SyncResult | None:
         """Put on record what is about to be done to the cluster; None if this run did it before."""
         with self.lease.guard():
             result, _ = SyncResult.objects.get_or_create(
@@ -90,7 +90,7 @@ class Journal:
         word = result.action if outcome in (Outcome.DONE, Outcome.INTENDED) else outcome
         self.counts[word] += 1
 
-    def note(self, item: Item, action: str, outcome: str, message: str = "") -> None:
+    def note(self, item: ComparedObject, action: str, outcome: str, message: str = "") -> None:
         """Have a result that needed no intent written by the next ``flush``."""
         self.noted[item.key] = SyncResult(
             run=self.run,
@@ -117,7 +117,7 @@ class Journal:
         )
         self.noted = {}
 
-    def settle_leftovers(self, items: Mapping[ObjectKey, Item]) -> None:
+    def settle_leftovers(self, items: Mapping[ObjectKey, ComparedObject]) -> None:
         """Close what an earlier attempt intended and, as the cluster shows, did."""
         left = SyncResult.objects.filter(run=self.run, outcome=Outcome.INTENDED)
         with self.lease.guard():

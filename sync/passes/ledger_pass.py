@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from policies.ledger.live_objects import CompleteList
     from policies.models import Cluster
     from sync.client import Client
-    from sync.inventory.observations import Place
+    from sync.inventory.observations import NamespaceQuotas
     from sync.models import SyncRun
     from sync.runs.leases import Lease
 
@@ -154,7 +154,7 @@ class _Look:
     cluster: Cluster
     client: Client
     lease: Lease | None
-    places: Mapping[str, Place]
+    places: Mapping[str, NamespaceQuotas]
     begun: dt.datetime
 
     def over(
@@ -218,7 +218,7 @@ def _list(
     cluster: Cluster,
     client: Client,
     resource: GroupVersionResource,
-    places: Mapping[str, Place],
+    places: Mapping[str, NamespaceQuotas],
     namespaces: Iterable[str],
 ) -> CompleteList | None:
     """List a resource; None for one that cannot be listed, which is put on record."""

@@ -32,7 +32,7 @@ _KEPT_METADATA: Final = ("name", "namespace", "labels", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ClusterObjects:
     """What a cluster has of the kinds that could be read; other kinds are not to be judged.
 
     ``absent`` are the kinds that the cluster does not know.
@@ -73,7 +73,7 @@ class Ownership:
         return bool(own & self.places)
 
 
-def read_cluster(client: Client, *, progress: Callable[[str], None]) -> Reading:
+def read_cluster(client: Client, *, progress: Callable[[str], None]) -> ClusterObjects:
     """List all kinds, completely; raises ``APIError`` where any of them cannot be read."""
     listings: dict[str, Listing] = {}
     absent: set[str] = set()
@@ -87,7 +87,7 @@ def read_cluster(client: Client, *, progress: Callable[[str], None]) -> Reading:
             absent.add(kind)
     for kind, listing in listings.items():
         _require_names(kind, listing.items)
-    return Reading(listings, frozenset(absent))
+    return ClusterObjects(listings, frozenset(absent))
 
 
 def _require_names(kind: str, items: Iterable[Mapping[str, Any]]) -> None:

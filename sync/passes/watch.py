@@ -18,7 +18,7 @@ from sync.errors import ExpiredError
 from sync.models import SyncCursor, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass
 from sync.passes.apply import WRITES
-from sync.passes.compare import Item, Sides, judge
+from sync.passes.compare import ComparedObject, Sides, judge
 from sync.passes.import_changes import note_native, take_in
 from sync.passes.journal import Journal, Outcome
 from sync.passes.read import ALL_KINDS, is_leaving, read_ours, read_ownership, read_rows
@@ -140,7 +140,7 @@ def _take(cluster: Cluster, changed: Mapping[ObjectKey, Manifest | None], journa
         _ask_for_full_pass(journal, "something is to be written")
 
 
-def _note_conflicts(items: list[Item], journal: Journal) -> None:
+def _note_conflicts(items: list[ComparedObject], journal: Journal) -> None:
     for item in items:
         was = item.row.state if item.row else ""
         if item.verdict.state == "conflict" and was != "conflict":

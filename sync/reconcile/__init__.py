@@ -4,15 +4,15 @@ from sync.reconcile.diff import Difference, differences
 from sync.reconcile.field_managers import Manager, managers
 from sync.reconcile.merge import ResolutionError, resolve
 from sync.reconcile.normal_form import normal
-from sync.reconcile.verdict import Action, State, Verdict, brake, judge, judge_normal
+from sync.reconcile.verdict import Action, DiffVerdict, State, brake, judge, judge_normal
 
 __all__ = [
     "Action",
+    "DiffVerdict",
     "Difference",
     "Manager",
     "ResolutionError",
     "State",
-    "Verdict",
     "brake",
     "differences",
     "judge",

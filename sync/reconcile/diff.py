@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.patch import ABSENT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -54,35 +56,28 @@ def field_of(path: Path) -> str:
 def _walk(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
     if isinstance(a, dict) and isinstance(b, dict):
         for key in sorted(a.keys() | b.keys(), key=str):
-            yield from _walk(a.get(key, _ABSENT), b.get(key, _ABSENT), (*path, key))
+            yield from _walk(a.get(key, ABSENT), b.get(key, ABSENT), (*path, key))
     elif _is_list_of_maps(a) and _is_list_of_maps(b) and len(a) == len(b):
         for index, (one, other) in enumerate(zip(a, b, strict=True)):
             yield from _walk(one, other, (*path, index))
-    elif path[-1:] and path[-1] in MAPS and _ABSENT in (a, b):
+    elif path[-1:] and path[-1] in MAPS and ABSENT in (a, b):
         yield from _walk_map(a, b, path)
-    elif a is _ABSENT or b is _ABSENT or not _is_same(a, b):
+    elif a is ABSENT or b is ABSENT or not _is_same(a, b):
         yield path, _shown(a), _shown(b)
 
 
 def _walk_map(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
     """Compare a map that one side lacks, which is the same as an empty one."""
-    given = b if a is _ABSENT else a
+    given = b if a is ABSENT else a
     if not isinstance(given, dict) or not given:
         yield path, _shown(a), _shown(b)
         return
     for key in sorted(given, key=str):
-        yield (*path, key), *((None, given[key]) if a is _ABSENT else (given[key], None))
-
-
-class _Absent:
-    """Stands for a field that is not there, as null may be."""
-
-
-_ABSENT = _Absent()
+        yield (*path, key), *((None, given[key]) if a is ABSENT else (given[key], None))
 
 
 def _shown(value: Any) -> Any:
-    return None if value is _ABSENT else value
+    return None if value is ABSENT else value
 
 
 def _is_same(a: Any, b: Any) -> bool:

@@ -26,7 +26,7 @@ _LARGEST_SHARE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DiffVerdict:
     """How one object stands, what to do about it, and in which fields ours and theirs differ.
 
     ``create``, ``update`` and ``delete`` are done to the cluster; ``take-in`` (their content) and
@@ -40,7 +40,7 @@ class Verdict:
 
 def judge(
     base: Manifest | None, ours: Manifest | None, theirs: Manifest | None, *, owned: bool
-) -> Verdict:
+) -> DiffVerdict:
     """Judge one object; ``base`` is what both sides last had, None is "not there".
 
     ``owned``: the portal may write it. What it may not is followed as far as ours has no edit.
@@ -51,12 +51,12 @@ def judge(
 
 def judge_normal(
     was: Manifest | None, our: Manifest | None, their: Manifest | None, *, owned: bool
-) -> Verdict:
+) -> DiffVerdict:
     """Judge one object by its normal forms."""
     if is_same(our, their):
-        return Verdict("in-sync" if owned else "unowned", "none", ())
+        return DiffVerdict("in-sync" if owned else "unowned", "none", ())
     state, action = (_owned if owned else _followed)(was, our, their)
-    return Verdict(state, action, differences(our, their))
+    return DiffVerdict(state, action, differences(our, their))
 
 
 def brake(deletes: int, known: int) -> bool:

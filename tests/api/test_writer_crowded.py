@@ -120,7 +120,7 @@ def test_who_finds_everything_held_waits_with_the_next_batches(
     asked: list[bool] = []
     real = batch.commit
 
-    def commit(items: list[Any], *, waits: bool = True) -> batch.Outcome:
+    def commit(items: list[Any], *, waits: bool = True) -> batch.BatchOutcome:
         asked.append(waits)
         return real(items, waits=waits)
 

@@ -19,7 +19,7 @@ from tests.editing.manifests import OF_KIND
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.drafts.kinds import Kind
+    from policies.drafts.kinds import EditableKind
 
 QUICK = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 WHOLE = settings(max_examples=1000, suppress_health_check=list(HealthCheck))
@@ -38,7 +38,7 @@ def posted(sheet: Sheet) -> dict[str, str]:
     return {name: re.sub("\r\n|\r|\n", "\r\n", cell) for name, cell in found.items()}
 
 
-def sent(kind: Kind, sheet: Sheet) -> Sheet:
+def sent(kind: EditableKind, sheet: Sheet) -> Sheet:
     return read_sheet(posted(sheet), fields=kind.fields, groups=kind.groups)
 
 
@@ -47,7 +47,7 @@ def parsed(text: str) -> Any:
     return document.value
 
 
-def check_lossless(kind: Kind, manifest: Mapping[str, Any]) -> None:
+def check_lossless(kind: EditableKind, manifest: Mapping[str, Any]) -> None:
     """Show it, send it as it is, write it, read it, and show it again."""
     base = parsed(render(manifest))
     sheet = kind.show(base)
@@ -62,7 +62,7 @@ def check_lossless(kind: Kind, manifest: Mapping[str, Any]) -> None:
 @every_kind
 @given(data=st.data())
 @QUICK
-def test_form_loses_nothing(kind: Kind, data: st.DataObject) -> None:
+def test_form_loses_nothing(kind: EditableKind, data: st.DataObject) -> None:
     check_lossless(kind, data.draw(OF_KIND[kind.name]))
 
 
@@ -70,7 +70,7 @@ def test_form_loses_nothing(kind: Kind, data: st.DataObject) -> None:
 @every_kind
 @given(data=st.data())
 @WHOLE
-def test_form_loses_nothing_of_a_thousand(kind: Kind, data: st.DataObject) -> None:
+def test_form_loses_nothing_of_a_thousand(kind: EditableKind, data: st.DataObject) -> None:
     check_lossless(kind, data.draw(OF_KIND[kind.name]))
 
 

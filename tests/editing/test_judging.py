@@ -8,7 +8,7 @@ import pytest
 
 from engine.decision import Reason
 from policies.drafts import preview
-from policies.drafts.draft import Place
+from policies.drafts.draft import PolicyPlace
 from policies.drafts.kinds import BY_NAME
 from policies.lints import LintCode
 from policies.manifests.yaml.documents import parse_documents
@@ -20,8 +20,8 @@ HIGH = {"type": "Container", "max": {"cpu": "1"}, "default": {"cpu": "1"}}
 POD = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n"
 
 
-def place(kind: str, name: str = "") -> Place:
-    return Place(
+def place(kind: str, name: str = "") -> PolicyPlace:
+    return PolicyPlace(
         kind=BY_NAME[kind],
         cluster=factories.cluster(),
         namespace=factories.namespace(),

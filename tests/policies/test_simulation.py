@@ -12,7 +12,7 @@ from engine.policy import Authority
 from engine.policy_manifests import build_policy_set
 from engine.request import Operation
 from policies.models import Charge, QuotaUsage
-from policies.simulation import Simulation, Source, request_for, run, simulate, with_unsaved
+from policies.simulation import FieldSource, Simulation, request_for, run, simulate, with_unsaved
 from tests import builders, factories
 
 DEFAULTS = {
@@ -75,8 +75,8 @@ def test_what_no_policy_does_names_the_portal_or_the_api_server() -> None:
     given = builders.pod(builders.container(limits={"cpu": "1"}))
     sources = {change.field: change.cause.source for change in asked(pod=given).changes}
     assert sources == {
-        "metadata.annotations[scheduler.alpha.kubernetes.io/qos]": Source.PORTAL,
-        "spec.containers[0].resources.requests[cpu]": Source.API_SERVER,
+        "metadata.annotations[scheduler.alpha.kubernetes.io/qos]": FieldSource.PORTAL,
+        "spec.containers[0].resources.requests[cpu]": FieldSource.API_SERVER,
     }
 
 

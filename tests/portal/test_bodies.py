@@ -9,14 +9,14 @@ import pytest
 from granian.rsgi import ProtocolClosed
 
 from portal.serving import bodies
-from portal.serving.bodies import Bodies, Bound, RefusedError
+from portal.serving.bodies import Bodies, BodyLimit, RefusedError
 from tests.portal.rsgi import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 MIB = 1024 * 1024
-ROOMY = Bound(most=100 * MIB, kept=100 * MIB)
+ROOMY = BodyLimit(most=100 * MIB, kept=100 * MIB)
 
 
 class Endless:
@@ -82,18 +82,18 @@ def test_body_is_held_until_it_is_released() -> None:
 
 @pytest.mark.parametrize("promised", [4, None])
 def test_body_above_its_bound_is_refused(promised: int | None) -> None:
-    bound = Bound(most=3, kept=3)
+    bound = BodyLimit(most=3, kept=3)
     assert status_of(lambda found: found.read(protocol(b"ab", b"cd"), promised, bound)) == 413
 
 
 def test_body_is_refused_by_its_length_before_it_came() -> None:
-    bound = Bound(most=3, kept=3)
+    bound = BodyLimit(most=3, kept=3)
     endless: Any = Endless()
     assert status_of(lambda found: found.read(endless, 4, bound)) == 413
 
 
 def test_what_is_behind_the_part_that_is_kept_is_dropped() -> None:
-    bound = Bound(most=8, kept=3)
+    bound = BodyLimit(most=8, kept=3)
     assert run(lambda found: found.read(protocol(b"ab", b"cd", b"ef"), 6, bound)) == (b"abc", 3)
 
 
@@ -140,7 +140,7 @@ def test_what_came_buys_time_by_the_lowest_rate() -> None:
 def test_all_bodies_together_are_bounded_and_clusters_have_a_share(
     *, is_known: bool, room: int
 ) -> None:
-    bound = Bound(most=100 * MIB, kept=100 * MIB, is_known=is_known)
+    bound = BodyLimit(most=100 * MIB, kept=100 * MIB, is_known=is_known)
 
     def beside(held: int) -> Callable[[Bodies], Awaitable[bytes]]:
         def read(found: Bodies) -> Awaitable[bytes]:

@@ -16,14 +16,14 @@ from portal.serving.bounds import SHORT, bound_of
 from tests.portal.rsgi import Headers, Scope
 
 if TYPE_CHECKING:
-    from portal.serving.bodies import Bound
+    from portal.serving.bodies import BodyLimit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LARGE = 9 * 1024 * 1024
 PATH = "/admission/demo/validate"
 
 
-def found(path: str, *headers: tuple[str, str], method: str = "POST") -> Bound | None:
+def found(path: str, *headers: tuple[str, str], method: str = "POST") -> BodyLimit | None:
     """The bound of a call; what is asked in threads is asked here."""
 
     async def in_thread(function: Any, *words: Any) -> bool:

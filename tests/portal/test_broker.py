@@ -33,7 +33,7 @@ def queue(tmp_path: Path) -> Iterator[Callable[[], SimpleQueue]]:
     made: list[Any] = []
 
     def connect() -> SimpleQueue:
-        transport = "portal.file_broker:Transport"
+        transport = "portal.file_broker:FileTransport"
         made.append(Connection("filesystem://", transport=transport, transport_options=options))
         # Kombu remembers for the whole process which queues it has made, wherever they are.
         return made[-1].SimpleQueue(tmp_path.name)

@@ -198,5 +198,7 @@ def test_who_has_gone_is_answered_nothing(ask: Callable[..., Protocol]) -> None:
 def test_answers_end_their_connection_while_the_process_goes(
     ask: Callable[..., Protocol], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graceful_shutdown, "state", graceful_shutdown.State(is_closing=True))
+    monkeypatch.setattr(
+        graceful_shutdown, "state", graceful_shutdown.ShutdownState(is_closing=True)
+    )
     assert ask().headers["connection"] == "close"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(graceful_shutdown, "state", graceful_shutdown.State())
+    monkeypatch.setattr(graceful_shutdown, "state", graceful_shutdown.ShutdownState())
     kept = {
         number: signal.getsignal(number)
         for number in (graceful_shutdown.STOPPING, graceful_shutdown.REPLACED)
@@ -50,7 +50,9 @@ def test_answers_end_their_connection_only_while_the_process_goes() -> None:
 def test_portal_that_stops_says_so() -> None:
     graceful_shutdown.listen_for_signals(None)
     os.kill(os.getpid(), graceful_shutdown.STOPPING)
-    assert graceful_shutdown.state == graceful_shutdown.State(is_stopping=True, is_closing=True)
+    assert graceful_shutdown.state == graceful_shutdown.ShutdownState(
+        is_stopping=True, is_closing=True
+    )
 
 
 def test_whoever_waits_at_a_socket_that_is_let_go_is_served_by_its_other_holder() -> None:

@@ -9,7 +9,7 @@ import pytest
 from granian.rsgi import ProtocolClosed
 
 from portal.serving import bounds
-from portal.serving.wsgi_bridge import Pages
+from portal.serving.wsgi_bridge import WsgiBridge
 from tests.portal.rsgi import Headers, Protocol, Scope, answered, scope_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Alone:
         self.application = application
 
     def __rsgi_init__(self, loop: Any) -> None:
-        self.pages = Pages(self.application, loop, threads=2)
+        self.pages = WsgiBridge(self.application, loop, threads=2)
 
     def __rsgi_del__(self, _loop: Any) -> None:
         self.pages.close()

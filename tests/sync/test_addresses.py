@@ -11,7 +11,7 @@ import pytest
 from sync.addresses import is_allowed, is_never_a_server
 from sync.client import RefusedAddressError
 from sync.client.addresses import resolve
-from sync.connect.kubeconfig_values import Findings, read_server
+from sync.connect.kubeconfig_values import KubeconfigProblems, read_server
 
 EVERYTHING: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 METADATA: Final = {
@@ -105,7 +105,7 @@ LOOPBACK: Final = {
 
 
 def found_at(host: str) -> list[str]:
-    findings = Findings()
+    findings = KubeconfigProblems()
     read_server(f"https://{host}:6443", "server", findings)
     return [code for code, *_ in findings.found]
 

@@ -56,7 +56,7 @@ def connected(name: str = "prod", user: dict[str, Any] | None = None) -> Cluster
 
 
 def join(name: str = "prod", **options: Any) -> connect_join.Joined:
-    asked = connect_join.Asked(name=name, text=text(), **options)
+    asked = connect_join.JoinRequest(name=name, text=text(), **options)
     return connect_join.join(asked, user="tester")
 
 
@@ -187,7 +187,7 @@ def test_trouble_becomes_a_state(state: str, error: Exception, fake: FakeClient)
 def test_other_cluster_under_the_same_address_is_noticed(fake: FakeClient) -> None:
     connection = join().connection
     fake.uid = "cluster-2"
-    assert probe.Findings.to_json(connections.test(connection, fake))["state"] == "untrusted"
+    assert probe.ProbeResult.to_json(connections.test(connection, fake))["state"] == "untrusted"
     assert ClusterAlert.objects.filter(kind="other-cluster", resolved=None).exists()
     assert join(is_other_cluster=True).connection.cluster_uid == "cluster-2"
     assert not ClusterAlert.objects.filter(kind="other-cluster", resolved=None).exists()
@@ -214,7 +214,7 @@ def test_what_works_is_not_replaced_by_what_does_not(fake: FakeClient) -> None:
 def test_findings_of_a_replaced_connection_are_dropped(fake: FakeClient) -> None:
     before = join().connection
     connected()
-    probe.store(before, probe.Findings(state="forbidden"))
+    probe.store(before, probe.ProbeResult(state="forbidden"))
     assert ClusterConnection.objects.get().state == "new"
 
 

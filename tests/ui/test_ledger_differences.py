@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from portal.pages.clusters.usage_differences import OBJECTS, QUOTAS, Difference, ledger_differences
+from portal.pages.clusters.usage_differences import (
+    OBJECTS,
+    QUOTAS,
+    UsageDifference,
+    ledger_differences,
+)
 from sync.models import UsageComparison
 from tests import factories
 
@@ -39,7 +44,7 @@ def test_both_amounts_and_the_objects_behind_them_are_told() -> None:
     one = {"resource": "pods", "ledger": "3", "cluster": "1", "objects": [gone, pod("odd")]}
     cluster = compared([{**one, "unexplained": "0"}])
     [found] = ledger_differences(cluster)
-    assert found == Difference(
+    assert found == UsageDifference(
         quota="team/rq",
         resource="pods",
         ledger="3",

@@ -14,7 +14,7 @@ from policies.manifests.bundle import read_bundle
 from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
 from portal.dev import demo
-from portal.pages.namespaces.try_object import Draft, pairs_of
+from portal.pages.namespaces.try_object import TrialForm, pairs_of
 from sync.models import SyncedObject
 from tests import factories, people
 
@@ -182,10 +182,10 @@ def test_script_gets_the_outcome_alone(reader: Client) -> None:
 
 def test_form_gives_its_query_again() -> None:
     query = QueryDict("c=a&c=&c=b&rc=1&rc=2&rc=3&labels=x%3Dy&priority=high")
-    draft = Draft.of(query)
+    draft = TrialForm.of(query)
     assert [row.amounts["rc"] for row in draft.rows] == ["1", "3"]
-    assert Draft.of(QueryDict(draft.query)) == draft
-    assert len(Draft.of(QueryDict("c=a&add=1")).rows) == 2
+    assert TrialForm.of(QueryDict(draft.query)) == draft
+    assert len(TrialForm.of(QueryDict("c=a&add=1")).rows) == 2
     assert pairs_of("a=b=c\n\n d ") == {"a": "b=c", "d": ""}
 
 

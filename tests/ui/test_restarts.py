@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from admission.record import backdate
-from admission.record.backdate import Asked
+from admission.record.backdate import PastCall
 from engine.request import Operation, Phase
 from policies import ledger, snapshot
 from policies.models import LedgerPass, LimitRange
@@ -50,7 +50,7 @@ def asks(name: str, cpu: str = "3", *, owner: bool = True, **more: Any) -> Admis
 def on_record(asked: AdmissionRequest, phase: Phase = Phase.VALIDATE) -> None:
     """The decision about it, as the record keeps it."""
     policies = snapshot.load("prod", "team")
-    call = Asked(
+    call = PastCall(
         request=asked, phase=phase, moment=timezone.now(), microseconds=1, client="", random=0,
         revision=1,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from engine.decision import Outcome, Reason
 from engine.errors import DecodeError, ErrorType
 from engine.metadata_policy import (
     QOS_ANNOTATION,
-    Snapshot,
+    PodMetadata,
     annotate_qos,
     apply,
     decode_metadata_policy,
@@ -46,7 +46,7 @@ def decoded(*rules: Manifest, name: str = "mp", **more: Any) -> MetadataPolicy:
 def run(*policies: MetadataPolicy, labels: Any = None, **more: Any) -> Any:
     obj = pod(labels=labels or {}, annotations={})
     asked = request(obj, **more)
-    return apply(asked, policies, Snapshot.of(obj), obj)
+    return apply(asked, policies, PodMetadata.of(obj), obj)
 
 
 # Manifests
@@ -210,7 +210,7 @@ def test_equal_values_are_no_conflict() -> None:
 def test_patch_makes_missing_maps_and_escapes_keys() -> None:
     obj = {"metadata": None}
     policy = decoded(rule(updatedLabels={"example.com/a~b": "1"}))
-    result = apply(request(obj), (policy,), Snapshot.of(obj), obj)
+    result = apply(request(obj), (policy,), PodMetadata.of(obj), obj)
     paths = [op.path for op in result.operations]
     assert paths == ["/metadata", "/metadata/labels", "/metadata/labels/example.com~1a~0b"]
     assert obj == {"metadata": None}
@@ -249,14 +249,14 @@ def test_any_reject_refuses_and_nothing_is_set() -> None:
 def test_all_criteria_of_a_predicate_must_hold(when: Any, seen: Any, *, matches: bool) -> None:
     obj = pod(labels={"a": "b"}, annotations={"c": "free text"})
     policy = decoded(rule(when=when, seen=seen, reject=True))
-    result = apply(request(obj), (policy,), Snapshot.of(obj), obj)
+    result = apply(request(obj), (policy,), PodMetadata.of(obj), obj)
     assert bool(result.violations) is matches
 
 
 def test_a_null_annotation_is_an_empty_one() -> None:
     obj = pod(annotations={"a": None})
     policy = decoded(rule(updatedAnnotations={"k": "v"}))
-    result = apply(request(obj), (policy,), Snapshot.of(obj), obj)
+    result = apply(request(obj), (policy,), PodMetadata.of(obj), obj)
     assert [op.path for op in result.operations] == ["/metadata/annotations/k"]
 
 
@@ -363,14 +363,14 @@ def test_qos_is_only_for_living_pods(given: Manifest) -> None:
 
 
 def test_snapshot_may_carry_the_qos_class_or_not() -> None:
-    snapshot = Snapshot(annotations={"a": "b"})
+    snapshot = PodMetadata(annotations={"a": "b"})
     assert snapshot.with_qos("") is snapshot
     assert snapshot.with_qos("Burstable").annotations == {"a": "b", QOS_ANNOTATION: "Burstable"}
 
 
 def test_snapshot_needs_maps_of_texts() -> None:
     with pytest.raises(DecodeError):
-        Snapshot.of({"metadata": []})
+        PodMetadata.of({"metadata": []})
     with pytest.raises(DecodeError):
-        Snapshot.of({"metadata": {"labels": {"a": True}}})
-    assert Snapshot.of(None) == Snapshot()
+        PodMetadata.of({"metadata": {"labels": {"a": True}}})
+    assert PodMetadata.of(None) == PodMetadata()

@@ -10,7 +10,7 @@ from engine.errors import DecodeError
 from engine.request import GroupVersionResource
 from engine.resource_list import to_json
 from engine.resource_quota import (
-    Subject,
+    QuotaSubject,
     decode_resource_quota,
     match_quota,
     matching_scopes,
@@ -230,7 +230,7 @@ def test_claim_is_in_the_scope_of_any_of_its_classes(obj: Any, rest: Any, *, mat
 
 def test_scoped_quota_means_no_other_kind() -> None:
     manifest = {"spec": {"hard": {"secrets": "1"}, "scopes": ["NotTerminating"]}}
-    subject = Subject.of(GroupVersionResource(resource="secrets"), {}, None)
+    subject = QuotaSubject.of(GroupVersionResource(resource="secrets"), {}, None)
     assert not match_quota(decode_resource_quota(manifest), subject).is_matched
     grouped = GroupVersionResource(group="metrics.k8s.io", resource="pods")
     assert scope_test(grouped, {}) is None

@@ -222,7 +222,9 @@ def test_scopes_are_covered_by_name(case: dict[str, Any]) -> None:
 def test_quota_matches_an_object(case: dict[str, Any]) -> None:
     quota = resource_quota.decode_resource_quota(case["quota"])
     kind = GroupVersionResource(resource=case["resource"])
-    match = resource_quota.match_quota(quota, resource_quota.Subject.of(kind, case["object"], None))
+    match = resource_quota.match_quota(
+        quota, resource_quota.QuotaSubject.of(kind, case["object"], None)
+    )
     assert match.is_matched is case["matches"]
 
 

@@ -33,7 +33,7 @@ _WORDS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FacetValue:
     """One value: how many have it, and the query with it, or without if it is chosen."""
 
     label: str
@@ -48,7 +48,7 @@ class Facet:
 
     name: str
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[FacetValue, ...]
     rest: int = 0
 
     @property
@@ -71,7 +71,7 @@ def _facet(name: str, rows: Sequence[Sampled], query: Mapping[str, str]) -> Face
     if chosen:
         shown = [chosen, *(value for value in shown if value != chosen)]
     entries = tuple(
-        Entry(
+        FacetValue(
             label=_WORDS.get((name, value), value),
             number=counts[value] if value in counts else _beginning(name, counts, value),
             query=with_fields(query, **{name: "" if value == chosen else value}),

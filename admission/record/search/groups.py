@@ -20,7 +20,7 @@ LISTED: Final = 20
 
 
 @dataclass(slots=True, kw_only=True)
-class Line:
+class DecisionLine:
     """One line of the list: a decision, and earlier ones that are like it."""
 
     newest: Sampled
@@ -57,16 +57,16 @@ class Line:
         return with_fields(fields, verdict="denied", name=name, reason=reason)
 
 
-def grouped(rows: Iterable[Sampled]) -> list[Line]:
+def grouped(rows: Iterable[Sampled]) -> list[DecisionLine]:
     """Put repeated refusals under the newest of them; all else stays a line of its own."""
-    lines: list[Line] = []
-    known: dict[tuple[object, ...], Line] = {}
+    lines: list[DecisionLine] = []
+    known: dict[tuple[object, ...], DecisionLine] = {}
     for row in rows:
         key = _key(row)
         if key and key in known:
             known[key].alike.append(row)
             continue
-        lines.append(Line(newest=row))
+        lines.append(DecisionLine(newest=row))
         if key:
             known[key] = lines[-1]
     return lines

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from admission.models import decision_id
-from admission.record.search.groups import Line, grouped
+from admission.record.search.groups import DecisionLine, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Cursor = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PagePosition:
     """Which page is asked for: ``line`` of the stretch at ``before``, or what is ``after``."""
 
     before: str = ""
@@ -32,7 +32,7 @@ class Place:
     after: str = ""
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> Place:
+    def of(cls, query: Mapping[str, str]) -> PagePosition:
         """Read it; what cannot be read is as if it were not there."""
         before, after, line = (query.get(name, "") for name in ("before", "after", "line"))
         return cls(
@@ -44,20 +44,20 @@ class Place:
     @property
     def is_first(self) -> bool:
         """Whether it is the page of what is newest."""
-        return self == Place()
+        return self == PagePosition()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class SearchPage:
     """Some lines, and how to come to the pages beside; a cursor is empty where there is none."""
 
     sample: Sample
-    lines: Sequence[Line]
+    lines: Sequence[DecisionLine]
     newer: Cursor
     older: Cursor
 
 
-def page(search: Search, place: Place) -> Page:
+def page(search: Search, place: PagePosition) -> SearchPage:
     """Read a stretch and give the page of it; three statements, or five for what is ``after``."""
     before = search.ahead(place.after) if place.after else place.before
     sample = search.sample(before)
@@ -69,7 +69,7 @@ def page(search: Search, place: Place) -> Page:
     events = search.events(line.newest.id for line in shown)
     for line in shown:
         line.event = events.get(line.newest.id)
-    return Page(
+    return SearchPage(
         sample=sample,
         lines=[line for line in shown if line.event],  # retention may have been quicker
         newer=_newer(sample, first),

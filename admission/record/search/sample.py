@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import Cast, StrIndex, Substr
 
-from admission.models import Outcome, Verdict, decision_id, outcome_of
+from admission.models import AnswerKind, Verdict, decision_id, outcome_of
 from admission.record import owners
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Sampled:
     owner: Owner = owners.NOBODY
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> AnswerKind:
         """How the answer is told."""
         return outcome_of(self.verdict, self.reasons)
 

@@ -45,7 +45,7 @@ _MEDIAN, _SPREAD = 2400, 0.45  # microseconds of an answer, and how they scatter
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class DemoPod:
     """A pod that was let in, and what it is charged by quota."""
 
     workload: Workload
@@ -63,7 +63,7 @@ class Month:
     now: dt.datetime
     made: Random = field(default_factory=lambda: Random(SEED))  # noqa: S311 - a story, no secret
     rows: list[Mapping[str, Any]] = field(default_factory=list)
-    running: dict[str, list[Running]] = field(default_factory=lambda: defaultdict(list))
+    running: dict[str, list[DemoPod]] = field(default_factory=lambda: defaultdict(list))
     used: dict[tuple[str, str, str], ResourceList] = field(default_factory=dict)
     points: list[tuple[dt.datetime, dict[tuple[str, str, str], ResourceList]]] = field(
         default_factory=list
@@ -165,14 +165,14 @@ class Month:
         later = when + timedelta(milliseconds=self.made.randint(4, 30))
         answer = self._decide(second, workload, Phase.VALIDATE, later)
         if answer.allowed and not is_trial:
-            self._start(Running(workload, second, answer.charges))
+            self._start(DemoPod(workload, second, answer.charges))
         return answer.allowed
 
     def _decide(
         self, request: AdmissionRequest, workload: Workload, phase: Phase, when: dt.datetime
     ) -> Decision:
         made = self.made
-        asked = backdate.Asked(
+        asked = backdate.PastCall(
             request=request,
             phase=phase,
             moment=when,
@@ -196,7 +196,7 @@ class Month:
             found = self._policies[workload.place] = snapshot.load(*workload.place)
         return found
 
-    def _start(self, pod: Running) -> None:
+    def _start(self, pod: DemoPod) -> None:
         self.running[pod.workload.name].append(pod)
         self._count(pod, add)
 
@@ -204,7 +204,7 @@ class Month:
         if self.running[workload.name]:
             self._count(self.running[workload.name].pop(0), subtract)
 
-    def _count(self, pod: Running, change: Any) -> None:
+    def _count(self, pod: DemoPod, change: Any) -> None:
         for charge in pod.charges:
             key = (*pod.workload.place, charge.quota.name)
             self.used[key] = change(self.used.get(key, {}), charge.amounts)

@@ -17,7 +17,7 @@ ADA, GRACE, LIN, CI = "ada", "grace", "lin", "ci-deployer"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DemoEdit:
     """One manifest that somebody saved so long ago."""
 
     back: timedelta
@@ -212,29 +212,29 @@ _WEB: Final = {
     "defaultRequest": {"cpu": "200m", "memory": "256Mi"},
 }
 CHANGES: Final = (
-    Change(
+    DemoEdit(
         timedelta(days=24, hours=3),
         "demo",
         _ownership("warn"),
         ADA,
         "every pod needs a team; warn for a week first",
     ),
-    Change(timedelta(days=17, hours=2), "demo", _ownership("enforce"), ADA, "the week is over"),
-    Change(
+    DemoEdit(timedelta(days=17, hours=2), "demo", _ownership("enforce"), ADA, "the week is over"),
+    DemoEdit(
         timedelta(days=10, hours=5),
         "demo",
         _range("reports", max={"cpu": "4", "memory": "2Gi"}, **_REPORTS),
         LIN,
         "two nodes ran out of memory on Tuesday",
     ),
-    Change(
+    DemoEdit(
         timedelta(days=9, hours=7),
         "demo",
         _range("reports", max={"cpu": "4", "memory": "3Gi"}, **_REPORTS),
         GRACE,
         "render needs 2.5Gi until it streams",
     ),
-    Change(
+    DemoEdit(
         timedelta(days=6, hours=4),
         "demo",
         _quota(
@@ -246,14 +246,14 @@ CHANGES: Final = (
         ADA,
         "room for the second region's gateway",
     ),
-    Change(
+    DemoEdit(
         timedelta(hours=19),
         "demo",
         _range("web", maxLimitRequestRatio={"cpu": "4"}, **_WEB),
         LIN,
         "noisy neighbours on the edge nodes",
     ),
-    Change(
+    DemoEdit(
         timedelta(hours=5),
         "demo",
         _quota("no-batch", "web", {"pods": "0"}, "batch"),

@@ -23,8 +23,8 @@ from portal.dev.demo.plot import BEGAN, CHANGES
 if TYPE_CHECKING:
     import datetime as dt
 
-    from portal.dev.demo.month import Running
-    from portal.dev.demo.plot import Change
+    from portal.dev.demo.month import DemoPod
+    from portal.dev.demo.plot import DemoEdit
 
 STORY: Final = Path(__file__).resolve().parent / "story"
 AUTHOR: Final = Author(user="ada", reason="the policies of the shop move in")
@@ -54,7 +54,7 @@ def tell() -> None:
     _charge([pod for pods in month.running.values() for pod in pods])
 
 
-def _change(change: Change, now: dt.datetime) -> None:
+def _change(change: DemoEdit, now: dt.datetime) -> None:
     with at(now - change.back):
         services.apply_manifest(
             cluster=Cluster.objects.get(name=change.cluster),
@@ -80,7 +80,7 @@ def _draw(month: Month) -> None:
     )
 
 
-def _charge(pods: list[Running]) -> None:
+def _charge(pods: list[DemoPod]) -> None:
     """Have the ledger know what runs now, as if each pod had been admitted and seen."""
     clusters = dict(Cluster.objects.values_list("name", "id"))
     quotas = {

@@ -16,7 +16,7 @@ from portal.pages.clusters.authority_impact import DAYS, DECISIONS, LONGEST, pre
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from policies.simulation.authority_preview import Change
+    from policies.simulation.authority_preview import AuthorityImpact
 
 _HELP = f"""\
 Say who enforces ranges and quotas in a cluster, the portal or the API server's own plugins.
@@ -64,7 +64,7 @@ class Command(Console):
         )
         self.stdout.write(f"{cluster.name}: {wanted} enforces from now on")
 
-    def _show(self, cluster: Cluster, change: Change, days: int) -> None:
+    def _show(self, cluster: Cluster, change: AuthorityImpact, days: int) -> None:
         tell = self.stdout.write
         tell(f"{cluster.name}: {cluster.authority} -> {change.to}")
         tell(f"  {_verdicts(change, days)}")
@@ -78,7 +78,7 @@ class Command(Console):
             tell(f"  {name} differs between both sides")
 
 
-def _verdicts(change: Change, days: int) -> str:
+def _verdicts(change: AuthorityImpact, days: int) -> str:
     if not change.looked_at:
         return f"no decision of the last {days} days is on record: nothing can be told from it"
     told = f"{change.verdicts} of the {change.looked_at} newest decisions of {days} days"

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from admission.models import AuditHold
 from policies import roles
 from policies.models import Cluster
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -49,7 +49,7 @@ class HoldForm(_HoldForm):
         return str(self.cleaned_data["namespace"]).strip()
 
 
-class HoldsView(Page):
+class HoldsView(PortalPage):
     """The holds of the places that the person sees, a form for another one, and their release."""
 
     template_name = "portal/holds.html"
@@ -64,13 +64,13 @@ class HoldsView(Page):
         """Making and releasing are one right, in the hold's own place."""
         return HOLDING
 
-    def place(self) -> roles.Place:
+    def place(self) -> roles.RoleScope:
         """The place that is held: an auditor of one namespace holds nothing beside it."""
         post = self.request.POST
         if "release" in post:
             hold = self._hold()
-            return roles.Place(hold.cluster, hold.namespace)
-        return roles.Place(post.get("cluster", "").strip(), post.get("namespace", "").strip())
+            return roles.RoleScope(hold.cluster, hold.namespace)
+        return roles.RoleScope(post.get("cluster", "").strip(), post.get("namespace", "").strip())
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The holds with whether they may be released, and the form."""

@@ -14,7 +14,7 @@ from django.urls import reverse_lazy
 
 from policies import roles, services
 from policies.models import Cluster, RoleBinding
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ def names_like(words: str, user: Any) -> list[str]:
     return list(names[:MOST_NAMES])
 
 
-class PeopleNamesView(Page):
+class PeopleNamesView(PortalPage):
     """The names that the field of the form offers, to those who give roles somewhere."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -114,7 +114,7 @@ class PeopleNamesView(Page):
         return render(request, "portal/_people_names.html", {"names": names})
 
 
-class PeopleView(Page):
+class PeopleView(PortalPage):
     """All bindings that the signed-in person may know of, and the forms to change them."""
 
     template_name = "portal/people.html"
@@ -129,7 +129,7 @@ class PeopleView(Page):
         """Giving and taking back are two rights."""
         return TAKING if "take" in request.POST else GIVING
 
-    def place(self) -> roles.Place:
+    def place(self) -> roles.RoleScope:
         """The scope that a form is about: who gives a role must be admin in all of it."""
         post = self.request.POST
         if "take" in post:
@@ -180,10 +180,10 @@ def _show(form: BindingForm, error: ValidationError) -> None:
         form.add_error(name if name in form.fields else None, texts)
 
 
-def _place(cluster: str, namespace: str) -> roles.Place:
+def _place(cluster: str, namespace: str) -> roles.RoleScope:
     """A namespace's admin gives roles in that very namespace; a prefix needs a wider scope."""
     exact = namespace if not namespace.endswith("*") else ""
-    return roles.Place(cluster, exact if cluster else "")
+    return roles.RoleScope(cluster, exact if cluster else "")
 
 
 def _listed(user: Any) -> Sequence[dict[str, Any]]:

@@ -16,7 +16,7 @@ from knox.models import AuthToken
 
 from policies import roles
 from portal.pages.access.people import ROLE_WORDS
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -26,7 +26,7 @@ MOST: Final = settings.REST_KNOX["TOKEN_LIMIT_PER_USER"]
 """Tokens of one person that are good at the same time."""
 
 
-class AccountView(Page):
+class AccountView(PortalPage):
     """Roles and tokens; a new token is shown once, in the answer that makes it."""
 
     template_name = "portal/account.html"

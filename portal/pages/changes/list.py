@@ -10,7 +10,7 @@ from policies import roles
 from policies.drafts.kinds import BY_NAME
 from policies.manifests import diff_in_words
 from policies.models import Cluster, Namespace, PolicyRevision
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 from portal.pages.policies.page import names_of, route_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ FILTERS: Final = ("cluster", "namespace", "kind", "user")
 _MOST_DIGITS: Final = 18
 
 
-class ChangesView(Page):
+class ChangesView(PortalPage):
     """The changes, newest first, a page at a time."""
 
     template_name = "policies/changes.html"

@@ -81,7 +81,7 @@ class RevisionsView(PolicyPage):
         }
 
 
-class RevisionView(PolicyPage):
+class RevisionPageView(PolicyPage):
     """One version: what it changed, the whole of it, and a way to have it back."""
 
     template_name = "policies/policy_revision.html"

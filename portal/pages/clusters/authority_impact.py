@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from admission.models import AuditEvent
 from engine.policy import Authority
 from policies import services
-from policies.simulation.authority_preview import Change, Judged, what_changes
+from policies.simulation.authority_preview import AuthorityImpact, Judged, what_changes
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ DECISIONS: Final = 5000
 """The newest decisions that are judged again at most."""
 
 
-def preview(cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS) -> Change:
+def preview(
+    cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS
+) -> AuthorityImpact:
     """Look at the newest decisions of some days, and at what both sides do not have in common."""
     return what_changes(
         Authority(to),

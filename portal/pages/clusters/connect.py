@@ -14,7 +14,7 @@ from django.views.generic.edit import FormMixin
 from policies import roles
 from policies.models import Cluster
 from policies.validators import DNS_LABEL
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 from sync.connect import join, kubeconfig
 from sync.connect.join import NotUsableError
 from sync.connect.kubeconfig import KubeconfigError
@@ -89,22 +89,22 @@ class ConnectForm(forms.Form):
             self.add_error("file", "This file is no text.")
         return cleaned
 
-    def asked(self) -> join.Asked:
+    def asked(self) -> join.JoinRequest:
         """What was asked for."""
         names = ("name", "text", "context", "is_anyway", "is_other_cluster")
-        return join.Asked(**{name: self.cleaned_data[name] for name in names})
+        return join.JoinRequest(**{name: self.cleaned_data[name] for name in names})
 
 
-class ConnectView(_FormMixin, Page):
+class ConnectView(_FormMixin, PortalPage):
     """The form, and what comes of it: the cluster's page with what was found."""
 
     template_name = "policies/cluster_connect.html"
     permission = "sync.add_clusterconnection"
     form_class = ConnectForm
 
-    def place(self) -> roles.Place:
+    def place(self) -> roles.RoleScope:
         """The cluster that is named, once one is: its admins may connect it anew."""
-        return roles.Place(self.request.POST.get("name", "").strip())
+        return roles.RoleScope(self.request.POST.get("name", "").strip())
 
     def get_initial(self) -> dict[str, Any]:
         """The name that a link to this page gives."""

@@ -29,7 +29,7 @@ SHOWN: Final = 10
 """Lines of each table here; the rest is on the table's own page."""
 
 
-class ClusterView(ClusterPage):
+class ClusterDetailView(ClusterPage):
     """Everything about a cluster at a glance; what can be done has pages of its own."""
 
     template_name = "policies/cluster_detail.html"

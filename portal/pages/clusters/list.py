@@ -6,11 +6,11 @@ from typing import Any
 
 from policies import roles
 from portal.pages.clusters.status import clusters_in_part, standings
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 from sync.models import SyncedObject
 
 
-class FleetView(Page):
+class FleetView(PortalPage):
     """All clusters, each in a line."""
 
     template_name = "policies/cluster_list.html"

@@ -18,7 +18,7 @@ _STOPPED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """One thing to do: its title, why, the command that does it, and whether it is done."""
 
     title: str
@@ -27,7 +27,7 @@ class Step:
     is_done: bool
 
 
-def next_steps(cluster: Cluster) -> list[Step]:
+def next_steps(cluster: Cluster) -> list[NextStep]:
     """The steps from a credential to a cluster in step; empty when all of them are done."""
     connection: ClusterConnection | None = getattr(cluster, "connection", None)
     if connection is None:
@@ -36,12 +36,12 @@ def next_steps(cluster: Cluster) -> list[Step]:
     return [] if all(step.is_done for step in steps) else steps
 
 
-def _steps(cluster: Cluster, connection: ClusterConnection) -> list[Step]:
+def _steps(cluster: Cluster, connection: ClusterConnection) -> list[NextStep]:
     timetable = getattr(cluster, "sync_state", None)
     health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
     is_allowed = connection.tested is not None and not connection.missing_permissions
     return [
-        Step(
+        NextStep(
             "The account in the cluster and the webhooks",
             "A service account with the least permissions, the MetadataPolicy kind and the two "
             "webhooks; applied by somebody who may create them. ca.crt is the authority of the "
@@ -50,13 +50,13 @@ def _steps(cluster: Cluster, connection: ClusterConnection) -> list[Step]:
             " | kubectl apply --server-side -f -",
             is_allowed and connection.state not in _STOPPED and bool(health and health.checked),
         ),
-        Step(
+        NextStep(
             "The first import",
             "Reads what the cluster has and writes nothing there.",
             f"python manage.py sync {cluster.name} --follow",
             bool(timetable and timetable.last_success),
         ),
-        Step(
+        NextStep(
             "Ownership",
             "The portal writes only what it is given: an object, a namespace or the cluster.",
             "",

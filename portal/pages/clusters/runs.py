@@ -31,7 +31,7 @@ OUTCOMES: Final = ("failed", "conflict", "held", "intended", "done")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """What a run did with one object, and where to look at it."""
 
     result: SyncResult
@@ -90,7 +90,7 @@ class RunView(ClusterPage):
             **kwargs,
             **progress(run),
             page=page,
-            outcomes=[Outcome(each, object_address(self.cluster.name, each)) for each in page],
+            outcomes=[RunOutcome(each, object_address(self.cluster.name, each)) for each in page],
             outcome=outcome,
             choices=_choices(run, outcome),
             held=run.results.filter(outcome=SyncResult.Outcome.HELD).order_by("namespace", "name"),

@@ -21,7 +21,7 @@ OBJECTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class UsageDifference:
     """One resource of one quota: both amounts, the objects behind the difference, since when."""
 
     quota: str
@@ -32,17 +32,17 @@ class Difference:
     since: dt.datetime | None
 
 
-def ledger_differences(cluster: Cluster) -> list[Difference]:
+def ledger_differences(cluster: Cluster) -> list[UsageDifference]:
     """What differed when both were last compared."""
     found = UsageComparison.objects.filter(cluster=cluster, since__isnull=False)
     return [row for each in found.order_by("since", "id")[:QUOTAS] for row in _rows(each)]
 
 
-def _rows(each: UsageComparison) -> Iterator[Difference]:
+def _rows(each: UsageComparison) -> Iterator[UsageDifference]:
     found: list[Any] = each.differences if isinstance(each.differences, list) else []
     for one in found:
         if isinstance(one, dict):
-            yield Difference(
+            yield UsageDifference(
                 quota=f"{each.namespace}/{each.quota}",
                 resource=str(one.get("resource", "")),
                 ledger=_amount(one.get("ledger")),

@@ -18,7 +18,7 @@ from admission.record.search import histogram
 from admission.record.search import query as search_query
 from admission.record.search.facets import facets, with_fields
 from admission.record.search.groups import grouped
-from admission.record.search.pages import Place, page
+from admission.record.search.pages import PagePosition, page
 from portal.pages.decisions.access import RecordMixin
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class DecisionListView(RecordMixin, TemplateView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines and all that stands around it; a fixed number of questions."""
         search = self.search()
-        place = Place.of(self.request.GET)
+        place = PagePosition.of(self.request.GET)
         found = page(search, place)
         query = self._query(search)
         typed = self.request.GET.get("q", "")
@@ -128,7 +128,7 @@ class NewerDecisionsView(RecordMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         """Give the lines; 204 where there are none, or nothing is asked for."""
-        after = Place.of(request.GET).after
+        after = PagePosition.of(request.GET).after
         search = self.search()
         sample = search.newer(after, TAIL) if after and search.is_valid else None
         if not (sample and sample.rows):

@@ -16,7 +16,7 @@ from admission.record.narrative import sentence
 from policies import roles
 from policies.models import PriorityClass
 from portal.pages.decisions import reproduce
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 
 if TYPE_CHECKING:
     from engine.decision import Decision
@@ -28,7 +28,7 @@ LONGEST: Final = 60_000
 """Characters of one text on the page."""
 
 
-class WhyView(Page):
+class WhyView(PortalPage):
     """Why it came out so, what would have passed, whether it would today, and who made it so."""
 
     template_name = "portal/why.html"

@@ -53,7 +53,7 @@ WINDOWS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class WindowStep:
     """The answers of one step of a window."""
 
     start: datetime
@@ -74,7 +74,7 @@ def seen(user: Any) -> AuditEventQuerySet:
     return roles.visible(rows, user, cluster="cluster", namespace="namespace")
 
 
-def bars(window: Window, now: datetime, user: Any) -> list[Bar]:
+def bars(window: Window, now: datetime, user: Any) -> list[WindowStep]:
     """The answers in each step of the window, the running one last; steps without any included."""
     first = _cut(now - window.length, window.step) + window.step
     sums: dict[datetime, Counter[str]] = {}
@@ -89,8 +89,8 @@ def bars(window: Window, now: datetime, user: Any) -> list[Bar]:
     return [_bar(start, sums.get(start, Counter())) for start in starts]
 
 
-def _bar(start: datetime, counts: Counter[str]) -> Bar:
-    return Bar(start, *(counts[name] for name in OUTCOMES))
+def _bar(start: datetime, counts: Counter[str]) -> WindowStep:
+    return WindowStep(start, *(counts[name] for name in OUTCOMES))
 
 
 def _cut(moment: datetime, step: timedelta) -> datetime:

@@ -12,14 +12,14 @@ from policies import roles
 from portal.health import background, key_check
 from portal.pages.clusters.status import alerts_for, clusters_in_part, standings
 from portal.pages.home import figures
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 
 NEWEST: Final = 8
 ALERTS: Final = 6
 CHANGES: Final = 5
 
 
-class HomeView(Page):
+class HomeView(PortalPage):
     """In words first, then over time, then what needs a person; it loads itself anew."""
 
     template_name = "portal/home.html"
@@ -70,7 +70,7 @@ def _lines(rows: Any, user: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _plot(bars: list[figures.Bar], changes: list[Any]) -> str:
+def _plot(bars: list[figures.WindowStep], changes: list[Any]) -> str:
     """The numbers as the plot reads them; times in seconds since 1970."""
     columns = [
         [int(bar.start.timestamp()) for bar in bars],

@@ -25,7 +25,7 @@ _COUNTED: Final = {"ranges": LimitRange, "rules": MetadataPolicy, "quotas": Reso
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NamespaceLine:
     """A namespace, how many policies of each kind it has, and how many objects differ."""
 
     namespace: Namespace
@@ -67,7 +67,7 @@ class NamespaceListView(ClusterPage):
         )
 
 
-def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[Line]:
+def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[NamespaceLine]:
     """Count what each of these namespaces has."""
     keys = [each.pk for each in namespaces]
     counts = {
@@ -87,7 +87,7 @@ def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[Line]:
     )
     drifted = Counter(dict(differing.order_by().values_list("namespace").annotate(Count("id"))))
     return [
-        Line(
+        NamespaceLine(
             namespace=each,
             counts={name: found[each.pk] for name, found in counts.items()},
             differing=drifted[each.name],

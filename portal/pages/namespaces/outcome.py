@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.manifests.problems import ManifestError
 from policies.manifests.yaml.documents import parse_documents
-from policies.simulation import Source
+from policies.simulation import FieldSource
 from portal.pages.clusters.drift.sides import lines_of_manifest
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from engine.decision import Violation
     from engine.policy import PolicyRef
-    from policies.simulation import Cause, Change, CostLine, Simulation
-    from portal.pages.namespaces.try_object import Attempt
+    from policies.simulation import Cause, CostLine, ExplainedField, Simulation
+    from portal.pages.namespaces.try_object import Trial
 
 WORDS: Final = {
-    Source.PORTAL: "Gatehouse, for every pod",
-    Source.API_SERVER: "the API server, while reading it",
+    FieldSource.PORTAL: "Gatehouse, for every pod",
+    FieldSource.API_SERVER: "the API server, while reading it",
 }
 
 
@@ -33,7 +33,7 @@ class By:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ResultLine:
     """A line of the resulting object; ``by`` where something changed there."""
 
     text: str
@@ -41,7 +41,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlacedViolation:
     """One violation with whose it is, and its line in what was pasted."""
 
     reason: str
@@ -69,7 +69,7 @@ def by_cause(cause: Cause) -> By:
     return by_policy(cause.policy, cause.rule)
 
 
-def outcome_of(attempt: Attempt) -> dict[str, Any]:
+def outcome_of(attempt: Trial) -> dict[str, Any]:
     """Put into words what the page shows of an attempt."""
     found = attempt.simulation
     if found is None:
@@ -94,15 +94,15 @@ def _look(found: Simulation) -> str:
     return "mutated" if found.changes else "allowed"
 
 
-def lines_of(found: Simulation) -> list[Line]:
+def lines_of(found: Simulation) -> list[ResultLine]:
     """The object as it would be stored, each changed line with whose doing it is."""
     obj = found.decision.object
     texts = lines_of_manifest(obj if isinstance(obj, dict) else None)
     changed = _changed_lines(texts, found.changes)
-    return [Line(text, changed.get(number)) for number, text in enumerate(texts, 1)]
+    return [ResultLine(text, changed.get(number)) for number, text in enumerate(texts, 1)]
 
 
-def _changed_lines(texts: list[str], changes: Iterable[Change]) -> dict[int, By]:
+def _changed_lines(texts: list[str], changes: Iterable[ExplainedField]) -> dict[int, By]:
     try:
         documents = parse_documents("\n".join(texts), "object")
     except ManifestError:
@@ -115,9 +115,9 @@ def _changed_lines(texts: list[str], changes: Iterable[Change]) -> dict[int, By]
     }
 
 
-def _told(found: Iterable[Violation], attempt: Attempt) -> list[Found]:
+def _told(found: Iterable[Violation], attempt: Trial) -> list[PlacedViolation]:
     return [
-        Found(
+        PlacedViolation(
             reason=each.reason.value,
             message=each.message,
             field=each.field,

@@ -14,7 +14,7 @@ from policies.models import Namespace, PolicyRevision, PriorityClass
 from portal.pages.namespaces.live import both_sides
 from portal.pages.namespaces.outcome import outcome_of
 from portal.pages.namespaces.policies import groups_of, limited_says
-from portal.pages.namespaces.try_object import Draft, attempt_of, attempt_of_text
+from portal.pages.namespaces.try_object import TrialForm, attempt_of, attempt_of_text
 from portal.pages.namespaces.usage import held_of
 from portal.pages.permissions import ClusterPage
 
@@ -27,7 +27,7 @@ NEWEST: Final = 10
 OUTCOME: Final = "outcome"
 
 
-class NamespaceView(ClusterPage):
+class NamespacePageView(ClusterPage):
     """The page of a namespace; what is sent to it is tried, and nothing is kept."""
 
     template_name = "portal/namespace.html"
@@ -40,7 +40,7 @@ class NamespaceView(ClusterPage):
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Try what the query string says."""
         policies = self.load()
-        draft = Draft.of(request.GET)
+        draft = TrialForm.of(request.GET)
         return self.answer(policies, outcome_of(attempt_of(draft, policies)), draft)
 
     def post(self, request: HttpRequest, **_kwargs: Any) -> HttpResponse:
@@ -58,7 +58,7 @@ class NamespaceView(ClusterPage):
         return snapshot.load(self.cluster.name, name)
 
     def answer(
-        self, policies: PolicySet, outcome: dict[str, Any], draft: Draft, pasted: str = ""
+        self, policies: PolicySet, outcome: dict[str, Any], draft: TrialForm, pasted: str = ""
     ) -> HttpResponse:
         """Show the outcome alone to a page that asks for it, else everything."""
         status = 422 if outcome.get("problems") else 200

@@ -47,7 +47,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PolicyRow:
     """One policy: its name, what its verdict does, what it says, and where it is edited."""
 
     kind: str
@@ -64,7 +64,7 @@ class Group:
 
     kind: str
     order: str
-    rows: list[Row]
+    rows: list[PolicyRow]
     new: str
 
 
@@ -98,8 +98,8 @@ def if_there(address: str) -> str:
     return ""
 
 
-def _row(kind: str, policy: Any, place: str) -> Row:
-    return Row(
+def _row(kind: str, policy: Any, place: str) -> PolicyRow:
+    return PolicyRow(
         kind=kind,
         name=policy.name,
         anchor=anchor_of(policy.ref),

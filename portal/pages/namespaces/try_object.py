@@ -31,7 +31,7 @@ COLUMNS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ContainerRow:
     """One container of the form: its name and four quantities as typed."""
 
     name: str
@@ -48,21 +48,21 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class TrialForm:
     """What the small form says; the query string is all of its state."""
 
-    rows: tuple[Row, ...] = (Row("app", {}),)
+    rows: tuple[ContainerRow, ...] = (ContainerRow("app", {}),)
     priority: str = ""
     labels: str = ""
     annotations: str = ""
 
     @classmethod
-    def of(cls, query: QueryDict) -> Draft:
+    def of(cls, query: QueryDict) -> TrialForm:
         """Read it; a container without a name is left out, unless it is the only one."""
         names = query.getlist("c")[:MOST]
         columns = {column: query.getlist(column) for column in COLUMNS}
         rows = [
-            Row(
+            ContainerRow(
                 _clean(name),
                 {column: _clean(given[at]) for column, given in columns.items() if at < len(given)},
             )
@@ -70,9 +70,9 @@ class Draft:
             if name.strip()
         ]
         if query.get("add"):
-            rows.append(Row(f"app-{len(rows) + 1}", {}))
+            rows.append(ContainerRow(f"app-{len(rows) + 1}", {}))
         return cls(
-            rows=tuple(rows[:MOST]) or (Row("app", {}),),
+            rows=tuple(rows[:MOST]) or (ContainerRow("app", {}),),
             priority=_clean(query.get("priority", "")),
             labels=query.get("labels", "").replace("\0", ""),
             annotations=query.get("annotations", "").replace("\0", ""),
@@ -114,10 +114,10 @@ def pairs_of(text: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Trial:
     """What was tried and what came of it; ``problems`` where it could not be read."""
 
-    draft: Draft = field(default_factory=Draft)
+    draft: TrialForm = field(default_factory=TrialForm)
     text: str = ""
     simulation: Simulation | None = None
     document: Document | None = None
@@ -128,24 +128,24 @@ class Attempt:
         return self.document.place_of(field_text)[0] if self.document else 0
 
 
-def attempt_of(draft: Draft, policies: PolicySet) -> Attempt:
+def attempt_of(draft: TrialForm, policies: PolicySet) -> Trial:
     """Try what the small form says."""
     request = request_for(draft.to_manifest(policies.namespace), namespace=policies.namespace)
-    return Attempt(draft=draft, simulation=run(request, policies))
+    return Trial(draft=draft, simulation=run(request, policies))
 
 
-def attempt_of_text(text: str, policies: PolicySet) -> Attempt:
+def attempt_of_text(text: str, policies: PolicySet) -> Trial:
     """Try pasted YAML or JSON: one object of any kind."""
     try:
         document = _only_document(text)
     except ManifestError as error:
-        return Attempt(text=text, problems=tuple(error.problems))
+        return Trial(text=text, problems=tuple(error.problems))
     try:
         request = request_for(document.value, namespace=policies.namespace)
     except DecodeError as error:
         problem = document.problem(error.field, error.detail)
-        return Attempt(text=text, problems=(problem,), document=document)
-    return Attempt(text=text, simulation=run(request, policies), document=document)
+        return Trial(text=text, problems=(problem,), document=document)
+    return Trial(text=text, simulation=run(request, policies), document=document)
 
 
 def _only_document(text: str) -> Document:

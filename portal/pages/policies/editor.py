@@ -19,7 +19,7 @@ from policies.drafts.draft import (
     LONGEST,
     Draft,
     Finding,
-    Place,
+    PolicyPlace,
     draft_of_manifest,
     kept_parts,
     render,
@@ -29,7 +29,7 @@ from policies.manifests import diff_in_words
 from policies.validators import findings_of
 from portal.pages.policies.form_cells import form_context
 from portal.pages.policies.page import PolicyPage, address_of
-from portal.pages.policies.state import State, change_lines, read_state
+from portal.pages.policies.state import EditorState, change_lines, read_state
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -60,7 +60,7 @@ class EditorView(PolicyPage):
                 return redirect(self.get_context_data()["revisions_address"])
             raise Http404
         draft = draft_of_manifest(self.place, self.current)
-        state = State(draft=draft, shown=draft.text)
+        state = EditorState(draft=draft, shown=draft.text)
         if "draft" in request.GET and self.kept_draft is not None:
             typed = {"shown": draft.text, "yaml": self.kept_draft.text}
             return self.answer(read_state(self.place, typed, self.current))
@@ -68,14 +68,14 @@ class EditorView(PolicyPage):
             state = self._begun(state, request.GET.get("ready", ""))
         return self.answer(state)
 
-    def _begun(self, state: State, ready: str) -> State:
+    def _begun(self, state: EditorState, ready: str) -> EditorState:
         """A new policy begins with one empty line of its first group."""
         if not self.place.kind.groups:
             return state
         do = f"ready:{ready}" if ready else f"add:{self.place.kind.groups[0]}"
         begun = change_lines(self.place, state, do, self.current)
         quiet = Draft(text=begun.draft.text, manifest=self.current, sheet=begun.draft.sheet)
-        return State(draft=quiet, shown=begun.shown)
+        return EditorState(draft=quiet, shown=begun.shown)
 
     @property
     def current(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class EditorView(PolicyPage):
             return self.answer(change_lines(self.place, state, do, self.current))
         return self._asked_to_save(state) if do == "save" else self.answer(state)
 
-    def _asked_to_save(self, state: State) -> HttpResponse:
+    def _asked_to_save(self, state: EditorState) -> HttpResponse:
         """Save what is fine, has a reason, and stops nothing that its author does not know of."""
         if not state.draft.is_fine:
             return self.answer(state, status=422)
@@ -120,7 +120,7 @@ class EditorView(PolicyPage):
         found = kept.kept(self.user, self.place) if self.may_post() else None
         return found if found and found.text != render(self.current) else None
 
-    def _keep(self, state: State) -> None:
+    def _keep(self, state: EditorState) -> None:
         """Keep what was typed, as far as it differs from what is stored."""
         text = state.draft.text
         if text.strip() == render(self.current).strip() or len(text) > LONGEST:
@@ -128,7 +128,7 @@ class EditorView(PolicyPage):
         else:
             kept.keep(self.user, self.place, text, seen=self.seen)
 
-    def _dangers(self, state: State) -> list[str]:
+    def _dangers(self, state: EditorState) -> list[str]:
         """What saving would stop."""
         before = preview.load(self.place) if self.place.namespace else None
         manifest = state.draft.manifest
@@ -137,7 +137,7 @@ class EditorView(PolicyPage):
         found = preview.hints(self.place, manifest, before)
         return danger.dangers_of(self.place, manifest, before, [each.lint for each in found])
 
-    def read(self, data: QueryDict) -> State:
+    def read(self, data: QueryDict) -> EditorState:
         """What was sent, form or YAML."""
         return read_state(self.place, data, self.current)
 
@@ -157,7 +157,7 @@ class EditorView(PolicyPage):
         number = self.request.POST.get("seen", "")
         return int(number) if number.isdecimal() and len(number) < 19 else 0  # noqa: PLR2004 - 64 bits
 
-    def _save(self, state: State) -> HttpResponse:
+    def _save(self, state: EditorState) -> HttpResponse:
         manifest = state.draft.manifest or {}
         try:
             saved = self._write(manifest)
@@ -168,7 +168,7 @@ class EditorView(PolicyPage):
             broken = Draft(
                 text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=found
             )
-            return self.answer(State(draft=broken, shown=state.shown), status=422)
+            return self.answer(EditorState(draft=broken, shown=state.shown), status=422)
         kept.drop(self.user, self.place)
         if saved.changed:
             messages.success(self.request, "Saved. The next decision goes by it.")
@@ -193,9 +193,9 @@ class EditorView(PolicyPage):
                 cluster=self.cluster, entries=entries, user=self.username, reason=self.reason
             )
 
-    def _saved_place(self, manifest: dict[str, Any]) -> Place:
+    def _saved_place(self, manifest: dict[str, Any]) -> PolicyPlace:
         name = (manifest.get("metadata") or {}).get("name", "")
-        return Place(
+        return PolicyPlace(
             kind=self.place.kind,
             cluster=self.cluster,
             namespace=self.place.namespace,
@@ -208,13 +208,15 @@ class EditorView(PolicyPage):
         if not self.reason:
             draft = draft_of_manifest(self.place, self.current)
             return self.answer(
-                State(draft=draft, shown=draft.text), status=422, form_error=NO_REASON
+                EditorState(draft=draft, shown=draft.text), status=422, form_error=NO_REASON
             )
         try:
             self._remove()
         except services.StaleRevisionError:
             draft = draft_of_manifest(self.place, self.current)
-            return self.answer(State(draft=draft, shown=draft.text), status=409, is_stale=True)
+            return self.answer(
+                EditorState(draft=draft, shown=draft.text), status=409, is_stale=True
+            )
         kept.drop(self.user, self.place)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
@@ -228,7 +230,7 @@ class EditorView(PolicyPage):
         else:
             services.delete_priority_class(priority_class=self.stored, **author)
 
-    def _conflict(self, state: State) -> HttpResponse:
+    def _conflict(self, state: EditorState) -> HttpResponse:
         """Somebody else was quicker: show what both did, and what both together would be."""
         seen = self.history().filter(number=self.seen).first()
         base = seen.after if seen else None
@@ -248,7 +250,7 @@ class EditorView(PolicyPage):
         self.template_name = "policies/editor/conflict.html"
         return self.render_to_response(context, status=409)
 
-    def answer(self, state: State, *, status: int = 200, **more: Any) -> HttpResponse:
+    def answer(self, state: EditorState, *, status: int = 200, **more: Any) -> HttpResponse:
         """The page, or of it what a script asked for."""
         context = self.get_context_data(**self.outcome(state), **more, state=state)
         if self.request.headers.get("HX-Request") != "true":
@@ -256,7 +258,7 @@ class EditorView(PolicyPage):
         self.template_name = "policies/editor/_answer.html"
         return self.render_to_response(context)
 
-    def outcome(self, state: State) -> dict[str, Any]:
+    def outcome(self, state: EditorState) -> dict[str, Any]:
         """What the page says about the draft."""
         draft = state.draft
         found: dict[str, Any] = {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from engine.policy import PolicySet
-    from policies.drafts.draft import Draft, Place
+    from policies.drafts.draft import Draft, PolicyPlace
     from policies.drafts.forms.sheets import Sheet
 
 CONTAINER_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
@@ -36,7 +36,7 @@ READY_WORDS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class FormCell:
     """One cell: its name, its text, what stands there if nothing is typed, what is wrong."""
 
     name: str
@@ -47,20 +47,20 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class FormRow:
     """One line; ``kept`` is what it keeps, ``rows`` are those of other groups that belong to it."""
 
     group: str
     number: int
-    cells: dict[str, Cell]
+    cells: dict[str, FormCell]
     kept: str = ""
     is_kept: bool = False
     used: str = ""
-    conditions: list[Row] = field(default_factory=list)
-    updates: list[Row] = field(default_factory=list)
-    scopes: list[Row] = field(default_factory=list)
+    conditions: list[FormRow] = field(default_factory=list)
+    updates: list[FormRow] = field(default_factory=list)
+    scopes: list[FormRow] = field(default_factory=list)
 
-    def __getitem__(self, column: str) -> Cell:
+    def __getitem__(self, column: str) -> FormCell:
         """The cell of a column."""
         return self.cells[column]
 
@@ -76,7 +76,7 @@ COLUMNS: Final = {
 }
 
 
-def form_context(place: Place, draft: Draft, before: PolicySet | None) -> dict[str, Any]:
+def form_context(place: PolicyPlace, draft: Draft, before: PolicySet | None) -> dict[str, Any]:
     """All that the form's template needs; nothing where there is no form."""
     sheet = draft.sheet
     if sheet is None:
@@ -94,7 +94,7 @@ def form_context(place: Place, draft: Draft, before: PolicySet | None) -> dict[s
         "form": rows,
         **_laid_out(place, draft, before, rows, choices),
         "fields": {
-            name: Cell(name=name, value=sheet.fields.get(name, ""), errors=_errors(draft, name))
+            name: FormCell(name=name, value=sheet.fields.get(name, ""), errors=_errors(draft, name))
             for name in place.kind.fields
         },
         "derived": derived,
@@ -104,10 +104,10 @@ def form_context(place: Place, draft: Draft, before: PolicySet | None) -> dict[s
 
 
 def _laid_out(
-    place: Place,
+    place: PolicyPlace,
     draft: Draft,
     before: PolicySet | None,
-    rows: Mapping[str, Sequence[Row]],
+    rows: Mapping[str, Sequence[FormRow]],
     choices: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The quotas of the namespace side by side, and the limits that have no place among them."""
@@ -116,7 +116,7 @@ def _laid_out(
     found = matrix_of(draft.manifest, draft.sheet, before, choices["priorities"])
     if found is None:
         return {"unplaced": rows[forms_quota.HARD]}
-    lines: dict[int | None, Row] = {row.number: row for row in rows[forms_quota.HARD]}
+    lines: dict[int | None, FormRow] = {row.number: row for row in rows[forms_quota.HARD]}
     return {
         "columns": list(found.resources),
         "bands": [
@@ -126,7 +126,7 @@ def _laid_out(
     }
 
 
-def _choices(place: Place, sheet: Sheet) -> dict[str, Any]:
+def _choices(place: PolicyPlace, sheet: Sheet) -> dict[str, Any]:
     """What may be chosen."""
     if place.kind.name == "LimitRange":
         return {"types": limit_range.TYPES, "resources": (*CONTAINER_RESOURCES, "storage")}
@@ -150,12 +150,12 @@ def _choices(place: Place, sheet: Sheet) -> dict[str, Any]:
     return {}
 
 
-def _priorities(place: Place) -> list[str]:
+def _priorities(place: PolicyPlace) -> list[str]:
     found = PriorityClass.objects.filter(cluster=place.cluster).order_by("-value", "name")
     return list(found.values_list("name", flat=True))
 
 
-def _used(place: Place, before: PolicySet | None) -> dict[str, str]:
+def _used(place: PolicyPlace, before: PolicySet | None) -> dict[str, str]:
     """How much of each resource the stored quota has used."""
     if place.kind.name != "ResourceQuota":
         return {}
@@ -164,16 +164,16 @@ def _used(place: Place, before: PolicySet | None) -> dict[str, str]:
     return {name: str(amount) for name, amount in mine.used.items()} if mine else {}
 
 
-def _rows(group: str, sheet: Sheet, draft: Draft, filled: dict[str, str]) -> list[Row]:
+def _rows(group: str, sheet: Sheet, draft: Draft, filled: dict[str, str]) -> list[FormRow]:
     return [
-        Row(
+        FormRow(
             group=group,
             number=number,
             is_kept="kept" in line,
             used=filled.get(line.get("resource", ""), ""),
             kept=line.get("kept", ""),
             cells={
-                column: Cell(
+                column: FormCell(
                     name=(name := f"{group}-{number}-{column}"),
                     value=line.get(column, ""),
                     derived=filled.get(name, ""),
@@ -190,5 +190,5 @@ def _errors(draft: Draft, cell: str) -> tuple[str, ...]:
     return tuple(finding.message for finding in draft.findings if finding.cell == cell)
 
 
-def _children(rows: Iterable[Row], column: str, number: int) -> list[Row]:
+def _children(rows: Iterable[FormRow], column: str, number: int) -> list[FormRow]:
     return [row for row in rows if row[column].value == str(number)]

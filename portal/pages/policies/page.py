@@ -13,7 +13,7 @@ from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
 
 from policies import roles
-from policies.drafts.draft import Place
+from policies.drafts.draft import PolicyPlace
 from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
 from policies.models import LimitedResource, Namespace, PolicyRevision
 from portal.pages.permissions import find_cluster
@@ -21,7 +21,7 @@ from portal.pages.permissions import find_cluster
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
 
-    from policies.drafts.kinds import Kind
+    from policies.drafts.kinds import EditableKind
     from policies.models import Cluster
 
 
@@ -29,7 +29,7 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
     """A page about one policy, or about one that is to be made. Never cached."""
 
     cluster: Cluster
-    place: Place
+    place: PolicyPlace
     stored: Any
     manifest: dict[str, Any] | None
 
@@ -58,7 +58,7 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
         if kind.is_namespaced:
             owner = get_object_or_404(Namespace, cluster=self.cluster, name=namespace)
             owner.cluster = self.cluster
-        self.place = Place(
+        self.place = PolicyPlace(
             kind=kind, cluster=self.cluster, namespace=owner, name=names.get("name", "")
         )
         self.manifest = self.read_stored()
@@ -134,7 +134,7 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
         return super().get_context_data(**{**given, **more})
 
 
-def names_of(kind: Kind, *, cluster: str, namespace: str, name: str) -> dict[str, str]:
+def names_of(kind: EditableKind, *, cluster: str, namespace: str, name: str) -> dict[str, str]:
     """What an address needs of a policy's names."""
     names = {"cluster": cluster}
     if kind.is_namespaced:
@@ -142,24 +142,24 @@ def names_of(kind: Kind, *, cluster: str, namespace: str, name: str) -> dict[str
     return names if kind.is_configuration else {**names, "name": name}
 
 
-def route_of(kind: Kind) -> str:
+def route_of(kind: EditableKind) -> str:
     """The beginning of the names of a kind's routes."""
     if kind.is_configuration:
         return "limited-resources"
     return "policy" if kind.is_namespaced else "priority-class"
 
 
-def address_of(place: Place) -> str:
+def address_of(place: PolicyPlace) -> str:
     """The page of a policy; empty for one without a name."""
     return _address(place, "")
 
 
-def revisions_address(place: Place) -> str:
+def revisions_address(place: PolicyPlace) -> str:
     """The page of a policy's revisions; empty for one without a name."""
     return _address(place, "-revisions")
 
 
-def _address(place: Place, page: str) -> str:
+def _address(place: PolicyPlace, page: str) -> str:
     kind = place.kind
     if not place.name and not kind.is_configuration:
         return ""

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.policy import PolicySet
-    from policies.drafts.draft import Place
+    from policies.drafts.draft import PolicyPlace
 
 
-def refused_running(place: Place, manifest: Mapping[str, Any], before: PolicySet) -> Sequence[str]:
+def refused_running(
+    place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet
+) -> Sequence[str]:
     """Say so where they are more of a hundred than GATEHOUSE_CONFIRM_REFUSED_PERCENT."""
     if place.namespace is None:
         return ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from admission.explain.running_pods import MOST, Found, running_in
+from admission.explain.running_pods import MOST, AdmittedPod, running_in
 from admission.record import owners
 from engine.errors import DecodeError
 from policies.simulation import refused_restarts, with_unsaved
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from admission.explain.running_pods import Running
+    from admission.explain.running_pods import RunningPods
     from engine.decision import Violation
     from engine.policy import PolicySet
     from policies.simulation import Refused
-    from portal.pages.policies.state import State
+    from portal.pages.policies.state import EditorState
 
 SHOWN: Final = 5
 
 
 @dataclass(slots=True, kw_only=True)
-class Row:
+class RestartRow:
     """Pods of one owner that would be refused for the same reasons."""
 
     kind: str
     owner: str
     refusals: tuple[Violation, ...]
     is_so_today: bool
-    pods: list[Found] = field(default_factory=list)
+    pods: list[AdmittedPod] = field(default_factory=list)
 
     @property
-    def shown(self) -> Sequence[Found]:
+    def shown(self) -> Sequence[AdmittedPod]:
         """The first of them, to be named."""
         return self.pods[:SHOWN]
 
@@ -53,8 +53,8 @@ class Row:
 class Restarts:
     """What came of asking for all pods anew."""
 
-    running: Running
-    rows: Sequence[Row]
+    running: RunningPods
+    rows: Sequence[RestartRow]
 
     @property
     def refused(self) -> int:
@@ -72,26 +72,28 @@ class Restarts:
         return len(self.running.pods) - self.refused
 
 
-def restarts_of(running: Running, *, before: PolicySet, after: PolicySet) -> Restarts:
+def restarts_of(running: RunningPods, *, before: PolicySet, after: PolicySet) -> Restarts:
     """Ask for each pod anew; raises DecodeError."""
     found = {id(each.pod): each for each in running.pods}
     refused = refused_restarts([each.pod for each in running.pods], before=before, after=after)
     return Restarts(running=running, rows=_rows(refused, found))
 
 
-def _rows(refused: Sequence[Refused], found: dict[int, Found]) -> list[Row]:
-    rows: dict[tuple[object, ...], Row] = {}
+def _rows(refused: Sequence[Refused], found: dict[int, AdmittedPod]) -> list[RestartRow]:
+    rows: dict[tuple[object, ...], RestartRow] = {}
     for each in refused:
         pod = found[id(each.pod)]
         kind, owner = _made_by(pod)
         told = tuple(violation.message for violation in each.refusals)
         key = (kind, owner or pod.pod.name, told, each.is_so_today)
-        row = Row(kind=kind, owner=owner, refusals=each.refusals, is_so_today=each.is_so_today)
+        row = RestartRow(
+            kind=kind, owner=owner, refusals=each.refusals, is_so_today=each.is_so_today
+        )
         rows.setdefault(key, row).pods.append(pod)
     return sorted(rows.values(), key=lambda row: (row.is_so_today, -len(row.pods), row.owner))
 
 
-def _made_by(found: Found) -> tuple[str, str]:
+def _made_by(found: AdmittedPod) -> tuple[str, str]:
     """Kind and name of the owner, as everywhere: a Deployment's and not its ReplicaSet's."""
     owner = owners.of_reference(found.owner, found.pod.stands.get("metadata") or {})
     return owner.kind, owner.name
@@ -115,7 +117,7 @@ class RestartsView(EditorView):
         """Whatever the button says: this address answers one question alone."""
         return self.answer(self.read(request.POST))
 
-    def outcome(self, state: State) -> dict[str, Any]:
+    def outcome(self, state: EditorState) -> dict[str, Any]:
         """What the editor says, and who could not come back."""
         found = super().outcome(state)
         if state.draft.manifest is None:

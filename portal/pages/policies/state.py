@@ -13,7 +13,7 @@ from policies.manifests import sentences
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.drafts.draft import Place
+    from policies.drafts.draft import PolicyPlace
     from policies.drafts.forms.sheets import Built, Line, Sheet
 
 BOTH: Final = "Both the form and the YAML were changed. Say which of them counts."
@@ -31,7 +31,7 @@ _PARENTS: Final = {"if": "rule", "then": "rule", "scope": "entry"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class EditorState:
     """The draft; ``shown`` is the text that form and YAML last agreed on.
 
     ``is_torn``: both were changed since, and nobody has said which counts.
@@ -43,7 +43,9 @@ class State:
     is_torn: bool = False
 
 
-def read_state(place: Place, data: Mapping[str, str], current: Mapping[str, Any]) -> State:
+def read_state(
+    place: PolicyPlace, data: Mapping[str, str], current: Mapping[str, Any]
+) -> EditorState:
     """Find out which side was typed into since both agreed, and what it says."""
     shown, text = _lines(data.get("shown", "")), _lines(data.get("yaml", ""))
     base = draft_of_text(place, shown, is_checked=False).manifest or current
@@ -59,9 +61,9 @@ def read_state(place: Place, data: Mapping[str, str], current: Mapping[str, Any]
         return _of_text(draft_of_text(place, text), sheet, shown, is_torn=is_torn)
     if form_edited:
         draft = draft_of_sheet(place, sheet, base)
-        return State(draft=draft, shown=draft.text)
+        return EditorState(draft=draft, shown=draft.text)
     draft = replace(draft_of_text(place, shown), sheet=sheet)
-    return State(draft=draft, shown=shown)
+    return EditorState(draft=draft, shown=shown)
 
 
 def _is_typed(built: Built | None, base: Mapping[str, Any]) -> bool:
@@ -72,18 +74,20 @@ def _is_typed(built: Built | None, base: Mapping[str, Any]) -> bool:
     return built.manifest != base or bool(others)
 
 
-def _of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bool) -> State:
+def _of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bool) -> EditorState:
     """The YAML counts; where it cannot be read, or both count, the form stays as it was sent."""
     if is_torn:
         finding = Finding(message=BOTH)
         torn = replace(draft, sheet=sheet, findings=(finding, *draft.findings))
-        return State(draft=torn, shown=shown, yaml_edited=True, is_torn=True)
+        return EditorState(draft=torn, shown=shown, yaml_edited=True, is_torn=True)
     if draft.manifest is None:
-        return State(draft=replace(draft, sheet=sheet), shown=shown, yaml_edited=True)
-    return State(draft=draft, shown=draft.text, yaml_edited=True)
+        return EditorState(draft=replace(draft, sheet=sheet), shown=shown, yaml_edited=True)
+    return EditorState(draft=draft, shown=draft.text, yaml_edited=True)
 
 
-def change_lines(place: Place, state: State, do: str, base: Mapping[str, Any]) -> State:
+def change_lines(
+    place: PolicyPlace, state: EditorState, do: str, base: Mapping[str, Any]
+) -> EditorState:
     """Add or remove a line as a button says: ``add:if:2``, ``drop:row:3``, ``ready:require``."""
     sheet = state.draft.sheet
     if sheet is None or state.is_torn:
@@ -92,7 +96,7 @@ def change_lines(place: Place, state: State, do: str, base: Mapping[str, Any]) -
     group, _, number = rest.partition(":")
     changed = _changed(sheet, verb, group, number)
     draft = draft_of_sheet(place, changed, state.draft.manifest or base)
-    return State(draft=draft, shown=draft.text, yaml_edited=True)
+    return EditorState(draft=draft, shown=draft.text, yaml_edited=True)
 
 
 def _changed(sheet: Sheet, verb: str, group: str, number: str) -> Sheet:
@@ -111,7 +115,7 @@ def _changed(sheet: Sheet, verb: str, group: str, number: str) -> Sheet:
     return more
 
 
-def _sheet(place: Place, data: Mapping[str, str]) -> Sheet | None:
+def _sheet(place: PolicyPlace, data: Mapping[str, str]) -> Sheet | None:
     if not data.get("form"):
         return None
     return read_sheet(data, fields=place.kind.fields, groups=place.kind.groups)

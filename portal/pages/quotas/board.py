@@ -23,7 +23,7 @@ from policies.ledger.levels import (
 )
 from policies.models import PriorityClass, QuotaUsage
 from portal.pages.namespaces.list import turned
-from portal.pages.permissions import Page
+from portal.pages.permissions import PortalPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ COLUMNS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BoardNamespace:
     """A namespace with quotas: each with how full it is."""
 
     cluster: str
@@ -51,7 +51,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class BoardCell:
     """What a pod of one priority class would find: the worst of the quotas that count it."""
 
     column: str
@@ -60,11 +60,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BoardRow:
     """One line of the board."""
 
-    place: Place
-    cells: Sequence[Cell]
+    place: BoardNamespace
+    cells: Sequence[BoardCell]
 
 
 class _Same:
@@ -82,7 +82,7 @@ class _Same:
         return isinstance(other, _Same) and other.value is self.value
 
 
-class QuotaBoardView(Page):
+class QuotaBoardView(PortalPage):
     """All namespaces with quotas that the reader may see, a page at a time."""
 
     template_name = "portal/board.html"
@@ -136,11 +136,11 @@ def _query(cluster: str, search: str, needs: str = "") -> str:
     return urlencode({name: text for name, text in asked.items() if text})
 
 
-def _need(place: Place) -> tuple[int, int]:
+def _need(place: BoardNamespace) -> tuple[int, int]:
     return place.worst.rank
 
 
-def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[Place]:
+def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespace]:
     """Every namespace with a quota that bounds anything, in no order; one query."""
     keys = [each.id for each in clusters.values()]
     rows = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
@@ -155,7 +155,7 @@ def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[Place]:
                 if (level := _worst_of(quota, used.get(found.quota_keys[quota.name].id, "{}")))
             ]
             if levels:
-                yield Place(cluster.name, name, levels)
+                yield BoardNamespace(cluster.name, name, levels)
 
 
 @lru_cache(maxsize=16_384)
@@ -168,7 +168,7 @@ def _worst_of(quota: ResourceQuota, used: str) -> Level | None:
     return _worst_text(_Same(quota), used)
 
 
-def columns_of(clusters: Sequence[str], places: Sequence[Place]) -> tuple[list[str], int]:
+def columns_of(clusters: Sequence[str], places: Sequence[BoardNamespace]) -> tuple[list[str], int]:
     """The priority classes by value, those that quotas name behind; and how many are left out."""
     known = (
         PriorityClass.objects.filter(cluster__name__in=clusters)
@@ -192,11 +192,11 @@ def title_of(column: str) -> str:
     return column or "no class"
 
 
-def row_of(place: Place, columns: Sequence[str]) -> Row:
+def row_of(place: BoardNamespace, columns: Sequence[str]) -> BoardRow:
     """One line: a cell for each column."""
-    return Row(place, [_cell(place, column) for column in columns])
+    return BoardRow(place, [_cell(place, column) for column in columns])
 
 
-def _cell(place: Place, column: str) -> Cell:
+def _cell(place: BoardNamespace, column: str) -> BoardCell:
     level = worst(level for quota, level in place.quotas if counts_class(quota, column))
-    return Cell(column, title_of(column), level)
+    return BoardCell(column, title_of(column), level)

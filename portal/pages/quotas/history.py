@@ -38,7 +38,7 @@ DRAWER: Final = "drawer-story"
 
 
 @dataclass(slots=True)
-class Attempt:
+class QuotaEvent:
     """What is told of one decision: the columns of the record by the same names, and the owner."""
 
     id: str
@@ -61,7 +61,7 @@ class Attempt:
         return self.verdict != Verdict.DENIED
 
 
-_READ: Final = tuple(each.name for each in fields(Attempt) if each.init)
+_READ: Final = tuple(each.name for each in fields(QuotaEvent) if each.init)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Waiting:
 
     name: str
     kind: str
-    last: Attempt
+    last: QuotaEvent
     since: datetime = field(init=False)
     number: int = 0
 
@@ -156,16 +156,16 @@ def _plot(quota: ResourceQuota, points: Sequence[Point]) -> str:
     return json.dumps({"times": [int(at.timestamp()) for at, _ in moments], "series": series})
 
 
-def _newest(cluster: str, namespace: str) -> list[Attempt]:
+def _newest(cluster: str, namespace: str) -> list[QuotaEvent]:
     """The newest decisions; no objects of the model, which cost more than all else here."""
     rows = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
     lately = rows.filter(created__gte=datetime.now(UTC) - LATELY)
     beginning = Substr(Cast("request", TextField()), 1, owners.READ)
     found: Any = lately.annotate(asked=beginning).values_list(*_READ, "asked")
-    return [Attempt(*row) for row in found.newest(SAMPLE)]
+    return [QuotaEvent(*row) for row in found.newest(SAMPLE)]
 
 
-def caused_by(attempts: Iterable[Attempt], cluster: str, namespace: str) -> list[Caused]:
+def caused_by(attempts: Iterable[QuotaEvent], cluster: str, namespace: str) -> list[Caused]:
     """Which policies refused how often, the most frequent first."""
     numbers: Counter[tuple[str, str]] = Counter()
     for attempt in attempts:
@@ -186,7 +186,7 @@ def _query(cluster: str, kind: str, namespace: str, name: str) -> dict[str, str]
     return {key: text for key, text in found.items() if text}
 
 
-def waiting_of(attempts: Iterable[Attempt]) -> Sequence[Waiting]:
+def waiting_of(attempts: Iterable[QuotaEvent]) -> Sequence[Waiting]:
     """Owners refused lately and not admitted since, who waits longest first.
 
     ``attempts`` are newest first. What is let through by the mutating webhook alone is not

@@ -47,7 +47,7 @@ _POLICIES: Final = (LimitRange, MetadataPolicy, ResourceQuota)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PaletteEntry:
     """One line: what it is called, what it is, where it leads."""
 
     name: str
@@ -55,7 +55,7 @@ class Finding:
     address: str
 
 
-def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[Finding]:
+def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[PaletteEntry]:
     """Find what has the words in its name; without words, the pages."""
     words = text.strip()[:LONGEST]
     if "\0" in words:
@@ -68,34 +68,34 @@ def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[Finding]:
     ]
 
 
-def _pages(words: str) -> Iterator[Finding]:
+def _pages(words: str) -> Iterator[PaletteEntry]:
     for name, route, query in PAGES:
         if words.casefold() in name.casefold():
-            yield Finding(name, "page", _address(route, query))
+            yield PaletteEntry(name, "page", _address(route, query))
 
 
-def _decision(words: str, user: Any) -> Iterator[Finding]:
+def _decision(words: str, user: Any) -> Iterator[PaletteEntry]:
     for event in figures.seen(user).with_id(words):
         what = f"decision, {event.get_verdict_display().lower()}"
-        yield Finding(event.id, what, reverse("decision-detail", args=[event.pk]))
+        yield PaletteEntry(event.id, what, reverse("decision-detail", args=[event.pk]))
 
 
-def _clusters(words: str, user: Any) -> Iterator[Finding]:
+def _clusters(words: str, user: Any) -> Iterator[PaletteEntry]:
     rows = roles.visible(Cluster.objects.all(), user, cluster="name", whole=True)
     for cluster in rows.filter(name__icontains=words).order_by("name")[:OF_A_KIND]:
-        yield Finding(cluster.name, "cluster", reverse("cluster-detail", args=[cluster.name]))
+        yield PaletteEntry(cluster.name, "cluster", reverse("cluster-detail", args=[cluster.name]))
 
 
-def _namespaces(words: str, user: Any) -> Iterator[Finding]:
+def _namespaces(words: str, user: Any) -> Iterator[PaletteEntry]:
     cluster, _, name = words.rpartition("/")
     rows = roles.visible(Namespace.objects.all(), user, cluster="cluster__name", namespace="name")
     found = rows.filter(name__icontains=name, cluster__name__icontains=cluster)
     for namespace in found.select_related("cluster").order_by("name", "cluster__name")[:OF_A_KIND]:
         address = reverse("namespace", args=[namespace.cluster.name, namespace.name])
-        yield Finding(str(namespace), "namespace", address)
+        yield PaletteEntry(str(namespace), "namespace", address)
 
 
-def _policies(words: str, user: Any) -> Iterator[Finding]:
+def _policies(words: str, user: Any) -> Iterator[PaletteEntry]:
     for model in _POLICIES:
         found: Any = roles.visible(
             model.objects.filter(name__icontains=words),
@@ -106,12 +106,12 @@ def _policies(words: str, user: Any) -> Iterator[Finding]:
         rows = found.select_related("namespace__cluster").order_by("name", "pk")[:OF_A_KIND]
         for policy in rows:
             name = f"{policy.namespace}/{policy.name}"
-            yield Finding(name, policy.kind, _of_policy(policy))
+            yield PaletteEntry(name, policy.kind, _of_policy(policy))
     classes = roles.visible(PriorityClass.objects.all(), user, cluster="cluster__name")
     rows = classes.filter(name__icontains=words).select_related("cluster")
     for priority in rows[:OF_A_KIND]:
         address = reverse("priority-class", args=[priority.cluster.name, priority.name])
-        yield Finding(priority.name, priority.kind, address)
+        yield PaletteEntry(priority.name, priority.kind, address)
 
 
 def _of_policy(policy: Any) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from sync.connect.join import Joined
-    from sync.connect.probe import Findings
+    from sync.connect.probe import ProbeResult
 
 _HELP = """\
 Connect a cluster: read a kubeconfig, seal its credential, try the connection.
@@ -63,7 +63,7 @@ class Command(Console):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Read, try, store, tell."""
         try:
-            asked = join.Asked(
+            asked = join.JoinRequest(
                 name=options["cluster"],
                 text=read_sources([options["kubeconfig"]])[0].text,
                 context=options["context"],
@@ -105,7 +105,7 @@ class Command(Console):
             text = f"connected, but not usable yet: {joined.findings.message}"
             raise CommandError(text, returncode=FINDINGS)
 
-    def _tell_findings(self, findings: Findings, output: str) -> None:
+    def _tell_findings(self, findings: ProbeResult, output: str) -> None:
         if output == "json":
             self.stdout.write(json.dumps(findings.to_json(), indent=2))
             return

@@ -28,7 +28,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ResolutionRecord:
     """What somebody decided, in words, with all sides as they were."""
 
     revision: PolicyRevision
@@ -45,7 +45,7 @@ def revisions_of(thing: SyncedObject) -> list[Revision]:
     return [Revision(one, _changes(one.before, one.after)) for one in found[:SHOWN]]
 
 
-def decisions_of(thing: SyncedObject) -> list[Decision]:
+def decisions_of(thing: SyncedObject) -> list[ResolutionRecord]:
     """The last decisions, newest first; one of them at most can be undone."""
     undoable = undo.can_be_undone(thing)
     return [_decision(thing, one, undoable) for one in undo.decisions(thing)]
@@ -53,9 +53,9 @@ def decisions_of(thing: SyncedObject) -> list[Decision]:
 
 def _decision(
     thing: SyncedObject, one: PolicyRevision, undoable: PolicyRevision | None
-) -> Decision:
+) -> ResolutionRecord:
     sides: dict[str, Any] = (one.before or {})["spec"]
-    return Decision(
+    return ResolutionRecord(
         revision=one,
         words=_words((one.after or {})["spec"]["choices"]),
         sides=sides_of(sides["base"], sides["ours"], sides["theirs"]),

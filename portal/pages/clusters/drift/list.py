@@ -37,7 +37,7 @@ STATE_WORDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DriftLine:
     """One object of a list, with the first of its differences on all sides."""
 
     object: SyncedObject
@@ -59,14 +59,14 @@ def listed(cluster: Cluster) -> QuerySet[SyncedObject]:
     return found.defer("base", "theirs", "live").order_by(rank, "namespace", "kind", "name")
 
 
-def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[Line]:
+def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[DriftLine]:
     """Put each object into a line."""
     return [_line(cluster, each) for each in objects]
 
 
-def _line(cluster: Cluster, each: SyncedObject) -> Line:
+def _line(cluster: Cluster, each: SyncedObject) -> DriftLine:
     differences = noted_differences(each)
-    return Line(
+    return DriftLine(
         object=each,
         address=object_address(cluster.name, each),
         differences=[choice_of(n, one) for n, one in enumerate(differences[:FIELDS])],
