@@ -27,7 +27,7 @@ from policies.snapshot import Authentication
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from admission.writer.pending import Stamp
+    from admission.writer.pending_decision import Stamp
     from engine.chain import Prepared
     from engine.request import AdmissionRequest
     from engine.resource_list import ResourceList

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from engine.facts import Remembering
+from engine.cache import Remembering
 from engine.policy import Authority
 
 if TYPE_CHECKING:

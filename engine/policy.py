@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from engine.cache import Remembering, once
 from engine.errors import DecodeError
-from engine.facts import Remembering, once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from django.contrib.auth.backends import BaseBackend
 from django.db.models import Q, QuerySet
 
-from policies.models.role_binding import PREFIX, RoleBinding
+from policies.models.roles import PREFIX, RoleBinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,4 +16,4 @@ class PortalConfig(AppConfig):
         """Let the checks be known, and what has to happen when an account changes."""
         import_module("portal.checks")
         import_module("portal.auth.access")
-        import_module("portal.pages.policies.restart_danger")
+        import_module("portal.pages.policies.restart_impact")

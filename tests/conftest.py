@@ -154,7 +154,7 @@ def _untraced_answers_forgotten(request: pytest.FixtureRequest) -> Iterator[None
     """Have a test that is not traced keep no answers, of which a traced one would learn no line."""
     yield
     if request.node.get_closest_marker("no_cover") is not None:
-        from engine.kept import Kept  # noqa: PLC0415  nothing of ours before coverage
+        from engine.cache import Kept  # noqa: PLC0415  nothing of ours before coverage
 
         for module in [sys.modules[name] for name in sys.modules if name.startswith(JUDGING)]:
             for one in vars(module).values():

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rest_framework.exceptions import APIException
 
 from admission.wire.review import MAX_BODY, too_large
+from admission.writer import OverBudgetError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.http import HttpRequest
+
+    from admission.decide import Call
 
 DRAIN_CAP: Final = 24 * 1024 * 1024
 _PIECE: Final = 64 * 1024
@@ -54,3 +63,26 @@ def _drain(request: HttpRequest) -> None:
     dropped = 0
     while dropped < DRAIN_CAP and (piece := request.read(_PIECE)):
         dropped += len(piece)
+
+
+LARGE: Final = 256 * 1024
+"""Bytes of a body from which on a review waits for its turn."""
+_SWITCH: Final = 0.00005  # seconds until a thread that waits for the interpreter gets it
+_turn: Final = threading.Lock()
+
+
+@contextmanager
+def in_turn(call: Call) -> Iterator[None]:
+    """Read and judge a large body; raises ``OverBudgetError`` where its turn does not come."""
+    if not _turn.acquire(timeout=max(call.budget - call.spent, 0)):
+        raise OverBudgetError
+    before, is_collecting = sys.getswitchinterval(), gc.isenabled()
+    sys.setswitchinterval(_SWITCH)
+    gc.disable()
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+        if is_collecting:
+            gc.enable()
+        _turn.release()

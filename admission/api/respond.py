@@ -19,7 +19,7 @@ from rest_framework.exceptions import APIException
 
 from admission import decide, metrics
 from admission.api.authentication import CHALLENGE
-from admission.api.large import LARGE, in_turn
+from admission.api.body import LARGE, in_turn
 from admission.decide import DEFAULT_BUDGET, OverBudgetError, UnavailableError, UnknownCallerError
 from admission.models import Verdict
 from admission.wire.review import (

@@ -15,7 +15,7 @@ import orjson
 
 from admission.record.redaction import redacted_request
 from admission.wire.request_templates import BLANK_VOLUME, RequestTemplate
-from engine.facts import once
+from engine.cache import once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

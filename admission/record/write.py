@@ -26,7 +26,7 @@ from admission.record.redaction import (
     storable,
 )
 from admission.record.templates import fill_in, template_of
-from engine.facts import Remembering, once
+from engine.cache import Remembering, once
 from policies.db.deferred import is_postgresql, tell
 
 if TYPE_CHECKING:

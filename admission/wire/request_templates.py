@@ -16,7 +16,7 @@ import orjson
 from msgspec import UNSET, Raw, UnsetType
 
 from admission.wire.json_reader import PLAIN_LENGTH, UnusualError
-from engine.facts import Remembering
+from engine.cache import Remembering
 from engine.request import AdmissionRequest, Likeness
 
 if TYPE_CHECKING:

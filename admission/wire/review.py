@@ -19,9 +19,9 @@ from admission.wire import request_templates
 from admission.wire.json_reader import UnusualError, is_plain, read_document, read_usual
 from admission.wire.uid import find_uid, uid_despite_faults
 from engine.bounds import AND_MORE
+from engine.cache import Kept
 from engine.decision import Decision, Reason, Violation
 from engine.errors import DecodeError
-from engine.kept import Kept
 from engine.policy import Authority
 from engine.request import (
     AdmissionRequest,

@@ -6,7 +6,7 @@ recovers from errors (``db_errors``); ``loop`` the writer of an event loop, whic
 ``pending`` are the decisions that wait, ``waiters`` the coroutines that wait for them.
 """
 
-from admission.writer.pending import OverBudgetError, PendingDecision, UnavailableError
+from admission.writer.pending_decision import OverBudgetError, PendingDecision, UnavailableError
 from admission.writer.thread import is_stuck, start, stop, submit
 from admission.writer.waiters import Waiters
 

@@ -18,14 +18,14 @@ from admission.record import write
 from admission.writer import session
 from admission.writer.db_errors import Remedy, kind_of
 from admission.writer.failpoints import hit
-from admission.writer.pending import OverBudgetError, UnavailableError
+from admission.writer.pending_decision import OverBudgetError, UnavailableError
 from policies import ledger, snapshot
 from policies.db.deferred import transaction_of_few_packets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from admission.writer.pending import PendingDecision
+    from admission.writer.pending_decision import PendingDecision
     from policies.ledger import Book
     from policies.snapshot import Revisions
 

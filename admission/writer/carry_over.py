@@ -6,13 +6,13 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from admission.writer.pending import LOOK_EVERY
+from admission.writer.pending_decision import LOOK_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from admission.writer.batch import BatchOutcome
-    from admission.writer.pending import PendingDecision
+    from admission.writer.pending_decision import PendingDecision
 
 CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
 STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away

@@ -28,13 +28,13 @@ from admission.writer import session, thread
 from admission.writer.batch import BatchOutcome, FailedBatch, try_once
 from admission.writer.carry_over import CarriedOver
 from admission.writer.failpoints import hit
-from admission.writer.pending import UnavailableError
+from admission.writer.pending_decision import UnavailableError
 from policies.db.deferred import PipelineSession
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from admission.writer.pending import PendingDecision
+    from admission.writer.pending_decision import PendingDecision
 
 logger = logging.getLogger(__name__)
 OPEN_EVERY: Final = 1.0  # seconds between attempts to open a session

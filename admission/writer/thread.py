@@ -23,14 +23,14 @@ from admission.writer import session
 from admission.writer.batch import FailedBatch, commit, recover
 from admission.writer.carry_over import ON_SQLITE, CarriedOver
 from admission.writer.failpoints import hit
-from admission.writer.pending import UnavailableError
+from admission.writer.pending_decision import UnavailableError
 from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from admission.writer.batch import BatchOutcome
-    from admission.writer.pending import PendingDecision
+    from admission.writer.pending_decision import PendingDecision
 
 logger = logging.getLogger(__name__)
 FAILURES: Final = 3  # batches in a row without a database, until it counts as away

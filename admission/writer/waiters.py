@@ -11,14 +11,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from admission.writer import thread
-from admission.writer.pending import LOOK_EVERY
+from admission.writer.pending_decision import LOOK_EVERY
 from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
     from admission.writer.loop import LoopWriter
-    from admission.writer.pending import PendingDecision
+    from admission.writer.pending_decision import PendingDecision
 
 
 def _own_writer(loop: AbstractEventLoop) -> LoopWriter | None:

@@ -11,8 +11,8 @@ import marshal
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from engine.cache import Kept
 from engine.errors import DecodeError
-from engine.kept import Kept
 from engine.request import Operation
 
 if TYPE_CHECKING:

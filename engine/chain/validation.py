@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine import metadata_policy
 from engine.bounds import Collected
+from engine.cache import once
 from engine.chain.denial import invalid
 from engine.chain.findings import (
     NOTHING_FOUND,
@@ -25,7 +26,6 @@ from engine.chain.findings import (
 from engine.chain.mutation import default_object, defaults_pods
 from engine.chain.subjects import restate
 from engine.decision import Charge, Outcome, Step
-from engine.facts import once
 from engine.limit_range import check, compile_ranges, default_pod_resources
 from engine.pod import read_pod, resource_errors
 from engine.policy import Authority, Enforcement

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.bounds import Collected, bounded
+from engine.cache import once
 from engine.decision import Outcome, Step, Violation
-from engine.facts import once
 from engine.limit_range.constraints import (
     Constraint,
     constraints_of,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.cache import once
 from engine.decision import Outcome, Step
-from engine.facts import once
 from engine.limit_range.manifest import CONTAINER
 from engine.patch import PatchBuilder, PatchOperation
 from engine.pod import read_pod

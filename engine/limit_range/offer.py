@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.facts import once
+from engine.cache import once
 from engine.limit_range.constraints import LIMITS, REQUESTS
 from engine.limit_range.manifest import CLAIM, CONTAINER, POD
 from engine.pod import limit_range_totals, read_pod

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from engine.cache import once
 from engine.decision import Outcome, Reason, Step, Violation
-from engine.facts import once
 from engine.metadata_policy.definition import QOS_ANNOTATION
 from engine.metadata_policy.updates import Update, collect_updates, set_metadata
 from engine.names import MAX_ANNOTATIONS, annotations_size

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from engine.facts import once
+from engine.cache import once
 from engine.pod.read import PodSpec, read_pod
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import marshal
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.facts import Remembering
-from engine.kept import Kept
+from engine.cache import Kept, Remembering
 from engine.quantity import Quantity, QuantityError
 from engine.wire import (
     decode_resource_list,

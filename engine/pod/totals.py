@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from engine.facts import Remembering, once
+from engine.cache import Remembering, once
 from engine.names import is_hugepage
 from engine.pod.read import (
     Container,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.facts import once
+from engine.cache import once
 from engine.pod import qos_class
 from engine.request import GroupVersionResource
 from engine.resource_quota.read import read_integer, read_objects

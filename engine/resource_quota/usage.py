@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.facts import once
+from engine.cache import once
 from engine.names import is_extended_resource, is_hugepage
 from engine.pod import (
     PodSpec,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from engine.cache import Remembering, once
 from engine.errors import DecodeError, ErrorType, FieldError, FieldPath
-from engine.facts import Remembering, once
 from engine.names import label_value_errors, qualified_name_errors
 from engine.selector.requirement import Requirement, SelectorOperator
 from engine.selector.string_form import Selector

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from engine.cache import Remembering, once
 from engine.errors import render_value
-from engine.facts import Remembering, once
 from engine.selector.label_selector import OPERATORS
 from engine.selector.requirement import Requirement, SelectorError, build_requirement
 

@@ -5,17 +5,20 @@ The rules of a kind are the services' to ask, once the shape is right.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.parsers import JSONParser
 
+from engine.errors import DecodeError
+from engine.wire import loads
 from policies.manifests.checks import shape_problems
 from policies.manifests.objects import API_VERSIONS, BundleObject
 from policies.manifests.schema import ANYTHING, KINDS, LIMITED_RESOURCES, Shape
 from policies.manifests.yaml.documents import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from policies.manifests.problems import Problem
 
@@ -65,3 +68,19 @@ def _other_kind(item: BundleObject, kind: str) -> list[Problem]:
         for name, word in wanted.items()
         if (said := item.value.get(name)) not in (None, "", word)
     ]
+
+
+class ManifestParser(JSONParser):
+    """JSON with exact numbers; duplicate keys are refused."""
+
+    def parse(
+        self,
+        stream: IO[Any],
+        _media_type: str | None = None,
+        _parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Decode the body; raises ``ParseError``."""
+        try:
+            return loads(stream.read())
+        except DecodeError as error:
+            raise ParseError(error.detail) from error

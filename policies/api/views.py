@@ -18,8 +18,7 @@ from policies import filters, roles, services
 from policies.api import deletion, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES, ByRole, WritesByRole
 from policies.api.answers import answer_to
-from policies.api.bodies import check_body
-from policies.api.parsers import ManifestParser
+from policies.api.bodies import ManifestParser, check_body
 from policies.models import (
     Charge,
     Cluster,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from engine.cache import once
 from engine.quantity import BINARY_SI, DECIMAL_SI, ZERO, Quantity
 from engine.resource_list import add, mask, max_of, subtract
+from policies.ledger.rows import text_of
 
 if TYPE_CHECKING:
     from engine.decision import Charge as DecidedCharge
@@ -85,3 +87,27 @@ def _stored(amount: Quantity) -> Quantity:
         return amount.stored()
     is_whole = amount.format == BINARY_SI and amount.nano and amount.nano % _KIBI == 0
     return amount if is_whole or amount.format == DECIMAL_SI else amount.stored()
+
+
+class LedgerEntry(NamedTuple):
+    """The whole amounts as they are read back, their text, and what of them is not new.
+
+    ``is_all_new`` tells that the quota grows by the very amounts.
+    """
+
+    amounts: ResourceList
+    text: str
+    before: ResourceList
+    is_all_new: bool
+
+
+@once
+def entry_of(decided: DecidedCharge) -> LedgerEntry:
+    """Make the entry of what an allowed request costs; nobody may change it."""
+    amounts = as_stored(decided.amounts)
+    is_all_new = _parts(amounts) == _parts(decided.delta)
+    return LedgerEntry(amounts, text_of(amounts), used_before(decided), is_all_new)
+
+
+def _parts(amounts: ResourceList) -> set[tuple[str, int, str]]:
+    return {(name, amount.nano, amount.format) for name, amount in amounts.items()}

@@ -12,8 +12,7 @@ from engine.quantity import ZERO
 from engine.resource_list import mask, parse, subtract
 from policies.db.deferred import is_in_transaction, is_postgresql
 from policies.ledger import postgresql, sqlite
-from policies.ledger.arithmetic import as_stored, grown, moved, without_surplus
-from policies.ledger.entries import entry_of
+from policies.ledger.arithmetic import as_stored, entry_of, grown, moved, without_surplus
 from policies.ledger.rows import NewCharge, NewUsage, text_of
 
 if TYPE_CHECKING:

@@ -10,12 +10,10 @@ from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
 from policies.models.namespace import Namespace
 from policies.models.policy_revision import PolicyRevision
 from policies.models.priority_class import PriorityClass
-from policies.models.quota_usage import QuotaUsage
-from policies.models.quota_usage_point import QuotaUsagePoint
+from policies.models.quota_usage import QuotaUsage, QuotaUsagePoint
 from policies.models.recorded import PolicyObject, Recorded
 from policies.models.resource_quota import ResourceQuota, ResourceQuotaRow, ScopeSelectorRow
-from policies.models.role_binding import RoleBinding
-from policies.models.role_change import RoleChange
+from policies.models.roles import RoleBinding, RoleChange
 from policies.models.sign_in_count import SignInCount
 
 __all__ = [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.chain import admit
 from engine.errors import DecodeError
-from engine.policy_manifests import is_cluster_scoped, kind_of, resource_of
+from engine.policy import Enforcement, ResourceQuota
+from engine.policy_manifests import decode_policy, is_cluster_scoped, kind_of, resource_of
+from engine.quantity import ZERO
 from engine.request import (
     AdmissionRequest,
     GroupVersionKind,
@@ -15,16 +18,18 @@ from engine.request import (
     Operation,
     Phase,
 )
+from engine.resource_quota import is_tracked
 from policies import snapshot
 from policies.simulation.costs import costs_of
 from policies.simulation.explain import changes_of
 from policies.simulation.values import Simulation
-from policies.simulation.with_drafts import with_unsaved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine.policy import PolicySet
+    from engine.policy import LimitRange, MetadataPolicy, PolicySet
+
+    Policy = LimitRange | MetadataPolicy | ResourceQuota
 
 
 def simulate(
@@ -86,3 +91,49 @@ def run(
         changes=changes_of(request, policies, decision, now=moment),
         costs=costs_of(request, policies, decision, now=moment),
     )
+
+
+_FIELDS: Final = {
+    "LimitRange": "limit_ranges",
+    "MetadataPolicy": "metadata_policies",
+    "ResourceQuota": "resource_quotas",
+}
+
+
+def with_unsaved(
+    policies: PolicySet, manifests: Sequence[Mapping[str, Any]], *, as_enforced: bool = False
+) -> PolicySet:
+    """Add unsaved manifests; other kinds are left out. Raises ``DecodeError`` with the field.
+
+    ``as_enforced``: whatever their mode, to tell what they would refuse.
+
+    They are taken to be of this namespace, whatever they say. A quota keeps what its stored
+    namesake has used; a name that nothing is known of begins at 0.
+    """
+    for index, manifest in enumerate(manifests):
+        policy = decode_policy(manifest, f"policies[{index}]")
+        if policy is not None:
+            placed = dataclasses.replace(policy, namespace=policies.namespace)
+            if as_enforced:
+                placed = dataclasses.replace(placed, enforcement=Enforcement.ENFORCE)
+            policies = _with(policies, placed)
+    return policies
+
+
+def _with(policies: PolicySet, policy: Policy) -> PolicySet:
+    if isinstance(policy, ResourceQuota):
+        stored = {quota.name: quota for quota in policies.resource_quotas}.get(policy.name)
+        policy = _opened(policy, stored)
+    field = _FIELDS[policy.ref.kind]
+    others = [each for each in getattr(policies, field) if each.name != policy.name]
+    placed = sorted([*others, policy], key=lambda each: each.name.encode())
+    placing: dict[str, Any] = {field: tuple(placed)}
+    return dataclasses.replace(policies, **placing)
+
+
+def _opened(quota: ResourceQuota, stored: ResourceQuota | None) -> ResourceQuota:
+    """Say what is enforced and used, as the ledger would once the quota is saved."""
+    known = stored.used if stored else {}
+    hard = quota.spec_hard
+    used = {name: known.get(name, ZERO) for name in hard if is_tracked(name)}
+    return dataclasses.replace(quota, hard=hard, used=used)

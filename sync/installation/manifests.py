@@ -7,11 +7,16 @@ needs.
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import Q
+
+from policies.ledger import read_clock
+from policies.models import WebhookCredential
 from sync.connect.counted_resources import grants_of, remark_on
-from sync.connect.permissions import CANARY_NAMESPACE, Grant
+from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION, Grant
 from sync.installation.configurations import Asking, differences, key_in, webhooks
 from sync.installation.custom_resource import metadata_policy_definition
 
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from policies.models import Cluster
+    from sync.client import Client
+
 
 __all__ = ["Asking", "differences", "key_in", "manifests", "remark", "token_secret", "webhooks"]
 
@@ -102,3 +109,23 @@ def _head(version: str, kind: str, name: str, namespace: str = "") -> dict[str, 
         metadata["namespace"] = namespace
     metadata["labels"] = {"app.kubernetes.io/managed-by": "gatehouse"}
     return {"apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+def present_key(cluster: Cluster, client: Client) -> str:
+    """Read the credential with which a cluster asks now; empty where none is valid."""
+    live = client.get("ValidatingWebhookConfiguration", CONFIGURATION)
+    key = key_in(live) if live else ""
+    return key if key and is_valid(cluster, key) else ""
+
+
+def is_valid(cluster: Cluster, key: str) -> bool:
+    """Whether a key is a credential of the cluster that is neither revoked nor expired."""
+    good = Q(expires=None) | Q(expires__gt=read_clock())
+    digest = WebhookCredential.digest_of(key)
+    found = WebhookCredential.objects.filter(good, cluster=cluster, digest=digest, revoked=None)
+    return found.exists()
+
+
+def with_key(asking: Asking, key: str) -> Asking:
+    """Ask with a credential."""
+    return dataclasses.replace(asking, key=key)

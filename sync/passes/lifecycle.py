@@ -24,8 +24,7 @@ from sync.errors import (
 )
 from sync.models import ClusterAlert, ClusterConnection, SyncResult, SyncRun, SyncState
 from sync.runs import leases, queue
-from sync.runs.heartbeat import beating
-from sync.runs.leases import LeaseHeldError, LostLeaseError
+from sync.runs.leases import LeaseHeldError, LostLeaseError, beating
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

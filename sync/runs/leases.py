@@ -9,14 +9,16 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
+import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 
 from policies.ledger import read_clock
-from sync.models import SyncState
+from sync.models import SyncRun, SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,3 +94,48 @@ def _take(cluster: Cluster, seconds: float) -> Lease:
         state.lease_until = now + dt.timedelta(seconds=seconds)
         state.save(update_fields=["epoch", "holder", "lease_until"])
     return Lease(cluster_id=cluster.pk, epoch=state.epoch, seconds=seconds)
+
+
+EVERY: Final = 5.0  # seconds
+LONGEST: Final = 600.0  # seconds; work that takes longer is taken for stuck
+
+
+@contextmanager
+def beating(lease: Lease, run: SyncRun, *, every: float = EVERY) -> Iterator[None]:
+    """Keep the lease and the run's ``heartbeat`` fresh until the block ends.
+
+    Whoever loses the lease is not interrupted: its next write finds out.
+    """
+    over = threading.Event()
+    thread = threading.Thread(
+        target=_beat, args=(lease, run.pk, over, every), name="sync heartbeat", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _beat(lease: Lease, run_id: int, over: threading.Event, every: float) -> None:
+    deadline = time.monotonic() + LONGEST
+    try:
+        while not over.wait(every) and time.monotonic() < deadline:
+            try:
+                beat(lease, run_id)
+            except LostLeaseError:
+                return
+            except DatabaseError:
+                continue  # the main thread holds the row, or the database is away: try again
+    finally:
+        connection.close()
+
+
+def beat(lease: Lease, run_id: int) -> None:
+    """Renew once; raises ``LostLeaseError``."""
+    with lease.guard():
+        now = read_clock()
+        until = now + dt.timedelta(seconds=lease.seconds)
+        SyncState.objects.filter(cluster_id=lease.cluster_id).update(lease_until=until)
+        SyncRun.objects.filter(pk=run_id, state=SyncRun.State.RUNNING).update(heartbeat=now)

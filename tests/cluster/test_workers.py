@@ -149,6 +149,7 @@ def is_write(call: str) -> bool:
     return not call.startswith("GET") and "dryRun" not in call
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seen", [1 + CALLS + len(WRITES)], indirect=True)
 def test_worker_killed_at_each_call_is_followed_by_one_that_ends_it(
     seen: Views, database: Path, tmp_path: Path
@@ -200,6 +201,7 @@ def are_all_wanted(work: Background, seen: Views) -> bool:
     return taken == [(len(lives),)] and all(one == {**WANTED, **THEIRS} for one in lives)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seen", [3], indirect=True)
 def test_two_workers_two_beats_and_a_flushed_broker_end_like_one_of_each(
     seen: Views, work: Background
@@ -219,6 +221,7 @@ def test_two_workers_two_beats_and_a_flushed_broker_end_like_one_of_each(
     assert work.ask(counted) == [(len(seen.all()), 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seen", [2], indirect=True)
 def test_worker_watches_two_clusters_at_once_and_ends_when_told_to(
     seen: Views, database: Path, tmp_path: Path

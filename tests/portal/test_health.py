@@ -78,7 +78,7 @@ def test_portal_that_stops_is_live_and_not_ready(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        views.graceful_shutdown, "state", views.graceful_shutdown.State(is_stopping=True)
+        views.graceful_shutdown, "state", views.graceful_shutdown.ShutdownState(is_stopping=True)
     )
     ready, live = client.get("/readyz"), client.get("/livez")
     assert (ready.status_code, live.status_code) == (503, 200)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from admission.models import AuditEvent, Verdict, decision_id, partitions
 from policies.models import Cluster, PolicyRevision
-from portal.pages.clusters import switch
+from portal.pages.clusters import authority
 from sync.models import (
     ClusterAlert,
     ClusterConnection,
@@ -523,7 +523,7 @@ def test_switching_judges_more_decisions_on_demand(
 ) -> None:
     connected()
     refused()
-    monkeypatch.setattr(switch, "AT_ONCE", 1)
+    monkeypatch.setattr(authority, "AT_ONCE", 1)
     assert 'href="?days=7&amp;more=1"' in text(viewer, "/clusters/prod/authority/")
     assert "more=1" not in text(viewer, "/clusters/prod/authority/?more=1")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine.facts import Remembering, once
+from engine.cache import Remembering, once
 
 
 @dataclass(frozen=True, slots=True)

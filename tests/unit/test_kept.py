@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from admission.wire import review as wire
+from engine.cache import Kept
 from engine.chain import admit
-from engine.kept import Kept
 from engine.limit_range import decode_limit_range
 from engine.policy import PolicySet
 from engine.request import Phase

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from admission.writer import carry_over
-from admission.writer.pending import LOOK_EVERY
+from admission.writer.pending_decision import LOOK_EVERY
 
 
 class Clock:

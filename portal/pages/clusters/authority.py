@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from policies import services
 from policies.models import Cluster, LimitRange, MetadataPolicy, ResourceQuota
+from portal.pages.clusters.authority_impact import DAYS, DECISIONS, preview
 from portal.pages.clusters.drift.list import lines_of, listed
 from portal.pages.clusters.status import webhook_mark
 from portal.pages.permissions import ClusterPage
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 SHOWN: Final = 20
+CHOICES: Final = (1, DAYS, 30)
+"""Days that can be looked back."""
+AT_ONCE: Final = 500
+"""Decisions that are judged while somebody waits for the page; more on demand."""
 DIFFERING: Final = (
     SyncedObject.State.CONFLICT,
     SyncedObject.State.DRIFTED,
@@ -44,8 +49,27 @@ class AuthorityView(ClusterPage):
         other = Cluster.Authority.PORTAL if is_native else Cluster.Authority.NATIVE
         is_sure = self.request.GET.get("to") == other or "form_error" in kwargs
         return super().get_context_data(
-            **kwargs, is_native=is_native, other=other, is_sure=is_sure, **what_changes(cluster)
+            **kwargs,
+            is_native=is_native,
+            other=other,
+            is_sure=is_sure,
+            **_differences(cluster),
+            **self._preview(other),
         )
+
+    def _preview(self, other: str) -> dict[str, Any]:
+        """Decide the newest decisions again as the other one would."""
+        asked = self.request.GET.get("days", "")
+        days = next((each for each in CHOICES if str(each) == asked), DAYS)
+        most = DECISIONS if "more" in self.request.GET else AT_ONCE
+        change = preview(self.cluster, other, days=days, most=most)
+        return {
+            "days": days,
+            "choices": CHOICES,
+            "is_cut": change.looked_at == most,
+            "more": DECISIONS if most == change.looked_at < DECISIONS else 0,
+            "change": change,
+        }
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Switch to the one that the page offered, if it is still the other one and it says why."""
@@ -64,7 +88,7 @@ class AuthorityView(ClusterPage):
         return redirect("cluster-detail", self.cluster.name)
 
 
-def what_changes(cluster: Cluster) -> dict[str, Any]:
+def _differences(cluster: Cluster) -> dict[str, Any]:
     """Count what the choice is about, and name what would be judged otherwise."""
     absent = services.not_native(cluster)
     differing = listed(cluster).filter(

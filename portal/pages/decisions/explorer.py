@@ -7,22 +7,24 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.generic import TemplateView, View
 
 from admission.models import decision_id
 from admission.record.filters import LENGTHS
-from admission.record.search import histogram
+from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
 from admission.record.search.facets import facets, with_fields
 from admission.record.search.groups import grouped
 from admission.record.search.pages import PagePosition, page
+from policies.tokens import TakesToken
 from portal.pages.decisions.access import RecordMixin
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
 
     from admission.record.search.sample import Sample
     from admission.record.search.search import Search
@@ -140,3 +142,23 @@ class NewerDecisionsView(RecordMixin, View):
         query = {name: request.GET.get(name, "") for name in search.filter.filters}
         context = {"rows": lines, "number": len(sample.rows), "tail": _tail(sample, query)}
         return render(request, "admission/_newer.html", context)
+
+
+_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
+
+
+class ExportView(TakesToken, RecordMixin, View):
+    """All decisions that fit, as CSV or JSON Lines."""
+
+    def get(self, _request: HttpRequest, form: str) -> HttpResponseBase:
+        """Stream the file; a query that says nothing sensible is 400."""
+        write = _WRITERS.get(form)
+        if write is None:
+            raise Http404
+        search = self.search()
+        if not search.is_valid:
+            return HttpResponseBadRequest("The filter cannot be read.\n", content_type="text/plain")
+        response = StreamingHttpResponse(write(search.found), content_type=stream.FORMATS[form])
+        name = f"decisions-{datetime.now(UTC):%Y%m%d-%H%M%S}.{form}"
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+        return response

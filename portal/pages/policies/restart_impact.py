@@ -5,23 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from django.conf import settings
 from django.shortcuts import redirect
 from django.urls import reverse
 
 from admission.explain.running_pods import MOST, AdmittedPod, running_in
 from admission.record import owners
 from engine.errors import DecodeError
+from policies.drafts import danger
 from policies.simulation import refused_restarts, with_unsaved
 from portal.pages.policies.editor import EditorView, NewPolicyView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from django.http import HttpRequest, HttpResponse
 
     from admission.explain.running_pods import RunningPods
     from engine.decision import Violation
     from engine.policy import PolicySet
+    from policies.drafts.draft import PolicyPlace
     from policies.simulation import Refused
     from portal.pages.policies.state import EditorState
 
@@ -136,3 +139,23 @@ class NewRestartsView(RestartsView, NewPolicyView):
     """The same of a policy that is not there yet."""
 
     route = "policy-new"
+
+
+def refused_running(
+    place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet
+) -> Sequence[str]:
+    """Say so where they are more of a hundred than GATEHOUSE_CONFIRM_REFUSED_PERCENT."""
+    if place.namespace is None:
+        return ()
+    running = running_in(place.cluster, place.namespace.name)
+    try:
+        after = with_unsaved(before, [manifest])
+        newly = restarts_of(running, before=before, after=after).newly
+    except DecodeError:
+        return ()
+    if newly * 100 <= settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT * len(running.pods):
+        return ()
+    return (f"{newly} of {len(running.pods)} pods that run here would not come back",)
+
+
+danger.tellers.append(refused_running)

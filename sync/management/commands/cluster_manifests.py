@@ -24,8 +24,15 @@ from sync.client import Client
 from sync.connect import kubeconfig
 from sync.connect.connections import open_client
 from sync.errors import APIError
-from sync.installation import installed
-from sync.installation.manifests import Asking, manifests, remark, token_secret
+from sync.installation.manifests import (
+    Asking,
+    is_valid,
+    manifests,
+    present_key,
+    remark,
+    token_secret,
+    with_key,
+)
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -95,11 +102,9 @@ class Command(Console):
     def _apply(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
         with _client(cluster, options) as client:
             if not options["key_file"]:
-                key = installed.present_key(cluster, client)
+                key = present_key(cluster, client)
                 asking = (
-                    installed.with_key(asking, key)
-                    if key
-                    else self._with_new_key(cluster, asking, options)
+                    with_key(asking, key) if key else self._with_new_key(cluster, asking, options)
                 )
             for manifest in _wanted(cluster, asking, options):
                 client.apply(manifest, force=options["force_conflicts"])
@@ -115,7 +120,7 @@ class Command(Console):
             f"issued credential {made.pk}; manage.py webhook_credential {cluster.name} lists them, "
             "revoke those that no cluster uses any more"
         )
-        return installed.with_key(asking, secret)
+        return with_key(asking, secret)
 
 
 def _user(options: dict[str, Any]) -> str:
@@ -168,7 +173,7 @@ def _asking(cluster: Cluster, options: dict[str, Any]) -> Asking:
         raise CommandError(text, returncode=USAGE)
     asking = Asking(portal_url=address, ca=_authority(options["ca_file"]))
     if options["key_file"]:
-        return installed.with_key(asking, _key(cluster, options["key_file"]))
+        return with_key(asking, _key(cluster, options["key_file"]))
     return asking
 
 
@@ -186,7 +191,7 @@ def _authority(name: str | None) -> bytes:
 
 def _key(cluster: Cluster, name: str) -> str:
     secret = read_sources([name])[0].text.strip()
-    if not installed.is_valid(cluster, secret):
+    if not is_valid(cluster, secret):
         text = f"what {name} holds is no valid credential of {cluster.name}"
         raise CommandError(text, returncode=USAGE)
     return secret

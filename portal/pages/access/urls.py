@@ -1,0 +1,14 @@
+"""The addresses of roles and of legal holds."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from portal.pages.access.legal_holds import HoldsView
+from portal.pages.access.people import PeopleNamesView, PeopleView
+
+urlpatterns = [
+    path("people/", PeopleView.as_view(), name="people"),
+    path("people/names/", PeopleNamesView.as_view(), name="people-names"),
+    path("decisions/holds/", HoldsView.as_view(), name="holds"),
+]

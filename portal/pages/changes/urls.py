@@ -1,0 +1,46 @@
+"""The addresses of History: all revisions, and those of one policy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.urls import path
+
+from portal.pages.changes.list import ChangesView
+from portal.pages.changes.revisions import RevisionPageView, RevisionsView
+
+_REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
+    # Where the object stands, what its name in addresses begins with, what the path does not say.
+    (
+        "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/",
+        "policy",
+        {},
+    ),
+    (
+        "clusters/<str:cluster>/priorityclasses/<str:name>/",
+        "priority-class",
+        {"plural": "priorityclasses"},
+    ),
+    (
+        "clusters/<str:cluster>/limitedresources/",
+        "limited-resources",
+        {"plural": "limitedresources"},
+    ),
+)
+
+urlpatterns = [
+    path("clusters/-/changes/", ChangesView.as_view(), name="changes"),
+    *(
+        path(f"{at}revisions/", RevisionsView.as_view(), given, name=f"{name}-revisions")
+        for at, name, given in _REVISIONS
+    ),
+    *(
+        path(
+            f"{at}revisions/<int:number>/",
+            RevisionPageView.as_view(),
+            given,
+            name=f"{name}-revision",
+        )
+        for at, name, given in _REVISIONS
+    ),
+]

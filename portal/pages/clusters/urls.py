@@ -1,0 +1,53 @@
+"""The addresses of clusters, their objects and runs.
+
+What is about no cluster stands under ``-``, which no cluster can be called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.urls import path
+
+from portal.pages.clusters.authority import AuthorityView
+from portal.pages.clusters.detail import ClusterDetailView
+from portal.pages.clusters.drift.list import ObjectListView
+from portal.pages.clusters.drift.object import ObjectView
+from portal.pages.clusters.list import FleetView
+from portal.pages.clusters.ownership import OwnershipView
+from portal.pages.clusters.pause import PauseView
+from portal.pages.clusters.runs import ProgressView, RunListView, RunView
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+
+def _connect(request: HttpRequest) -> HttpResponseBase:
+    """The page that seals credentials; cryptography is large, and seldom is anything connected."""
+    from portal.pages.clusters.connect import ConnectView  # noqa: PLC0415 - as said
+
+    return ConnectView.as_view()(request)
+
+
+urlpatterns = [
+    path("clusters/", FleetView.as_view(), name="cluster-list"),
+    path("clusters/-/connect/", _connect, name="cluster-connect"),
+    path("clusters/<str:cluster>/", ClusterDetailView.as_view(), name="cluster-detail"),
+    path("clusters/<str:cluster>/authority/", AuthorityView.as_view(), name="cluster-authority"),
+    path("clusters/<str:cluster>/objects/", ObjectListView.as_view(), name="cluster-objects"),
+    path(
+        "clusters/<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/",
+        ObjectView.as_view(),
+        name="cluster-object",
+    ),
+    path("clusters/<str:cluster>/ownership/", OwnershipView.as_view(), name="cluster-ownership"),
+    path("clusters/<str:cluster>/pause/", PauseView.as_view(), name="cluster-pause"),
+    path("clusters/<str:cluster>/runs/", RunListView.as_view(), name="cluster-runs"),
+    path("clusters/<str:cluster>/runs/<uuid:uid>/", RunView.as_view(), name="cluster-run"),
+    path(
+        "clusters/<str:cluster>/runs/<uuid:uid>/progress",
+        ProgressView.as_view(),
+        name="cluster-run-progress",
+    ),
+]

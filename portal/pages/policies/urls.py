@@ -1,0 +1,32 @@
+"""The addresses of policies: the list, the editor, the import, running pods beside a draft."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from portal.pages.policies.editor import EditorView, NewPolicyView
+from portal.pages.policies.import_page import ImportView
+from portal.pages.policies.list import PolicyListView
+from portal.pages.policies.restart_impact import NewRestartsView, RestartsView
+
+_OF_NAMESPACE = "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/"
+_PRIORITIES = "clusters/<str:cluster>/priorityclasses/"
+_PRIORITY = {"plural": "priorityclasses"}
+_LIMITED = {"plural": "limitedresources"}
+
+urlpatterns = [
+    path("clusters/<str:cluster>/policies/", PolicyListView.as_view(), name="policy-list"),
+    path("clusters/<str:cluster>/import/", ImportView.as_view(), name="policy-import"),
+    path(f"{_OF_NAMESPACE}new", NewPolicyView.as_view(), name="policy-new"),
+    path(f"{_OF_NAMESPACE}new/restarts", NewRestartsView.as_view(), name="policy-new-restarts"),
+    path(f"{_OF_NAMESPACE}<str:name>/", EditorView.as_view(), name="policy"),
+    path(f"{_OF_NAMESPACE}<str:name>/restarts/", RestartsView.as_view(), name="policy-restarts"),
+    path(f"{_PRIORITIES}new", NewPolicyView.as_view(), _PRIORITY, name="priority-class-new"),
+    path(f"{_PRIORITIES}<str:name>/", EditorView.as_view(), _PRIORITY, name="priority-class"),
+    path(
+        "clusters/<str:cluster>/limitedresources/",
+        EditorView.as_view(),
+        _LIMITED,
+        name="limited-resources",
+    ),
+]

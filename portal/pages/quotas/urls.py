@@ -1,0 +1,13 @@
+"""The addresses of the quota board and of a quota's history."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from portal.pages.quotas.board import QuotaBoardView
+from portal.pages.quotas.history import QuotaStoryView
+
+urlpatterns = [
+    path("quotas/", QuotaBoardView.as_view(), name="quota-board"),
+    path("quotas/<str:cluster>/<str:namespace>/", QuotaStoryView.as_view(), name="quota-story"),
+]

@@ -1,0 +1,11 @@
+"""The address that the palette searches at."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from portal.pages.search.palette import FindView
+
+urlpatterns = [
+    path("find/", FindView.as_view(), name="find"),
+]
