@@ -1,4 +1,4 @@
-"""The record in the stock admin: to read, never to change; and the holds on it, to make."""
+"""The record in Django's admin: decisions read-only, legal holds made and released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of one decision: prepare, hand to the writer, wait for what is on record.
+"""Decide one request: prepare it, submit it to the writer, wait for the recorded decision.
 
 A request is prepared by its own thread, on the process's snapshot of the policies. What depends on
 used amounts is decided by the writer, on locked rows, in the transaction that charges and records

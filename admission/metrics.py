@@ -1,4 +1,4 @@
-"""What is counted about answers, for Prometheus. Labels hold nothing a caller can invent."""
+"""Prometheus metrics of answers. Labels hold nothing that a caller can invent."""
 
 from __future__ import annotations
 

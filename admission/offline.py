@@ -1,4 +1,4 @@
-"""Ask the chain without a server: cases, files of policies, and results as plain values.
+"""Decide without a server: cases, files of policies, and results as plain values.
 
 Plain Python, no files and no database: the command reads and prints.
 """

@@ -1,4 +1,4 @@
-"""What is done now and then about the record; each is safe to repeat, and to kill."""
+"""Celery tasks about the record: retention, export, tallies. Each is safe to repeat and to kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a decision holds of what was found: the first violations, and texts up to a length.
+"""Bounds of a decision: how many violations are listed, and how long texts may be.
 
 What one object can break grows with the object times the policies; what anybody reads does not.
 """

@@ -1,4 +1,4 @@
-"""Answers that are kept: at most so many, and of so many bytes together. No rule lives here.
+"""Caches bounded in entries and bytes, and facts computed once for a frozen value.
 
 Whoever sends objects decides how large their answers are, so that to count them bounds nothing.
 """

@@ -1,4 +1,4 @@
-"""What is answered: one decision as a value, both recorded and rendered. No rule lives here."""
+"""The decision as a value: verdict, violations, trace, patch and charges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Field paths and field errors, worded as Kubernetes words them; no rule lives here.
+"""Field paths and field errors, worded as Kubernetes words them.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation/field/errors.go`` and ``path.go``.
 """

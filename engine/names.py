@@ -1,4 +1,4 @@
-"""Names: the syntax of labels, annotations, objects and resources, in Kubernetes' own texts.
+"""Syntax of names: labels, annotations, objects and resources, with Kubernetes' own texts.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/apis/core/{helper,v1/helper}``.
 All lengths are bytes; functions named ``…_errors`` return texts, empty when all is well.

@@ -1,4 +1,4 @@
-"""JSON Patch operations, written down while an object is changed; no rule lives here.
+"""JSON Patch operations, recorded while an object is changed.
 
 Source: RFC 6902 and RFC 6901. Objects are never compared to find a patch, and never changed in
 place: what lies on the way to a change is copied, all the rest is shared with the original.

@@ -1,4 +1,4 @@
-"""The policy objects as values: what the rules read. No rule and no wire format here."""
+"""Policies as values: LimitRange, MetadataPolicy, ResourceQuota, and the set of a namespace."""
 
 from __future__ import annotations
 

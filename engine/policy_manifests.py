@@ -1,4 +1,4 @@
-"""Manifests as somebody gives them, stored nowhere: policies as the engine's values, and kinds.
+"""Decode policies from manifests that are stored nowhere, and name their kinds.
 
 Plain Python: the command line, the simulation and the tests read the same manifests alike.
 """

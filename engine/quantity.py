@@ -1,4 +1,4 @@
-"""Quantities: parsing, exact comparison and arithmetic, canonical text. Nothing else lives here.
+"""Quantities: parsing, exact comparison and arithmetic, canonical text.
 
 Source: ``k8s.io/apimachinery/pkg/api/resource`` (quantity.go, suffix.go, amount.go), with the exact
 arithmetic of its newest form. A value is a whole number of nanos; a power of ten is never expanded.

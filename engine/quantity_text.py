@@ -1,4 +1,4 @@
-"""The text of a quantity, read and written as Kubernetes does: texts and whole numbers of nanos.
+"""The text of quantities: read and write whole numbers of nanos as Kubernetes does.
 
 Source: ``k8s.io/apimachinery/pkg/api/resource`` (quantity.go, suffix.go), and what is written in
 ``quantity`` of values. A power of ten is never expanded beyond what counts.

@@ -1,4 +1,4 @@
-"""What is asked: one admission request as a value. ``admission.wire.review`` parses it."""
+"""The admission request as a value; ``admission.wire.review`` parses it."""
 
 from __future__ import annotations
 

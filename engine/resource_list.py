@@ -1,4 +1,4 @@
-"""Resource lists: maps from resource name to quantity, and their arithmetic. No rule lives here.
+"""Resource lists: maps from resource name to quantity, and their arithmetic.
 
 Source: ``k8s.io/apiserver/pkg/quota/v1/resources.go``. Every function returns a new map and leaves
 its arguments alone; keys keep the order of the first argument, then of the second.

@@ -1,4 +1,4 @@
-"""The back office: clusters, namespaces and credentials; policies and history are only read."""
+"""Django's admin for clusters, namespaces and credentials; policies and history are read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of the back office."""
+"""Forms of Django's admin."""
 
 from __future__ import annotations
 

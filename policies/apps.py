@@ -1,4 +1,4 @@
-"""How Django knows this app."""
+"""Django app configuration of policies."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Model fields of our own: a quantity that keeps what was typed. No rule lives here."""
+"""Model fields: a quantity that keeps the text that was typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lists of policies can be narrowed by, on pages and in the API alike."""
+"""Filters of lists of policies, for pages and API."""
 
 from __future__ import annotations
 

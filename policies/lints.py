@@ -1,4 +1,4 @@
-"""What is legal and probably not meant: hints across a namespace's policies. They never refuse.
+"""Lints: legal but probably unintended settings across a namespace's policies. They never refuse.
 
 Every lint has a stable code; its message names what was found and what usually helps.
 """

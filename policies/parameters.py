@@ -1,4 +1,4 @@
-"""What an API address may be asked with: its query parameters, checked and described at one place.
+"""Query parameters of the REST API, checked and described in one place.
 
 A name that an operation does not know is refused, never ignored: a filter that is misspelt would
 answer with everything, and a misspelt ``dryRun`` would store.

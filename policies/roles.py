@@ -1,4 +1,4 @@
-"""What people may see and do, by their role bindings: asked by every page, list and API view."""
+"""Permissions by role bindings: what a person may see and do where."""
 
 from __future__ import annotations
 

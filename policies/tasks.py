@@ -1,4 +1,4 @@
-"""Tasks about the ledger; ten lines each at most."""
+"""Celery tasks about the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lets views that are no API views take an API token, too: exports, and the API's own pages."""
+"""API tokens for views that are no API views: exports, and the API's own pages."""
 
 from __future__ import annotations
 

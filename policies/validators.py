@@ -1,4 +1,4 @@
-"""The engine's findings as Django's: each error at its field, its row and its path in the manifest.
+"""Translate the engine's field errors to Django's, each at its field, row and path.
 
 No rule lives here except what a PriorityClass must look like, which the engine never judges.
 """

@@ -1,4 +1,4 @@
-"""How Django knows this app."""
+"""Django app configuration of the portal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When beat sends which task; plain values, read by the settings."""
+"""The schedule of Celery beat, as plain values for the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background work: the Celery application that worker and beat load."""
+"""The Celery application that worker and beat load."""
 
 from __future__ import annotations
 

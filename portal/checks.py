@@ -1,4 +1,4 @@
-"""System checks: what can be seen before the first request, each with the way out."""
+"""System checks of settings and database, each with its fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed readers of GATEHOUSE_* settings, with all mistakes told at once; no Django in here.
+"""Typed readers of GATEHOUSE_* settings, which report all mistakes at once; no Django.
 
 A value comes from the environment, else from ``.env``, else from its default. A setting that may
 be secret is also read from the file that ``<NAME>_FILE`` points at (one trailing newline cut).

@@ -1,4 +1,4 @@
-"""The file broker of ``make run``: kombu's, made safe for several processes. Nothing else.
+"""The file broker of ``make run``: kombu's file transport, made safe for several processes.
 
 Kombu's own lets others see a message, or its table of queues, before there is anything in it: the
 message is lost, and the process that read it stops. Here every file is complete when it appears.

@@ -1,4 +1,4 @@
-"""How a web process goes without a caller noticing: two flags, and a door that closes softly.
+"""Graceful shutdown of a web process: readiness, closing connections, draining requests.
 
 A signal handler sets the flags; requests and ``/readyz`` read them. No Django in here.
 """

@@ -1,4 +1,4 @@
-"""How a log line looks: the request's id in it, a webhook's secret path segment not."""
+"""Log formatting: request ids, and no secrets of webhook addresses."""
 
 from __future__ import annotations
 

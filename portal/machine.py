@@ -1,4 +1,4 @@
-"""The checkout and the machine that it runs on; plain Python, read before the settings."""
+"""Paths of the checkout and processors of the machine; plain Python, read before the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request passes: an id for its log lines, the answers to probes, no copy kept."""
+"""Middleware of every request: request ids, probes, cache headers, security headers."""
 
 from __future__ import annotations
 

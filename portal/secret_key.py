@@ -1,4 +1,4 @@
-"""Secrets that are made on the first run: kept under ``var/``, readable by their owner alone."""
+"""Secrets created at the first start: kept under ``var/``, readable by their owner alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m portal.serve``: the web server, as ``make run`` and the container image start it."""
+"""``python -m portal.serve``: the web server, for ``make run`` and the container image."""
 
 from __future__ import annotations
 

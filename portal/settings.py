@@ -1,4 +1,4 @@
-"""All settings, read from the environment; the one place to look for "where is it set?"."""
+"""All settings, read from the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the portal does now and then; ten lines a task at most."""
+"""Celery tasks of the portal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map of all addresses."""
+"""URL patterns of the whole site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which literal addresses a cluster's API server can have; one rule for reading and for dialling.
+"""Rules about the IP addresses that a cluster's API server may have.
 
 An IPv6 address may stand for an IPv4 one, and a network that translates delivers it there: such an
 address is judged by what it stands for, or refused where nobody needs it. Plain reading, no I/O.

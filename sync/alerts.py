@@ -1,4 +1,4 @@
-"""What a person should look at, as rows: opened once, kept up to date, resolved when over."""
+"""Open, update and resolve alerts about clusters."""
 
 from __future__ import annotations
 

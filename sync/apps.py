@@ -1,4 +1,4 @@
-"""How Django knows this app."""
+"""Django app configuration of sync."""
 
 from django.apps import AppConfig
 

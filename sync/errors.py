@@ -1,4 +1,4 @@
-"""What can go wrong with a cluster: every trouble of the client is one of these."""
+"""Errors of the Kubernetes client, one family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts at once what is there under names that are new in a quota, and lets them decide then.
+"""Count existing objects at once under names that are new in a quota.
 
 Until then reviews that these names would charge are refused (``services.uncounted``). So they never
 wait for long: a run that could not count them has the ledger's own charges stand, and says so.

@@ -1,4 +1,4 @@
-"""What of the clusters is counted for Prometheus, read from the database when somebody asks.
+"""Prometheus metrics of clusters, read from the database.
 
 The web processes answer, the workers work: only the database knows what both see.
 """

@@ -1,4 +1,4 @@
-"""Writes of policies that come from a cluster: whose they are, and that they are no news to it."""
+"""Mark writes of policies that come from a cluster, so that they are not sent back to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks about runs and webhooks; ten lines each at most."""
+"""Celery tasks about runs and webhooks."""
 
 from __future__ import annotations
 

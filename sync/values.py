@@ -1,4 +1,4 @@
-"""What the parts of the sync hand to each other: plain values, no I/O and no Django."""
+"""Values that the parts of sync exchange. No I/O, no Django."""
 
 from __future__ import annotations
 

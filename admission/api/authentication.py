@@ -1,4 +1,4 @@
-"""Who may ask for decisions: a cluster, by its webhook credential, before a byte of body is read.
+"""Authenticate a cluster by its webhook credential, before a byte of the body is read.
 
 Clusters are never named to a stranger: an unknown cluster, a missing and a wrong credential all
 get the same 401.

@@ -1,4 +1,4 @@
-"""Reading a review's body within bounds: never more in memory than a review may have."""
+"""Read a review's body within bounds; large reviews are judged one at a time in each process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the record through the API. Nothing here writes."""
+"""REST views of the record: list and read decisions. Nothing here writes."""
 
 from __future__ import annotations
 

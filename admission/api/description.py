@@ -1,4 +1,4 @@
-"""The API's description: as OpenAPI for machines, and shown on a page for people."""
+"""The OpenAPI schema of the API, and the page that shows it."""
 
 from __future__ import annotations
 

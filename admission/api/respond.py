@@ -1,4 +1,4 @@
-"""One review between bytes and bytes: what to hand to the writer, and what to say in the end.
+"""One review from bytes to bytes: parse, prepare, submit to the writer, render the response.
 
 Who waits for the writer, a thread or an event loop, is its callers' matter.
 """

@@ -1,4 +1,4 @@
-"""The endpoint an API server calls: HTTP in, HTTP out. Wire, order and rules live elsewhere."""
+"""The Django view of the admission endpoint: HTTP request in, HTTP response out."""
 
 from __future__ import annotations
 

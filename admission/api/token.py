@@ -1,4 +1,4 @@
-"""A token for scripts, given for a name and a password."""
+"""Issue API tokens for a name and a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses that machines call: the admission endpoint, the record, tokens, the schema."""
+"""URL patterns for machines: the admission endpoint, decisions, tokens, the schema."""
 
 from __future__ import annotations
 

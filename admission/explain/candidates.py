@@ -1,4 +1,4 @@
-"""What might be changed about an object, by what was found wrong with it. Guesses, no verdicts.
+"""Changes that might make a refused object pass, derived from its violations. Guesses only.
 
 The bounds come from the findings themselves; whether a guess helps is for the engine to say.
 """

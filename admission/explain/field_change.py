@@ -1,4 +1,4 @@
-"""A change of one field of an object, as a value; applying it copies. Plain Python, no rule."""
+"""A change of one field of an object, as a value; applying it copies the object."""
 
 from __future__ import annotations
 

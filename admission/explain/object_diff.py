@@ -1,4 +1,4 @@
-"""Two versions of an object side by side: as lines of YAML, and field by field in words."""
+"""Two versions of an object compared: as lines of YAML, and field by field in words."""
 
 from __future__ import annotations
 

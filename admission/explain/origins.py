@@ -1,4 +1,4 @@
-"""Which changes of policies made a decision what it is, and which came since."""
+"""Which policy revisions led to a decision, and which were written since."""
 
 from __future__ import annotations
 

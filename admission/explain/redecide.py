@@ -1,4 +1,4 @@
-"""A decision asked again: the request from the record, the policies of then and of now.
+"""Decide a recorded request again, under the policies of then and of now.
 
 The verdict is the engine's, here as everywhere. What the record does not keep is not judged:
 it keeps all that rules read.

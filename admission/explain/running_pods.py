@@ -1,4 +1,4 @@
-"""The pods that run in a namespace, as the ledger and the record know them; nothing is asked of it.
+"""The running pods of a namespace, reconstructed from the ledger and the record.
 
 The ledger says which pods are there (as the cluster's own list confirmed them), the record what
 they look like. Pods that no quota counts are known from the record alone.

@@ -1,4 +1,4 @@
-"""The smallest change that would have passed: tried by the engine before anybody sees it.
+"""Search for the smallest change that would have passed, verified by the engine.
 
 One field first, then two, then as many as it takes; a search that ends after so many questions.
 """

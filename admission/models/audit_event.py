@@ -1,4 +1,4 @@
-"""The record of every answer: AuditEvent, append-only; written by ``audit`` alone.
+"""AuditEvent, the append-only row of one decision, and queries over the record.
 
 The order of the record is (created, id), and ``created`` is what the id begins with: who knows an
 id knows its day, and with it the one partition to look into (PostgreSQL; see ``partitions``).

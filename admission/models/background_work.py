@@ -1,4 +1,4 @@
-"""What goes on beside requests: when each part of it was last seen, and what is wrong with it."""
+"""Heartbeats and problems of background work, one row for each part."""
 
 from __future__ import annotations
 

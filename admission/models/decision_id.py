@@ -1,4 +1,4 @@
-"""What a decision id says: 16 characters that begin with the time. Plain Python, no clock."""
+"""Decision ids: 16 characters that begin with the time. Plain Python, no clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of the record. No question about it is asked here."""
+"""Model fields for columns of the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was answered, and how it is told."""
+"""Verdicts of decisions as choices: allowed, denied, mutated, would-deny."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record's days on PostgreSQL: a table for each, made ahead or on demand, taken away whole.
+"""Daily partitions of the record on PostgreSQL: create, find and drop them.
 
 On SQLite there is one table and nothing to do: ``ensure`` does nothing and ``days`` is empty.
 A day is a day of UTC; its table is ``admission_auditevent_YYYYMMDD``.

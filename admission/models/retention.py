@@ -1,4 +1,4 @@
-"""What decides how long the record is kept: holds, exports, and every removal on record."""
+"""Tables of retention: legal holds, exports, and removals from the record."""
 
 from __future__ import annotations
 

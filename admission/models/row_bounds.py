@@ -1,4 +1,4 @@
-"""No row of the record is larger than it may be: what is too large is cut, and marked as cut.
+"""Bounds of a row of the record: what is too large is cut and marked as cut.
 
 Of an object above ``LARGEST_OBJECT`` only what names it is kept, with its size and digest under
 ``$cut``. A row above ``LARGEST_ROW`` loses long texts and the ends of lists; ``$cut`` of its

@@ -1,4 +1,4 @@
-"""Queries of the record that people keep: the state of the explorer under a name."""
+"""Saved views: queries of the explorer, kept under a name."""
 
 from __future__ import annotations
 

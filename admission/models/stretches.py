@@ -1,4 +1,4 @@
-"""In which order a search goes through the days of the record. Plain Python, no queries.
+"""The order in which a search reads the days of the record. Plain Python, no queries.
 
 One statement over a year of partitions would lock and plan each of them: dearer than the answer,
 and a few at once would use up the server's table of locks. So a search asks a few days, then

@@ -1,4 +1,4 @@
-"""How many answers there were in each ten minutes: what plots and totals read, not the record."""
+"""Tallies: counts of decisions in each ten minutes, for plots and totals."""
 
 from __future__ import annotations
 

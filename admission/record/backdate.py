@@ -1,4 +1,4 @@
-"""Decisions of times that have passed, for demonstrations: the engine's own, dated back.
+"""Write decisions of the past, for demonstrations: decided by the engine, dated back.
 
 Whoever asks brings the used amounts and keeps the charges; here nothing is charged.
 """

@@ -1,4 +1,4 @@
-"""The quick way to what the record keeps of an object: one library call cuts it out, one writes it.
+"""Cut what the record keeps out of an object's JSON quickly, in one call of a library.
 
 For objects of the usual types alone, out of a request that is plain: there it gives the very text
 that ``redaction`` gives, in a fifth of its time. Of all others it says so, and they go that way.

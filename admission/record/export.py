@@ -1,4 +1,4 @@
-"""Days of the record as files: JSON Lines in gzip, complete, and read again before they count.
+"""Export days of the record to files: JSON Lines in gzip, verified before they count.
 
 A file grows under a name of its own, a piece at a time; whoever is stopped goes on where it was.
 Under its final name it is complete. One export runs at a time on a folder.

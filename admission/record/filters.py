@@ -1,4 +1,4 @@
-"""How the record is searched: one filter for the pages and the API."""
+"""One filter of the record, for pages and API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of each kind of object the record keeps: the parts that rules read. Tables, nothing else.
+"""Tables of the fields that the record keeps of each kind of object.
 
 A shape maps names to what is kept under them; a list of one shape stands for each entry of a list.
 """

@@ -1,4 +1,4 @@
-"""A decision told in one sentence, for people who come from a denial. No rule lives here."""
+"""A decision as one sentence, for people who come from a denial."""
 
 from __future__ import annotations
 

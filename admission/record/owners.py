@@ -1,4 +1,4 @@
-"""Who made an object, as far as the record tells: the one place that reads it. No queries here.
+"""The owner of an object, derived from its recorded owner references and names.
 
 A Deployment's pod names its ReplicaSet; that is called after the Deployment and the pod template's
 hash, which the pod has as a label; without the label the form of the hash tells. A CronJob's pod

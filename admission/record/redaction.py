@@ -1,4 +1,4 @@
-"""What of a request goes on record: enough to judge it again, no secrets. No database here.
+"""Redact a request for the record: enough to decide it again, and no secrets.
 
 Records must fit PostgreSQL's ``jsonb``: no NUL, no lone surrogate, bounded depth. Those
 characters become ``␛`` and four hexadecimal digits (``␛`` itself too), so that nothing is lost.

@@ -1,4 +1,4 @@
-"""How long the record is kept: what may go, and how it goes; the only code that takes rows away.
+"""Remove rows whose retention period is over; the only code that deletes from the record.
 
 What goes is in an export that is there and whole; what a hold covers stays. On PostgreSQL a day's
 partition is dropped, or exchanged for one with the rows that stay: nothing is ever deleted from

@@ -1,4 +1,4 @@
-"""What the record keeps of requests of one template: written once, with room for what is their own.
+"""Record templates: the recorded text of equal requests, filled in with each object's own parts.
 
 No rule here: what is filled in gives the very text that ``redaction`` gives for the request.
 """

@@ -1,4 +1,4 @@
-"""The only writer of AuditEvent: one decision becomes one row. No rule and no HTTP here."""
+"""Build the row of the record for one decision; the only code that creates AuditEvents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document's bytes become JSON: quickly where that is proven to be exact. No review here.
+"""Decode JSON bytes, quickly where that is proven to be exact.
 
 The exact reader is the engine's own; the quick one is a library that is less strict.
 """

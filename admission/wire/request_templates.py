@@ -1,4 +1,4 @@
-"""A review's template: its text without what is one object's own, as its uid and names.
+"""Request templates: a review's text without what is its object's own, such as uid and names.
 
 Pods of one template differ in their names, uids and times, and in the name of the volume that their
 service account's token comes by; all else of their reviews is the same text, and is read once.

@@ -1,4 +1,4 @@
-"""AdmissionReview ``admission.k8s.io/v1`` on the wire: bytes to a request, a decision to bytes.
+"""AdmissionReview ``admission.k8s.io/v1``: parse bytes to a request, render a decision to bytes.
 
 Plain Python; what is decided is the engine's matter, how it travels is the view's.
 Source: ``k8s.io/api/admission/v1/types.go`` and what an API server does with each field.

@@ -1,4 +1,4 @@
-"""The uid of a review that cannot be read: what its refusal needs. No more of it is looked at."""
+"""Find the uid in a review that cannot be parsed, for its refusal."""
 
 from __future__ import annotations
 

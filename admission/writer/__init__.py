@@ -1,4 +1,4 @@
-"""Writers: they decide, charge and record what waits, a batch a transaction.
+"""Group commit: pending decisions are decided, charged and recorded, one batch a transaction.
 
 No rule and no HTTP here. ``batch`` is one transaction, ``session`` its connection, ``carry_over``
 the state carried between batches. ``thread`` is the process's writer, which may wait and therefore

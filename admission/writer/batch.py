@@ -1,4 +1,4 @@
-"""One batch in one transaction: lock, look at revisions, decide in turn, write, commit, answer.
+"""One batch in one transaction: lock quotas, check revisions, decide, write, commit, answer.
 
 Correctness rests on this order alone. The quotas' rows are locked before anything is read, in the
 order of their ids, so that two batches never wait for each other; whose rows somebody else holds

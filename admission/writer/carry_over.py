@@ -1,4 +1,4 @@
-"""What one batch leaves to the next of the same writer, and how long the one under way takes."""
+"""State carried between the batches of one writer, and the age of the batch under way."""
 
 from __future__ import annotations
 

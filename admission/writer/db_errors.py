@@ -1,4 +1,4 @@
-"""What the database's errors mean for a batch: try again, one item's fault, or nobody there."""
+"""Classify database errors of a batch: retry, blame one decision, or report the database away."""
 
 from __future__ import annotations
 

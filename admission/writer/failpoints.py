@@ -1,4 +1,4 @@
-"""Places where tests make a process fail. Nothing happens here unless the environment asks for it.
+"""Failpoints: named places where tests make a process fail. Off unless the environment sets them.
 
 ``FAILPOINTS="before-commit:kill:3,after-lock:sleep=0.5"`` kills the process when it comes to
 ``before-commit`` for the third time, and halts each passage of ``after-lock`` for half a second.

@@ -1,4 +1,4 @@
-"""An event loop's own writer: its batches run in the loop's thread, between the loop's turns.
+"""The writer of an event loop: its batches run in the loop's own thread.
 
 A thread would have to be woken for each batch, and would take the interpreter's lock from the loop
 that prepares the next one. So the statements of a batch run in a greenlet: where they wait for the

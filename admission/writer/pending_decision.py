@@ -1,4 +1,4 @@
-"""What waits for the writer: one request that was prepared, and whoever wants its answer.
+"""A pending decision: one prepared request, and the caller that waits for its answer.
 
 The rules' part is the subclass's (``admission.decide``); waiting and answering are known here. A
 thread waits for its own item; an event loop, which cannot wait like that, listens (``waiters``).

@@ -1,4 +1,4 @@
-"""The writer's own connection: outside the pool, with short waits, and with a mark of its end.
+"""The writer's database connection: outside the pool, with short timeouts.
 
 On PostgreSQL a session holds an advisory lock of its own as long as it lives. Who lost it in the
 middle of a COMMIT opens another one and waits for that lock: then nothing of the lost one is still

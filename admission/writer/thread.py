@@ -1,4 +1,4 @@
-"""The queue before the writer, and its thread: drain what waits, commit it, drain again.
+"""The writer thread: a queue of pending decisions, committed batch by batch.
 
 There is no timer: an item that comes alone is a batch of one at once; while a batch is being
 committed, the next one gathers. The queue is bounded, and while the database is known to be away

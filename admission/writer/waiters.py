@@ -1,4 +1,4 @@
-"""Who waits in an event loop for the writer: told together, once for each batch.
+"""Callers in an event loop that wait for the writer, resumed together after each batch.
 
 A thread for each review that waits costs more than the review does: it is woken alone, and then has
 to wait for the interpreter. In a loop all answers of one commit are one turn.

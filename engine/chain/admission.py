@@ -1,4 +1,4 @@
-"""Admit: run the passes that were asked for, and make one decision of what they found.
+"""Admit a request: run the mutating or validating pass, and build the decision.
 
 In two steps: ``prepare`` is all that can be known beforehand, ``Prepared.decide`` brings in how
 much of each quota is used. The first is work, the second a matter of a few additions.

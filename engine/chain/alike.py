@@ -1,4 +1,4 @@
-"""New pods that differ in nothing a rule reads are judged once. No rule lives here.
+"""Judge equal new pods once: pods that differ in nothing that a rule reads share a result.
 
 Pods come in sets of one template: their names, uids and volumes differ, and so do the names that a
 denial puts before its text, but not what is found. Only findings without used amounts are kept.

@@ -1,4 +1,4 @@
-"""The canary: a dry run that must be refused, so that its refusal proves that we are asked.
+"""The canary: a dry run that is always refused, as proof that a cluster calls the webhook.
 
 Whoever may create a pod may try it: only that dry run is refused. Nothing is stored, charged or
 let through for it, and the same annotation on a pod that is meant means nothing.

@@ -1,4 +1,4 @@
-"""Wording a denial: Kubernetes' own text first, all further violations behind it.
+"""The text of a denial: Kubernetes' own text first, further violations behind it.
 
 Source: ``apiserver/pkg/admission/errors.go`` and ``apimachinery/pkg/api/errors/errors.go``.
 """

@@ -1,4 +1,4 @@
-"""What the parts of the chain bring together: findings, and how enforcement sorts them."""
+"""Findings of the chain's parts, sorted by enforcement into violations, observations, warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests about policies themselves: their own validation, as an API server would answer.
+"""Validate requests about policy objects themselves, as an API server would.
 
 Source: ``pkg/registry/core/{limitrange,resourcequota}/strategy.go``.
 """

@@ -1,4 +1,4 @@
-"""What a request is about: pod, claim, workload; and requests with another object in them."""
+"""The subject of a request: pod, claim or workload; and requests with another object in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pod templates: what would happen to the pods of a workload, said as a warning.
+"""Check the pod template of a workload, and warn of pods that would be refused.
 
 Kubernetes checks only the pods that a controller makes later, and says so in events nobody reads.
 """

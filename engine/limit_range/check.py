@@ -1,4 +1,4 @@
-"""Checking pods and claims against LimitRanges, exactly; nothing is changed here.
+"""Check pods and claims against LimitRanges, exactly; nothing is changed here.
 
 An object is held against the tightest bounds of all ranges first; only of what breaks one of them
 each range is asked. Source: ``plugin/pkg/admission/limitranger/admission.go``.

@@ -1,4 +1,4 @@
-"""One bound of a LimitRange and one amount: whether it holds, and how Kubernetes words that.
+"""One bound of a LimitRange against one amount, and Kubernetes' text for its violation.
 
 Source: ``plugin/pkg/admission/limitranger/admission.go``, with the comparisons of its newest form.
 """

@@ -1,4 +1,4 @@
-"""Setting a LimitRange's defaults in pods, while writing the patch; nothing is refused here.
+"""Set the defaults of LimitRanges in pods, while recording the patch.
 
 Source: ``mergePodResourceRequirements`` in ``plugin/pkg/admission/limitranger``.
 """

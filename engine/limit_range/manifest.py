@@ -1,4 +1,4 @@
-"""A LimitRange and its manifest: decoding with API defaulting, encoding. No check lives here.
+"""Decode and encode the manifest of a LimitRange, with API defaulting.
 
 Source: ``k8s.io/api/core/v1`` and ``pkg/apis/core/v1/defaults.go``.
 """

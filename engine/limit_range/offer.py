@@ -1,4 +1,4 @@
-"""What an object offers to the items of a LimitRange: containers, a pod as a whole, a claim."""
+"""The parts of an object that LimitRange items bound: containers, the pod as a whole, a claim."""
 
 from __future__ import annotations
 

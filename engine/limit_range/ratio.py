@@ -1,4 +1,4 @@
-"""The ratio of limit to request, exactly; no other rule lives here."""
+"""The ratio of limit to request (maxLimitRequestRatio), computed exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a LimitRange object is valid, in the paths and words of the API server.
+"""Validate a LimitRange object, with the paths and texts of the API server.
 
 Source: ``ValidateLimitRange`` in ``pkg/apis/core/validation/validation.go``. Expects the object
 after API defaulting.

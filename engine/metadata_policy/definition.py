@@ -1,4 +1,4 @@
-"""A MetadataPolicy as written: reading, checking and writing its manifest. No request here.
+"""Decode, validate and encode the manifest of a MetadataPolicy.
 
 Source: the seed's design with the resolutions of the semantics reference, section 4.2.
 """

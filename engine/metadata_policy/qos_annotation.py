@@ -1,4 +1,4 @@
-"""The QoS annotation: every pod says its class, whatever its author wrote there.
+"""Set the QoS annotation of every pod, whatever its author wrote there.
 
 Source: the seed's QoS controller with the resolutions of the semantics reference, section 4.5.
 """

@@ -1,4 +1,4 @@
-"""Rules at work: which match an object, whether one rejects it, what the others set on it.
+"""Apply MetadataPolicy rules: match predicates, reject, or collect labels and annotations to set.
 
 All predicates are asked about one snapshot, so that no rule sees what another one did.
 Source: the seed's design with the resolutions of the semantics reference, section 4.2.

@@ -1,4 +1,4 @@
-"""Setting labels and annotations: who asks for what, and the patch that does it.
+"""Set labels and annotations: resolve conflicting updates, and write the patch.
 
 Source: RFC 6902 (patch) and RFC 6901 (pointers); conflicts as in the semantics reference, 4.2.
 """

@@ -1,4 +1,4 @@
-"""What the API server fills into pods and claims while decoding them; no policy's rule lives here.
+"""The defaults that the API server fills into pods and claims while decoding them.
 
 Source: ``pkg/apis/core/v1/defaults.go``: requests from limits, the pod's own requests, and every
 quantity rounded up to thousandths and rewritten in the text that Kubernetes prints. Nothing is

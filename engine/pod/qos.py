@@ -1,4 +1,4 @@
-"""The quality-of-service class of a pod, from its spec alone; no other rule lives here.
+"""The quality-of-service class of a pod, from its spec.
 
 Source: ``pkg/apis/core/v1/helper/qos/qos.go``. Expects requests that API defaulting filled in.
 """

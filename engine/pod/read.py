@@ -1,4 +1,4 @@
-"""Reading a pod's resource requirements into values; what they mean is decided elsewhere.
+"""Read a pod's containers and resource requirements into values.
 
 Only what the rules ask for is looked at. Shapes that the API server could not decode raise
 DecodeError, worded as Go words it; anything unknown is passed over. Pods come in sets of one

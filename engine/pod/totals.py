@@ -1,4 +1,4 @@
-"""What a pod as a whole asks for: one sum for LimitRanges, another for quotas.
+"""Totals of a pod: one sum of requests and limits for LimitRanges, another for quotas.
 
 Source: ``k8s.io/component-helpers/resource/helpers.go`` and the LimitRanger plugin. Two rules
 differ: quotas count overhead, huge pages of the pod's own resources and running resizes.

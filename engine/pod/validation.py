@@ -1,4 +1,4 @@
-"""What the API server's own validation says about a pod's resources; no policy's rule lives here.
+"""The API server's own validation of a pod's resources.
 
 Source: ``pkg/apis/core/validation/validation.go``. Runs between the two admission passes, so that a
 default limit below a user's request is caught here and not by the LimitRange.

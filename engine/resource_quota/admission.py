@@ -1,4 +1,4 @@
-"""One request against the used amounts of its quotas: refuse it, or say what it is charged.
+"""Admit a request against the used amounts of its quotas: refuse it, or compute its charges.
 
 Source: ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``.
 Kubernetes stops at the first trouble; this goes on and lists everything, in the same order. What

@@ -1,4 +1,4 @@
-"""What a request asks of the quotas of its namespace, before anybody knows how much is used.
+"""Assess a request before used amounts are known: covering quotas, and what it would charge.
 
 Source: ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``, all of
 it that needs no used amount. Which amounts are tracked (the names in ``used``) is known here.

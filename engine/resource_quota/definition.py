@@ -1,4 +1,4 @@
-"""A ResourceQuota as written: reading and writing its manifest. What is valid is decided elsewhere.
+"""Decode and encode the manifest of a ResourceQuota.
 
 Source: ``k8s.io/api/core/v1/types.go`` and ``pkg/apis/core/v1/defaults.go``.
 """

@@ -1,4 +1,4 @@
-"""Evaluators: which names each kind of object counts under, and which requests it is asked about.
+"""Evaluators: which names each kind of object counts under, and for which requests.
 
 Source: ``pkg/quota/v1/evaluator/core`` and ``pkg/quota/v1/install``. What an object uses is
 ``usage``.

@@ -1,4 +1,4 @@
-"""``limitedResources``: what nobody may use unless a quota covers it. Reading, checking, matching.
+"""``limitedResources``: decode, validate and match what needs a covering quota.
 
 Source: ``apiserver/pkg/admission/plugin/resourcequota/{apis,config.go,controller.go}``. Kubernetes
 checks only that ``resource`` is set; a broken ``matchScopes`` then turns its quotas off, so ours is

@@ -1,4 +1,4 @@
-"""What quotas count of an object that is stored in a cluster, whoever let it in."""
+"""The usage of an object that is stored in a cluster, as quotas count it."""
 
 from __future__ import annotations
 

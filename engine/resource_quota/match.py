@@ -1,4 +1,4 @@
-"""One quota and one object: does the quota mean it, and what does it ask beforehand.
+"""Match one quota with one object: scopes, counted names, required requests.
 
 Source: ``apiserver/pkg/quota/v1/generic/evaluator.go`` (Matches) and the first loop of
 ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``.

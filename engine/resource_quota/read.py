@@ -1,4 +1,4 @@
-"""Reading single fields of objects, with Go's words for what cannot be read. No rule lives here."""
+"""Read single fields of objects, with Go's texts for what cannot be decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scopes: which objects a quota means, and the names it may bound with them. No arithmetic here.
+"""Quota scopes: which objects each selects, and which names a quota may bound with them.
 
 Source: ``pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims}.go`` and
 ``pkg/apis/core/helper/helpers.go``.

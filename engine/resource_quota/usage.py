@@ -1,4 +1,4 @@
-"""What one object uses of the names that quotas bound. Which quotas are meant is not asked here.
+"""The usage of one object under each name that quotas bound.
 
 Source: ``pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,resource_claims}.go``.
 """

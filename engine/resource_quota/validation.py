@@ -1,4 +1,4 @@
-"""What makes a ResourceQuota valid, in Kubernetes' paths, types and texts; what it may change.
+"""Validate a ResourceQuota and its update, with Kubernetes' paths and texts.
 
 Source: ``pkg/apis/core/validation/validation.go`` (ValidateResourceQuota and its parts) and
 ``pkg/registry/core/resourcequota/strategy.go``.

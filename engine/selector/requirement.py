@@ -1,4 +1,4 @@
-"""One requirement on one key: how it is built, printed and matched. No wire format here.
+"""One requirement of a selector on one key: build, print and match it.
 
 Source: ``k8s.io/apimachinery/pkg/labels/selector.go``.
 """

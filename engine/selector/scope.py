@@ -1,4 +1,4 @@
-"""Scope selector entries of quotas: one string against one operator. Which string is the quota's.
+"""Match one scope selector entry of a quota: an operator against one value.
 
 Source: ``pkg/apis/core/v1/helper/helpers.go`` (ScopedResourceSelectorRequirementsAsSelector).
 """

@@ -1,4 +1,4 @@
-"""Who may read and write what over the API: what role bindings say, as on the pages."""
+"""Permissions of the REST API, by role bindings, as on the pages."""
 
 from __future__ import annotations
 

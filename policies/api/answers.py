@@ -1,4 +1,4 @@
-"""How the API says no: one shape of errors, and which status a refusal has."""
+"""Error responses of the REST API: one shape, and the status of each refusal."""
 
 from __future__ import annotations
 

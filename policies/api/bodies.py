@@ -1,4 +1,4 @@
-"""What a body of the API says, read as a manifest of a file is: by its kind's shape, with hints.
+"""Parse bodies of the REST API as manifests, numbers as text, with hints for unknown fields.
 
 The rules of a kind are the services' to ask, once the shape is right.
 """

@@ -1,4 +1,4 @@
-"""What a deletion over the API needs: for a cluster a word that it is meant, and a look before."""
+"""Deletion over the REST API: confirmation for clusters, and previews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of roles, for machines that watch who may do what."""
+"""REST view of the history of roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies in the API: Kubernetes-shaped, with enforcement and revision beside. No rule lives here.
+"""Serializers of the REST API: Kubernetes-shaped policies with enforcement and revision.
 
 Serializers see to the shape of what comes in; everything else is said by ``services``.
 """

@@ -1,4 +1,4 @@
-"""The addresses of the policies in the API; the composition root says below which prefix."""
+"""URL patterns of policies in the REST API."""
 
 from __future__ import annotations
 

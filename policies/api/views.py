@@ -1,4 +1,4 @@
-"""Policies over HTTP: parse, call one service, render. Every write goes through ``services``."""
+"""REST views of policies: parse, call one service, render."""
 
 from __future__ import annotations
 

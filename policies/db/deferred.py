@@ -1,4 +1,4 @@
-"""Statements that are sent now and whose rows are read later: the next may be sent in between.
+"""Send database statements now and read their rows later, so that several travel together.
 
 Also the transaction in which that pays: on PostgreSQL a pipeline of its own, elsewhere, and inside
 a transaction that is open already, Django's.

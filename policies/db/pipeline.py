@@ -1,4 +1,4 @@
-"""One transaction as a few packets: libpq's pipeline mode, every statement prepared once a session.
+"""Transactions in libpq's pipeline mode: a few packets, statements prepared once a session.
 
 A driver's cursor costs more for each statement than PostgreSQL does. Statements are constants with
 ``%s`` for each parameter, as everywhere; parameters and rows travel as text. No table is known.

@@ -1,4 +1,4 @@
-"""Many policies of one text: what each would change, in words, and saving all of them or none."""
+"""Import many policies from one text: preview each change in words, then save all or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What saving would stop: rules that refuse everything, and who could not come back.
+"""Dangers of saving a draft: rules that refuse everything, running pods that could not restart.
 
 Whoever saves such a thing has to type where; pages, forms and imports ask here.
 """

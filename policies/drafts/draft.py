@@ -1,4 +1,4 @@
-"""A policy that is being written: its text, what it says, its form, and all that is wrong with it.
+"""A draft: its text, the manifest and form read from it, and its problems.
 
 The text is the truth: what a form says is written as text first, and read like any other.
 """

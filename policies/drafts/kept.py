@@ -1,4 +1,4 @@
-"""Keeps what a person has typed into an editor, until it is saved or dropped."""
+"""Keep unsaved drafts for their author, until they are saved or dropped."""
 
 from __future__ import annotations
 

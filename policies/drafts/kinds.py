@@ -1,4 +1,4 @@
-"""The kinds that have an editor: their words, their addresses, how their forms are made."""
+"""The kinds that have an editor: their names, addresses and forms."""
 
 from __future__ import annotations
 

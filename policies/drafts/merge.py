@@ -1,4 +1,4 @@
-"""Two people's changes of one manifest put together; where both changed a field, it is named."""
+"""Three-way merge of two people's changes of one manifest; conflicts are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A draft among the stored policies: hints about it, a pod that shows each, and any object's fate.
+"""Preview a draft among the stored policies: lints, example pods, and the effect on any object.
 
 Every verdict is the chain's.
 """

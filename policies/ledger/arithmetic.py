@@ -1,4 +1,4 @@
-"""How one object's amounts move a quota's: pure functions on resource lists."""
+"""Arithmetic of charges: how one object's amounts change a quota's ``used``. Pure functions."""
 
 from __future__ import annotations
 

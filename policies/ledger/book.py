@@ -1,4 +1,4 @@
-"""The quota ledger of one transaction: read at once, charged in memory, written at once."""
+"""The ledger within one transaction: read quotas at once, charge in memory, write at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How full quotas were: points in time, taken at a bounded rate, kept for a while."""
+"""Usage of quotas over time: points at a bounded rate, kept for a while."""
 
 from __future__ import annotations
 

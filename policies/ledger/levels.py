@@ -1,4 +1,4 @@
-"""How full quotas are: the worst resource of each, and which priority classes a quota counts."""
+"""Levels of quotas: the fullest resource of each, and the priority classes that it counts."""
 
 from __future__ import annotations
 

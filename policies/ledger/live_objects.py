@@ -1,4 +1,4 @@
-"""The ledger held against complete lists of what is in a cluster.
+"""Compare the ledger with complete lists of a cluster's objects: confirm, release and add charges.
 
 An object that is there is charged what it uses, never less; an object that was there and is not
 any more gives back what it used. What is not seen yet keeps its reservation, which only its lease

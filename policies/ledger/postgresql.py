@@ -1,4 +1,4 @@
-"""The ledger's statements for PostgreSQL: each is one round trip with few, large parameters."""
+"""The ledger's SQL for PostgreSQL: one round trip each, with few, large parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of charges after admission: confirmed when seen, released when gone or never made.
+"""Confirm and release charges after admission: objects seen, gone, or never created.
 
 Everything here locks the usage of a namespace's quotas first, in id order, as admission does, in
 one short transaction for each namespace. A caller's own transaction around several namespaces

@@ -1,4 +1,4 @@
-"""What the ledger reads and writes, as the database gives and takes it: texts and numbers."""
+"""Rows of the ledger as the database gives and takes them: texts and numbers."""
 
 from __future__ import annotations
 

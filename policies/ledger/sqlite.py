@@ -1,4 +1,4 @@
-"""The ledger's statements for SQLite, where the transaction itself is the lock."""
+"""The ledger's SQL for SQLite, where the transaction itself is the lock."""
 
 from __future__ import annotations
 

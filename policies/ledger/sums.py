@@ -1,4 +1,4 @@
-"""``used`` from the charges themselves: what quotas ought to say they use."""
+"""Sums of charges: what ``used`` ought to be."""
 
 from __future__ import annotations
 

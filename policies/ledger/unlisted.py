@@ -1,4 +1,4 @@
-"""Charges of what cannot be listed: the cluster's own figure takes their place when they are old.
+"""Opening balances and kinds that cannot be listed: the cluster's own figure replaces old charges.
 
 Where the cluster itself refuses what is beyond its quotas, its figure holds all that was stored.
 So charges that are past their lease are in it, or came to nothing. Elsewhere nothing ends without

@@ -1,4 +1,4 @@
-"""What the commands share: a help that keeps its lines, finding a cluster, and exit codes."""
+"""Shared parts of the commands: help texts, finding a cluster, exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that some files ask for, checked as a whole: all of it can be used, or none."""
+"""A bundle: all objects of some files, validated as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests in one order of fields, so that the same object is always the same text."""
+"""The canonical field order of manifests, so that equal objects have equal text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One policy object against its shape and its rules, each finding at its place in the file.
+"""Validate one policy object against its schema and rules, with the place of each problem.
 
 The rules themselves are the engine's and the validators'.
 """

@@ -1,4 +1,4 @@
-"""What differs between two manifests of one policy, in words: what admins would say."""
+"""The differences of two manifests of one policy, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster's policies as the YAML that kubectl reads; nothing is written here."""
+"""Export a cluster's policies as YAML for kubectl."""
 
 from __future__ import annotations
 

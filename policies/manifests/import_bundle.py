@@ -1,4 +1,4 @@
-"""Write everything a bundle asks for, or nothing; what changed is shown as manifests.
+"""Import a bundle in one transaction, all or nothing, and report each change.
 
 Reading files is ``policies.manifests``; each single write is ``policies.services``.
 """

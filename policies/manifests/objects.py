@@ -1,4 +1,4 @@
-"""Documents to policy objects: lists are opened, the quota plugin's configuration is found.
+"""Split documents into policy objects: open lists, find the quota plugin's configuration.
 
 Which kinds there are, and in which version; what their fields mean is checked elsewhere.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with a file: where it stands and what to write instead. No parsing here."""
+"""Problems of a file: the place of each, and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of each kind: which fields there are and of which type; meaning is the engine's."""
+"""Schemas of the kinds: fields and their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rule of a MetadataPolicy as a sentence, and as the parts that a form shows of it."""
+"""Rules of a MetadataPolicy as sentences, and as the parts that a form shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files, folders and standard input to texts with a name; what they say is read elsewhere."""
+"""Read files, folders and standard input into named texts."""
 
 from __future__ import annotations
 

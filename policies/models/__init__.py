@@ -1,4 +1,4 @@
-"""What is stored: clusters, their policies, who may ask, and what was charged. Shape only."""
+"""Tables: clusters, namespaces, policies, revisions, roles, charges and usage. Shape only."""
 
 from policies.models.charge import Charge
 from policies.models.cluster import Cluster, LimitedResource, WebhookCredential

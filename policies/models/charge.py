@@ -1,4 +1,4 @@
-"""What admitted objects cost their quotas: one row for each quota and object, amounts absolute."""
+"""Charge: what one object uses of one quota."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster, what needs a covering quota there, and who may ask in its name."""
+"""Cluster, LimitedResource and WebhookCredential."""
 
 from __future__ import annotations
 

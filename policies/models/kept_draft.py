@@ -1,4 +1,4 @@
-"""What somebody typed into an editor and has not saved: kept until it is, for that person alone."""
+"""KeptDraft: what a person has typed into an editor and not saved."""
 
 from __future__ import annotations
 

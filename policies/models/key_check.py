@@ -1,4 +1,4 @@
-"""What tells whether the key that credentials are checked with is the one they were made with."""
+"""KeyCheck: a value that shows whether the secret key is the one credentials were made with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lists that the ledger was held against. Shape only."""
+"""LedgerPass: the lists of objects that the ledger was last compared with."""
 
 from __future__ import annotations
 

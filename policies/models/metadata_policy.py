@@ -1,4 +1,4 @@
-"""MetadataPolicy and its rules: what is stored, and its manifest. The rules are the engine's."""
+"""MetadataPolicy and its rules, as stored; their meaning is the engine's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A namespace of one cluster; all policies belong to exactly one."""
+"""Namespace: part of one cluster; each policy belongs to one."""
 
 from __future__ import annotations
 

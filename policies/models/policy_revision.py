@@ -1,4 +1,4 @@
-"""Who changed which policy, when and why: append-only, also in the database."""
+"""PolicyRevision: who changed which policy, when and why; append-only, also in the database."""
 
 from __future__ import annotations
 

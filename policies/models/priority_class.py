@@ -1,4 +1,4 @@
-"""The priority classes a cluster knows."""
+"""PriorityClass of a cluster."""
 
 from __future__ import annotations
 

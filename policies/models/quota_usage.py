@@ -1,4 +1,4 @@
-"""How much of each quota is used: one narrow row a quota, all that admissions contend for."""
+"""QuotaUsage, the used amounts of a quota, and its points over time."""
 
 from __future__ import annotations
 

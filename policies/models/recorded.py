@@ -1,4 +1,4 @@
-"""What all stored policies share: a name, metadata, a revision, rows and a manifest. No rule."""
+"""Base models of stored policies: name, metadata, revision, rows and manifest."""
 
 from __future__ import annotations
 

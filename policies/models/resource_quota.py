@@ -1,4 +1,4 @@
-"""ResourceQuota and its rows: what is stored, and its manifest. The rules are the engine's."""
+"""ResourceQuota and its rows, as stored; its rules are the engine's."""
 
 from __future__ import annotations
 

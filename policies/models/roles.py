@@ -1,4 +1,4 @@
-"""Who may see and do what, and where: a role for a person or a group in clusters and namespaces."""
+"""RoleBinding and RoleChange: roles of people and groups in clusters and namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often something was tried of late, one count for all processes."""
+"""SignInCount: failed sign-ins of late, one count for all processes."""
 
 from __future__ import annotations
 

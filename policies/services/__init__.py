@@ -1,4 +1,4 @@
-"""The only writer of policies: check, save, put on record and count, in one transaction."""
+"""The only writers of policies: validate, save, add a revision, notify, in one transaction."""
 
 from policies.services.authority import not_native, note_native, set_authority
 from policies.services.bulk_create import create_many

@@ -1,4 +1,4 @@
-"""Who enforces in a cluster: the setting, and which policies the cluster itself has.
+"""Set the authority of a cluster, and know which policies the cluster itself has.
 
 A namespace changes hands when the last of its enforced ranges and quotas is seen in the cluster, or
 one of them is not there any more. That is put on record like a policy write, and counted.

@@ -1,4 +1,4 @@
-"""Stores many new objects at once, as a first import brings them: few statements, however many."""
+"""Create many objects at once in few statements, as in a first import."""
 
 from __future__ import annotations
 

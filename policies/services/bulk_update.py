@@ -1,4 +1,4 @@
-"""Stores what was previewed: few statements for each object, however many they are."""
+"""Save previewed changes of many objects in few statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Save and delete what belongs to a whole cluster; issue and revoke its credentials."""
+"""Save and delete clusters and what belongs to them; issue and revoke credentials."""
 
 from __future__ import annotations
 

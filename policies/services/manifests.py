@@ -1,4 +1,4 @@
-"""Write what a manifest says: find or make its object, save it, restore an old revision of it."""
+"""Apply a manifest: find or create its object, save it; restore an old revision."""
 
 from __future__ import annotations
 

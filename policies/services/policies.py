@@ -1,4 +1,4 @@
-"""Save and delete policies of a namespace, rows included."""
+"""Save and delete the policies of a namespace, rows included."""
 
 from __future__ import annotations
 

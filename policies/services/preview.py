@@ -1,4 +1,4 @@
-"""What many manifests would change, object by object: nothing is written, and nothing locked."""
+"""Preview the changes of many manifests: nothing is written, nothing locked."""
 
 from __future__ import annotations
 

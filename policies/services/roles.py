@@ -1,4 +1,4 @@
-"""Giving roles and taking them back; both stay on the list of what people did."""
+"""Grant and revoke roles; both are recorded."""
 
 from __future__ import annotations
 

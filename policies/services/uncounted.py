@@ -1,4 +1,4 @@
-"""Names of quotas of which nobody knows yet how much is used, though somebody is about to count.
+"""Names of quotas whose usage is not counted yet.
 
 A quota may be laid over objects that are there already. In a cluster that is followed, a name that
 is new in ``hard`` is unknown until these are counted: the engine then says ``status unknown for

@@ -1,4 +1,4 @@
-"""What every write has in common: the cluster's lock, the stale check, the record, the count."""
+"""Parts of every write: the cluster's lock, the stale-copy check, revision and notification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking: the request that an API server would send, and the engine's answer to it."""
+"""Build the request that an API server would send, and decide it, also with unsaved policies."""
 
 from __future__ import annotations
 

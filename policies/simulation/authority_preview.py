@@ -1,4 +1,4 @@
-"""What another authority would change, told before it is set. Pure: values in, values out."""
+"""Compute what another authority would change. Pure: values in, values out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an object would cost each quota, and how much room that leaves; the engine's own numbers."""
+"""The cost of an object for each quota, and the room that is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which policy changed which field: the engine asked again and again, each time with one more.
+"""Find the policy that changed each field, by deciding with one more policy at a time.
 
 No rule is told anew: what appears when one policy more is asked is that policy's doing.
 """

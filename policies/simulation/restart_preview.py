@@ -1,4 +1,4 @@
-"""Who could not come back: pods that run, asked for anew, each in the room it holds itself.
+"""Preview of restarts: running pods that would be refused if recreated.
 
 Plain values in and out. Every verdict is the engine's; pods that differ in name alone are asked
 for once.

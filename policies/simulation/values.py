@@ -1,4 +1,4 @@
-"""What a simulation answers, as one value. No rule lives here."""
+"""Results of a simulation, as values."""
 
 from __future__ import annotations
 

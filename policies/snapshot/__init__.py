@@ -1,4 +1,4 @@
-"""All policies of all clusters in memory, compiled once: what a request is judged by."""
+"""The snapshot: all policies of all clusters, compiled in memory; the only loader of policies."""
 
 from policies.snapshot.credentials import Authentication, authenticate
 from policies.snapshot.holder import current, forget, known, refresh

@@ -1,4 +1,4 @@
-"""Decoded policies put together, namespace by namespace, each kind in byte order of names."""
+"""Assemble decoded policies into policy sets, namespace by namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From one snapshot to the next: what changed is read again, all else is taken over.
+"""Build the next snapshot from the last one: read what changed, keep the rest.
 
 Each cluster's revision is read before its policies and again behind them; if somebody wrote in
 between, what they wrote is named by later revisions, and read once more.

@@ -1,4 +1,4 @@
-"""From a presented secret to the cluster that it is a credential of."""
+"""Find the cluster of a presented credential."""
 
 from __future__ import annotations
 

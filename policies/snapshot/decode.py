@@ -1,4 +1,4 @@
-"""Stored columns to engine values: each distinct content is decoded once, equal ones are shared.
+"""Decode stored columns to engine values, each distinct content once.
 
 Columns come as the driver gives them: quantities and JSON as text. What they mean is decided by
 the engine's own decoders; here a decoded amount is only put where the manifest would have it.

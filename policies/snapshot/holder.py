@@ -1,4 +1,4 @@
-"""The process' one snapshot: swapped by reference, refreshed by one thread at a time."""
+"""The snapshot of this process: replaced by reference, refreshed by one thread at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bulk reading: some hundred namespaces in seven queries, and no model instances.
+"""Read the policies of many namespaces in seven queries, without model instances.
 
 A reader may see some tables before and others after somebody's commit. What it read is good only
 if the cluster's revision is the same before and after (``building`` sees to that).

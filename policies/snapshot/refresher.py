@@ -1,4 +1,4 @@
-"""The thread that keeps the snapshot fresh: woken by the database's notices, else once a second.
+"""The thread that refreshes the snapshot: after the database's notifications, else each second.
 
 Correctness does not rest on it: decisions compare revisions when they commit. It only makes that
 comparison come out equal.

@@ -1,4 +1,4 @@
-"""How often the policies of a cluster were written, and the lock that keeps that number."""
+"""The revision number of a cluster's policies, and the lock that guards it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored policies of single namespaces as the engine's values, read from the database."""
+"""Read the stored policies of single namespaces as engine values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot is made of: immutable values and their look-ups. Nothing here asks a database."""
+"""Values of a snapshot: immutable clusters, namespaces and look-ups."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who signs in: hashes of passwords and how many at a time, throttling. No pages, no roles."""
+"""Sign-in: password hashing, throttling, accounts. No pages, no roles."""

@@ -1,4 +1,4 @@
-"""Ends what an account that was deactivated still holds."""
+"""End the tokens and sessions of a deactivated account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts and groups in the back office: for superusers, who deactivate and never delete."""
+"""Accounts and groups in Django's admin: for superusers, who deactivate and never delete."""
 
 from __future__ import annotations
 

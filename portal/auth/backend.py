@@ -1,4 +1,4 @@
-"""Counts sign-ins that fail, for page, admin and token alike, and refuses further ones for a while.
+"""The authentication backend: count failed sign-ins and throttle further ones.
 
 The counts are in the database: one for all processes. A name is refused only to addresses from
 which it has not signed in of late, so that nobody can lock somebody else out.

@@ -1,4 +1,4 @@
-"""Whose address a request comes from, as far as the proxies in front can be believed."""
+"""The client address of a request, behind a known number of proxies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first admin: made once, from the settings or with a generated password."""
+"""Create the first admin, from the settings or with a generated password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashes of passwords: as costly as OWASP advises, and few at a time."""
+"""Password hashing: as costly as OWASP advises, two at a time."""
 
 from __future__ import annotations
 

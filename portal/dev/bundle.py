@@ -1,4 +1,4 @@
-"""Make ``portal/static`` from the front end's sources and packages; plain Python.
+"""Build ``portal/static`` from the front end's sources and packages; plain Python.
 
 ``python -m portal.dev.bundle`` does nothing when it is up to date. Node is the machine's own, else
 one from the package index. Where neither Node nor the packages are within reach, the pages get

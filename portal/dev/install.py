@@ -1,4 +1,4 @@
-"""Make ``.venv`` from the pinned requirement files; plain Python, run before anything is installed.
+"""Create ``.venv`` from the pinned requirement files; plain Python.
 
 ``python3 -m portal.dev.install main`` (or ``dev``) does nothing when the environment is up to date.
 """

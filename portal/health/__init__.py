@@ -1,1 +1,1 @@
-"""Whether the portal works: probes, background work, the key check. No page."""
+"""Health of the portal: probes, background work, the key check. No page."""

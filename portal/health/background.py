@@ -1,4 +1,4 @@
-"""Worker, beat and the record's tasks, for Prometheus and for Home."""
+"""Health of worker, beat and the record's tasks, for Prometheus and Home."""
 
 from __future__ import annotations
 

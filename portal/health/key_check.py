@@ -1,4 +1,4 @@
-"""Whether the secret key is the one that the database's webhook credentials were made with.
+"""Check that the secret key is the one that webhook credentials were made with.
 
 A database that is restored without ``var/secret-key`` knows every credential and accepts none: a
 cluster whose webhook fails closed then admits nothing. The check value says why.

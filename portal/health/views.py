@@ -1,4 +1,4 @@
-"""Whether this process lives, is ready, and what it counted: the addresses that machines ask.
+"""Views of liveness, readiness and metrics.
 
 Worded as a Kubernetes component words them: ``ok``, or one line for each check with ``?verbose``.
 """

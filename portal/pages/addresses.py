@@ -1,4 +1,4 @@
-"""Addresses of pages about things whose names a cluster chose: some names have none."""
+"""Links to pages of objects whose names a cluster chose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may open a page about clusters, and who may send its forms."""
+"""Base views of the pages: sign-in, permissions, and visible clusters."""
 
 from __future__ import annotations
 

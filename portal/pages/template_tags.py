@@ -1,4 +1,4 @@
-"""Query strings in templates."""
+"""Template tags for query strings."""
 
 from __future__ import annotations
 

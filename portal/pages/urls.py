@@ -1,4 +1,4 @@
-"""The addresses of all pages: those of each family."""
+"""URL patterns of all pages, family by family."""
 
 from __future__ import annotations
 

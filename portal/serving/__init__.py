@@ -1,1 +1,1 @@
-"""From a socket to a view: two stacks behind one door, TLS, and processes that come and go."""
+"""From socket to view: event loop, WSGI bridge, lean stack, TLS, and web processes."""

@@ -1,4 +1,4 @@
-"""The addresses of the lean stack: those of the map under ``/admission/``, nothing beside them."""
+"""URL patterns of the lean stack: those under ``/admission/``."""
 
 from __future__ import annotations
 

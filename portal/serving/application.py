@@ -1,4 +1,4 @@
-"""The WSGI application of both stacks, and what runs beside it as long as its process does.
+"""The WSGI application of both stacks, and the threads that run beside it.
 
 ``build`` may run before a process divides itself; ``begin`` starts threads and must run after.
 """

@@ -1,4 +1,4 @@
-"""Bodies on their way to this process: bounded in bytes and in time before a thread is taken.
+"""Request bodies, bounded in bytes and time before a thread is taken.
 
 All of them are read in the event loop. What a caller may send is a matter of the address and of
 whether it named a credential; who is slow, or sends too much, is answered without a thread.

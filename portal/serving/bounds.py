@@ -1,4 +1,4 @@
-"""How much body each address takes, and from whom: what is decided before a byte of it is read."""
+"""Bounds of request bodies by address and caller, known before a byte is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificate, key and client authority as files: read together, proven to fit, noticed anew.
+"""TLS certificate, key and client authority: read, verified, reloaded.
 
 Whoever renews them writes one file after the other. What is half written or does not fit is told
 apart here, before any server process sees it. No Django in here.

@@ -1,4 +1,4 @@
-"""Notices that certificate files changed and are whole again; a thread of the parent process."""
+"""The thread of the parent process that watches certificate files for changes."""
 
 from __future__ import annotations
 

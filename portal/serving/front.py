@@ -1,4 +1,4 @@
-"""What the web server calls: reviews are answered in its event loop, everything else by threads.
+"""The RSGI application: reviews are answered in the event loop, everything else by threads.
 
 A review costs little and waits for nothing but the writer, so one thread reads, prepares and
 answers them all. Whatever is unusual about a call, or may take long, is left to the threads behind

@@ -1,4 +1,4 @@
-"""The short way through Django to the admission endpoint: its request, addresses and views.
+"""The lean stack: a short path through Django for the admission endpoint.
 
 What the event loop leaves to threads comes here, and all reviews under another WSGI server. An API
 server has no session, no form and no browser: what the full stack does for people (host names,

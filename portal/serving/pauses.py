@@ -1,4 +1,4 @@
-"""How long to wait before what has ended is started again: longer each time, never for long."""
+"""Growing pauses before an ended process is restarted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes and metrics on a port of their own, by a thread of their own in each web process.
+"""Probes and metrics on a port of their own, in a thread of their own.
 
 All web processes share the socket that their parent opened: the system hands a connection to one
 that accepts, so that a probe is answered as long as one process lives, as on the portal's own port.

@@ -1,4 +1,4 @@
-"""The web server's parent process: it owns the sockets, so that its processes can come and go.
+"""The parent process of the web server: it owns the sockets and restarts web processes.
 
 granian closes its sockets with the process that served them, and with them whoever was waiting.
 Here the parent holds one listening socket for each process; the next process takes it over. The

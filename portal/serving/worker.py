@@ -1,4 +1,4 @@
-"""One web process from its first line to its last: what it loads, and what it still finishes."""
+"""The life of one web process: load, serve, drain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A WSGI application behind RSGI: each call has a thread of its own until it is answered.
+"""Bridge from RSGI to a WSGI application: a thread for each call until it is answered.
 
 A body is in memory, whole, before a thread is taken: nobody keeps one waiting. Probes have threads
 of their own, so that they never wait for pages. Long answers are sent piece by piece.

@@ -1,4 +1,4 @@
-"""The one door to clusters: only this package knows the Kubernetes client and its HTTP library."""
+"""The client of clusters: only this package imports the Kubernetes client and its HTTP library."""
 
 from sync.client.calls import Client
 from sync.client.kinds import KINDS, ClientKind

@@ -1,4 +1,4 @@
-"""Which addresses a cluster's name may lead to; the name is asked for once.
+"""Resolve a cluster's host name once, to addresses that are permitted.
 
 A cluster's administrator names the server, so the name could lead into our own network: to this
 machine, to a cloud's metadata, to a neighbour. What is not plainly public has to be allowed.

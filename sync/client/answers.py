@@ -1,4 +1,4 @@
-"""Answers of an API server, believed only as far as they were checked."""
+"""Validate answers of an API server."""
 
 from __future__ import annotations
 

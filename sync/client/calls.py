@@ -1,4 +1,4 @@
-"""What is asked of an API server: a method for each question, plain manifests in and out."""
+"""Calls of an API server: one method each, plain manifests in and out."""
 
 from __future__ import annotations
 

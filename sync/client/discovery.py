@@ -1,4 +1,4 @@
-"""Where a resource lives that only its group and plural name: asked of the API server itself."""
+"""Discover where a resource is served, by its group and plural name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds that are asked for: where they live on the API server, and in the library."""
+"""The kinds that the client reads and writes: their paths on the API server and in the library."""
 
 from __future__ import annotations
 

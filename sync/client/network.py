@@ -1,4 +1,4 @@
-"""Bytes to and from one server: pinned addresses, TLS, and a meter on every wait and answer."""
+"""Connections to one API server: pinned addresses, TLS, limits of time and bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to one API server: the library finds addresses and proves who asks, we bound answers."""
+"""A session with one API server: authentication, bounded requests and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP for the Kubernetes client: one server, no proxy, no redirect, no compression."""
+"""The HTTP transport of the Kubernetes client: no proxy, no redirect, no compression."""
 
 from __future__ import annotations
 

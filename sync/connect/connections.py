@@ -1,4 +1,4 @@
-"""Connections: made from credentials, opened by the sync worker; the secret part is sealed.
+"""Create, seal and open the connection of a cluster.
 
 Testing one is ``probing``. Nothing here logs a credential or gives it to a task.
 """

@@ -1,4 +1,4 @@
-"""Which resources the quotas of a cluster count, where, and the rights to see them."""
+"""The resources that a cluster's quotas count, and the permissions to list them."""
 
 from __future__ import annotations
 

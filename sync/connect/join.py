@@ -1,4 +1,4 @@
-"""A cluster joins: from the text of a kubeconfig to a tested connection. For page and command."""
+"""Connect a cluster: from the text of a kubeconfig to a tested connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sealed credentials change keys: row by row, so that a run that was killed is taken up again."""
+"""Rotate the keys of sealed credentials row by row; a killed rotation is resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kubeconfig to the four things that are taken from it; all that could run or leak is refused.
+"""Parse a kubeconfig, and refuse everything that could run code or leak.
 
 Pure: nothing is run, read from disk or dialled. Messages never repeat a value of the file, since
 any of them may be secret. Source of the fields: ``client-go/tools/clientcmd/api/v1/types.go``.

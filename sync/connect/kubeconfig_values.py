@@ -1,4 +1,4 @@
-"""Single values of a kubeconfig: addresses, tokens, certificates. Plain reading, no I/O."""
+"""Parse single values of a kubeconfig: addresses, tokens, certificates."""
 
 from __future__ import annotations
 

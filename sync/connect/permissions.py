@@ -1,4 +1,4 @@
-"""What the portal must be allowed to do in any cluster: one table, granted and asked for alike.
+"""The permissions that the portal needs in a cluster: one table, granted and tested alike.
 
 What only the quotas of one cluster call for is added by ``counting``.
 """

@@ -1,4 +1,4 @@
-"""The test of a connection: who answers, by what clock, and what we may do there."""
+"""Probe a connection: server version, clock, and permissions."""
 
 from __future__ import annotations
 

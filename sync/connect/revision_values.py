@@ -1,4 +1,4 @@
-"""What the history of changes tells of a connection: all but its secret."""
+"""The values of a connection that its history shows: everything but its secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key files of sealed boxes: PEM, the newest key first. Reading, making and dropping keys.
+"""Key files of sealed credentials: read, create and retire keys.
 
 The public file is for every process, the private one for the sync worker alone. Nothing is kept
 in memory between two uses.

@@ -1,4 +1,4 @@
-"""Sealed boxes: whoever has a public key can close one, only a private key opens it. No database.
+"""Sealed boxes: encrypt to a public key, decrypt with the private key. No database.
 
 A box is ``version, ephemeral public key, ciphertext``: X25519 with a key pair of its own for each
 box, HKDF-SHA256, AES-256-GCM. The associated data are the place where the box belongs and the id

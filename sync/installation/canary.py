@@ -1,4 +1,4 @@
-"""The canary: a pod that is only ever created as a dry run, and that the portal must refuse.
+"""Send the canary: a dry-run pod that the webhook must refuse.
 
 It goes the way of every pod, through the cluster's API server to our webhooks and back. Its own
 word in the refusal proves that it was ours, and of now.

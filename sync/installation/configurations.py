@@ -1,4 +1,4 @@
-"""The two webhook configurations of a cluster, as they must be, and how live ones differ.
+"""The two webhook configurations of a cluster, and their differences from live ones.
 
 Every field that the API server would fill in is written out, so that they can be compared.
 """

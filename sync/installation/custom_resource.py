@@ -1,4 +1,4 @@
-"""The MetadataPolicy as a custom resource: its schema, and in CEL what a schema cannot say.
+"""The custom resource definition of MetadataPolicy: schema and CEL rules.
 
 What CEL cannot say within the API server's bounds on cost, the portal says when it reads the
 object. Bounds on lengths are there because CEL is refused without them.

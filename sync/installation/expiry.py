@@ -1,4 +1,4 @@
-"""When what is needed between cluster and portal ends: certificates and credentials."""
+"""Expiry of certificates and credentials between cluster and portal."""
 
 from __future__ import annotations
 

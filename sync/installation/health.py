@@ -1,4 +1,4 @@
-"""The health of a cluster's webhooks: asked, unchanged, and not about to end; alerts if not."""
+"""Check the health of a cluster's webhooks: called, unchanged, not about to expire."""
 
 from __future__ import annotations
 

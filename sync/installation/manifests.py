@@ -1,4 +1,4 @@
-"""What a cluster gets so that it asks the portal, and so that the portal may look after it.
+"""Manifests to install in a cluster: account, permissions, custom resource, webhooks.
 
 Plain manifests, in the order in which they can be applied. Whoever applies them is an
 administrator of the cluster; the account that they make is the portal's, with no more than it

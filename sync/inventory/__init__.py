@@ -1,1 +1,1 @@
-"""What was seen of a cluster: its objects, and how its figures compare with the ledger."""
+"""The inventory: what was seen of a cluster, and how its figures compare with the ledger."""

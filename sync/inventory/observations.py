@@ -1,4 +1,4 @@
-"""What is seen of a cluster for the ledger: its quotas' own figures, and complete lists."""
+"""Read a cluster for the ledger: its quotas' own figures, and complete lists of objects."""
 
 from __future__ import annotations
 

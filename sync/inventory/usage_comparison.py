@@ -1,4 +1,4 @@
-"""The cluster's own figures beside the ledger's, and the objects that make the difference."""
+"""Compare the cluster's figures with the ledger's, down to the objects that differ."""
 
 from __future__ import annotations
 

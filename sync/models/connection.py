@@ -1,4 +1,4 @@
-"""How the portal reaches a cluster's API server; the secret part is sealed. Shape only."""
+"""ClusterConnection: address and sealed credential of a cluster's API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of both sides, and what the passes between them did. Shape only.
+"""SyncRun, SyncedObject, SyncOwnership and the records of runs. Shape only.
 
 These rows are the truth; the broker only wakes up whoever looks at them.
 """

@@ -1,4 +1,4 @@
-"""How the ledger and a cluster's own figures compare, as last seen. Shape only."""
+"""The last comparison of the ledger with a cluster's own figures. Shape only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is watched of a cluster's webhooks, and what a person should look at. Shape only."""
+"""Health of a cluster's webhooks, and alerts about clusters. Shape only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person can do about a run, in words: the same on pages and on the command line."""
+"""Advice about a run in words, for pages and commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The third step of a pass: writes to the cluster what the portal owns there. The only place.
+"""The third step of a pass: apply the portal's changes to the cluster.
 
 Before each write there is an intent on record, with each write goes the version that was judged,
 and what came of it is recorded with the object's row in one transaction.

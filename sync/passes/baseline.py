@@ -1,4 +1,4 @@
-"""What is remembered of each object between passes: the agreed base, their side, the verdict."""
+"""The baseline of each object: the last agreed manifest, the cluster's side, the verdict."""
 
 from __future__ import annotations
 

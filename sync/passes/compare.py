@@ -1,4 +1,4 @@
-"""The second step of a pass: both sides laid beside each other, with a verdict for each object."""
+"""The second step of a pass: compare both sides, with a verdict for each object."""
 
 from __future__ import annotations
 

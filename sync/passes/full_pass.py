@@ -1,4 +1,4 @@
-"""A pass over a cluster: read both sides, think, write; strung together here and nowhere else."""
+"""A full pass over a cluster: read, compare, apply."""
 
 from __future__ import annotations
 

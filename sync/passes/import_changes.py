@@ -1,4 +1,4 @@
-"""Writes to our side what the cluster decides: adopts, follows and forgets, by way of services.
+"""Import what the cluster decides into the portal, through services.
 
 Batch by batch: the policies of some namespaces, their rows here and the results of the run are one
 transaction under the lease, so that none of them is ever there without the others. What is new here

@@ -1,4 +1,4 @@
-"""What a pass writes about itself, all of it under the lease: progress, intents and results."""
+"""The journal of a pass, written under the lease: progress, intents and results."""
 
 from __future__ import annotations
 

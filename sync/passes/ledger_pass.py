@@ -1,4 +1,4 @@
-"""The ledger meets reality: complete lists of what quotas count, held against the charges.
+"""The ledger's part of a pass: compare complete lists of objects with the charges.
 
 What is seen is confirmed and charged what it uses; what was admitted and never appeared is given
 back when its lease is over; what is gone, at once. Nothing is lowered on an incomplete list.

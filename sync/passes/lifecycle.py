@@ -1,4 +1,4 @@
-"""The life of a run: asked for, carried out by whoever holds the lease, ended in words.
+"""The life of a run: requested, started under the lease, ended with a result.
 
 The rows are the truth; a broker's message only says that somebody should look at one.
 """

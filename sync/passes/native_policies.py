@@ -1,4 +1,4 @@
-"""Tells the policies what a cluster has itself, from what was last seen there."""
+"""Report to the policies which objects a cluster has itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first step of a pass: what the cluster has, what the portal has, and what may be written.
+"""The first step of a pass: read the cluster's objects, the portal's, and ownership.
 
 Nothing is compared and nothing is written here. A list that is not complete never gets out.
 """

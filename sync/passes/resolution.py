@@ -1,4 +1,4 @@
-"""What people decide: whose side counts, what the portal owns, whether a held pass may delete.
+"""Resolutions of drift and conflicts by people, ownership, and confirmed deletions.
 
 Nothing here asks a cluster. A decision changes what both sides are said to have agreed on, and our
 side where theirs is taken; the next pass, which is asked for at once, does the rest, and still

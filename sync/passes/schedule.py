@@ -1,4 +1,4 @@
-"""What is due, by the database alone: lost runs are taken up, waiting ones given to a worker.
+"""Schedule due runs from the database: resume lost ones, queue waiting ones.
 
 Safe to do twice at once: every step is an update that only one of two can make.
 """

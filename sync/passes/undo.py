@@ -1,4 +1,4 @@
-"""What people decided stays on record with both sides as they were, so that it can be undone.
+"""Undo a resolution, from the sides that it recorded.
 
 Undoing writes nothing to a cluster itself. Where the cluster's side is still what it was, the
 difference is back as if nobody had decided. Where ours was written there meanwhile, what the

@@ -1,4 +1,4 @@
-"""Follows a cluster between two full passes: bounded watches of one kind after the other.
+"""Watch a cluster between full passes: bounded watches, one kind after the other.
 
 Each lasts a second, so that a change of any kind is taken in within a few, and so that a worker
 soon finds out that it is to stop, or that another cluster waits for it.

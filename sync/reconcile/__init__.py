@@ -1,4 +1,4 @@
-"""Thinks about two sides and what they last agreed on: what changed, and what to do. Pure."""
+"""Reconciliation of two sides and their baseline: diff, verdict, merge. Pure."""
 
 from sync.reconcile.diff import Difference, differences
 from sync.reconcile.field_managers import Manager, managers

@@ -1,4 +1,4 @@
-"""Which fields of two manifests in normal form differ, named as Kubernetes names fields."""
+"""The fields in which two manifests in normal form differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote which field of a live object, and when, by what the API server noted of it."""
+"""The field managers of a live object, from its managedFields."""
 
 from __future__ import annotations
 

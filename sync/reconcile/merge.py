@@ -1,4 +1,4 @@
-"""The end of a conflict: one manifest out of two, as somebody decided field by field."""
+"""Build the manifest that ends a conflict, from the choices made field by field."""
 
 from __future__ import annotations
 

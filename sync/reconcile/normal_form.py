@@ -1,4 +1,4 @@
-"""The form in which manifests are compared: equal exactly if they mean the same.
+"""The normal form of manifests: equal exactly if they mean the same.
 
 Defaults and names are the engine's; amounts are written by their value alone. What only servers
 and clients write is left out: status, uid, versions, managed fields, kubectl's annotations.

@@ -1,4 +1,4 @@
-"""The verdict over one object: who changed it since both sides last agreed, and what follows.
+"""The verdict about one object: which side changed since the baseline, and what to do.
 
 Nothing here overwrites an edit: whatever both sides changed, each in its own way, is a conflict,
 and so is a deletion against an edit. Without a base nothing was agreed on.

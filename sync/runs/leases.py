@@ -1,4 +1,4 @@
-"""Who may work on a cluster, one at a time: leases by the database's clock, with fencing epochs.
+"""Leases on clusters by the database's clock, with fencing epochs, and the heartbeat thread.
 
 Each holder gets the next epoch. Whatever it writes it writes under ``Lease.guard``, which looks in
 the same transaction whether the lease is still its own: one who was paused past it commits nothing.

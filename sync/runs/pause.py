@@ -1,4 +1,4 @@
-"""A cluster's sync is paused and resumed by people: who, when and why stand in its connection.
+"""Pause and resume the synchronization of a cluster.
 
 While it is paused nothing is asked of the cluster: no passes, no watches, no canaries. What goes on
 at that moment loses its lease, writes nothing more, and begins again after the sync is resumed.

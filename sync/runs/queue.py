@@ -1,4 +1,4 @@
-"""Whose turn it is: which runs wait and could begin, if there were a worker for them."""
+"""The run queue: waiting runs, and how many may start."""
 
 from __future__ import annotations
 

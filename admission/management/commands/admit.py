@@ -1,4 +1,4 @@
-"""Ask what would be decided, without a cluster: from files or from the database."""
+"""`manage.py admit`: decide reviews from files or from the database, without a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write days of the record to files."""
+"""`manage.py audit_export`: write days of the record to files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take off the record what is past its time."""
+"""`manage.py audit_retention`: remove rows whose retention period is over."""
 
 from __future__ import annotations
 

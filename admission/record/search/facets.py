@@ -1,4 +1,4 @@
-"""Counts beside the list: what the decisions that fit have in common, each a link to fewer."""
+"""Facets of a search: counts of common values, each with a narrower query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refusals that repeat: one owner's objects, refused for the same reasons, become one line."""
+"""Group repeated refusals: objects of one owner, refused for the same reasons, become one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decisions that fit over time, as bars: of the tallies where they know, else of the sample."""
+"""Histogram of a search over time, from tallies where they suffice, else from the sample."""
 
 from __future__ import annotations
 

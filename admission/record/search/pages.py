@@ -1,4 +1,4 @@
-"""Pages of lines: a stretch of the record is read and grouped at once, and shown in pieces.
+"""Pagination of a search: rows are read and grouped in stretches, and shown in pages.
 
 A page is named by the decision id before which its stretch begins, and by how many of the lines of
 that stretch come before it. The record only grows at its newer end: such a name stays true.

@@ -1,4 +1,4 @@
-"""The query bar: ``ns:team verdict:denied user:ada`` becomes fields of the filter, and back.
+"""The query language: ``ns:team verdict:denied user:ada`` to filter fields, and back.
 
 Plain Python. A word without a colon is the beginning of an object's name.
 """

@@ -1,4 +1,4 @@
-"""What is read of each of many decisions: enough to count them, and to see who asked again."""
+"""The few columns that a search reads of many decisions, to count and to group them."""
 
 from __future__ import annotations
 

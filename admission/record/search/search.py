@@ -1,4 +1,4 @@
-"""A search of the record by a fixed number of statements, however rare what it looks for.
+"""Search the record in a fixed number of statements, however rare the match.
 
 One statement finds how far back there are enough rows, another reads what fits of them. Where an
 index finds rows, enough is what is shown. What no index knows (a user, a reason, a policy) is

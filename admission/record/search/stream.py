@@ -1,4 +1,4 @@
-"""The whole result as a file, written while it is read: CSV and JSON Lines, in bounded memory.
+"""Stream the whole result of a search as CSV or JSON Lines, in bounded memory.
 
 A spreadsheet takes cells that begin like a formula for one: those get an apostrophe in front.
 """

@@ -1,4 +1,4 @@
-"""Which places a query names: its text alone may tell of a namespace that is none of one's own."""
+"""The places that a query names, to hide queries that reveal a namespace."""
 
 from __future__ import annotations
 

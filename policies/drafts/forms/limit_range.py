@@ -1,4 +1,4 @@
-"""A LimitRange as a grid: one line for each type and resource, five amounts in it."""
+"""The form of a LimitRange: a grid with a line for each type and resource."""
 
 from __future__ import annotations
 

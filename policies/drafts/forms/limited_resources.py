@@ -1,4 +1,4 @@
-"""A cluster's limitedResources as lines: what nobody may use unless a quota covers it."""
+"""The form of a cluster's limitedResources, one line for each entry."""
 
 from __future__ import annotations
 

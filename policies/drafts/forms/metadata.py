@@ -1,4 +1,4 @@
-"""What all policies have above their spec: a name, and how strictly it is enforced."""
+"""The part of the form that all policies share: name and enforcement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A MetadataPolicy as sentences: if label *team* is *missing* … then *refuse*, or set something."""
+"""The form of a MetadataPolicy: rules as sentences, *if label team is missing then refuse*."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PriorityClass as five fields."""
+"""The form of a PriorityClass."""
 
 from __future__ import annotations
 

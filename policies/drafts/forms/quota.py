@@ -1,4 +1,4 @@
-"""A ResourceQuota as lines: resource and limit, and the scopes that say which objects it means."""
+"""The form of a ResourceQuota: hard limits and scopes as lines."""
 
 from __future__ import annotations
 

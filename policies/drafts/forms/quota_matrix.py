@@ -1,4 +1,4 @@
-"""A namespace's quotas as priority by resource: what bounds a pod of each class, and how much.
+"""A namespace's quotas as a matrix of priority classes and resources.
 
 The draft stands in the place of its stored self. Which quota covers which class is the engine's.
 """

@@ -1,4 +1,4 @@
-"""One scope requirement as a line: which scope, which operator, which values."""
+"""One scope requirement as a line of a form: scope, operator, values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A form's content as plain text: single fields, and groups of lines that come and go."""
+"""Sheets: a form's content as plain text, in single fields and groups of lines."""
 
 from __future__ import annotations
 

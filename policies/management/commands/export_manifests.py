@@ -1,4 +1,4 @@
-"""Give a cluster's policies out as manifests."""
+"""`manage.py export_manifests`: write a cluster's policies as manifests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take policies over from manifests: all of a run, or nothing."""
+"""`manage.py import_manifests`: import policies from manifests, all or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare what quotas say they use with the sum of their charges."""
+"""`manage.py quota_recount`: compare ``used`` with the sum of charges, and repair it."""
 
 from __future__ import annotations
 

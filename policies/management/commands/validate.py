@@ -1,4 +1,4 @@
-"""Say what is wrong with manifests; nothing is stored, no database is needed."""
+"""`manage.py validate`: validate manifests without a database."""
 
 from __future__ import annotations
 

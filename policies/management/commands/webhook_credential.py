@@ -1,4 +1,4 @@
-"""Issue, list and revoke the credentials with which a cluster asks."""
+"""`manage.py webhook_credential`: issue, list and revoke the credentials of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML and JSON text to plain values with their places; strict where kubectl guesses.
+"""Read YAML and JSON into values with their places in the text; stricter than kubectl.
 
 Aliases, tags, merge keys and duplicate keys are refused, each with its place. Numbers
 keep their text (RawNumber), so that no quantity passes through a float of ours.

@@ -1,4 +1,4 @@
-"""Values to YAML that every reader understands alike: strings quoted wherever one could misread.
+"""Write values as YAML that every reader understands alike.
 
 Neither of the well-known dumpers quotes all of ``y``, ``no``, ``0o17``, ``1e3`` and ``08``, and
 kubectl, which reads YAML 1.1, then sees booleans and numbers. Hence these few lines of our own.

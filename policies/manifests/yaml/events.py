@@ -1,4 +1,4 @@
-"""From the events of YAML's parser to documents: what ``documents`` promises is kept here."""
+"""Build documents from the events of YAML's parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain YAML scalars as kubectl reads them: YAML 1.1, numbers by way of JSON.
+"""Resolve plain YAML scalars as kubectl does: YAML 1.1, numbers through JSON.
 
 Source: the behaviour of kubectl, whose YAML is turned into JSON before anything looks at types.
 """

@@ -1,4 +1,4 @@
-"""Demo clusters: each manifest file beside this module is one, named after the file."""
+"""Demo data: each manifest file beside this module is a cluster of that name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing as if it were then: history that a demonstration begins with."""
+"""Write history with dates of the past."""
 
 from __future__ import annotations
 

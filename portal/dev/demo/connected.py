@@ -1,4 +1,4 @@
-"""A demo cluster as if it were connected: drift, a conflict, an alert, two runs; nothing is asked.
+"""A demo cluster that looks connected: drift, a conflict, an alert, two runs.
 
 Its connection is paused, so that no worker ever tries the address, which nobody has.
 """

@@ -1,4 +1,4 @@
-"""The demo's month, minute by minute: pods are asked for, judged by the engine, started and ended.
+"""Simulate a month of pods, minute by minute: requested, decided, started, ended.
 
 Everything is drawn from one seed: the same month for everybody, ending now.
 """

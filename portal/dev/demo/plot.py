@@ -1,4 +1,4 @@
-"""What happens in the demo's month: who runs what, and who changes which policy when and why."""
+"""The script of the demo's month: workloads, and changes of policies."""
 
 from __future__ import annotations
 

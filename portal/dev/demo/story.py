@@ -1,4 +1,4 @@
-"""Tell the demo's story: policies and their changes, a month of decisions, what runs at its end."""
+"""Write the demo data: policies and their changes, a month of decisions, running pods."""
 
 from __future__ import annotations
 

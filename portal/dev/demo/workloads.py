@@ -1,4 +1,4 @@
-"""Who asks for pods in the demo's month: each workload as a few words, and the pods it asks for."""
+"""The workloads of the demo's month, and the pods that they request."""
 
 from __future__ import annotations
 

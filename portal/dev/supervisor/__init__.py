@@ -1,1 +1,1 @@
-"""``make run``: prepare, start web, worker and beat, tell where to look, stop all of them."""
+"""The supervisor of ``make run``: start web, worker and beat, and stop all of them."""

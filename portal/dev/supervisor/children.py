@@ -1,4 +1,4 @@
-"""The processes of one portal: started together, watched, stopped together."""
+"""The child processes of the supervisor: started together, watched, stopped together."""
 
 from __future__ import annotations
 

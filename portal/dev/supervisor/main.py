@@ -1,4 +1,4 @@
-"""The one process of ``make run``: prepares, starts, tells, waits for Ctrl-C, stops."""
+"""The main process of ``make run``: prepare, start, print addresses, wait for Ctrl-C, stop."""
 
 from __future__ import annotations
 

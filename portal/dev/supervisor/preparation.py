@@ -1,4 +1,4 @@
-"""What must hold before the start: one portal for each folder, a free port, current data."""
+"""Checks before the start: one portal for each folder, a free port, migrated data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bring the database up to date and make the first admin."""
+"""`manage.py bootstrap`: migrate the database and create the first admin."""
 
 from __future__ import annotations
 

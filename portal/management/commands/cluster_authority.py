@@ -1,4 +1,4 @@
-"""Show what another authority would change in a cluster, and switch."""
+"""`manage.py cluster_authority`: preview another authority of a cluster, and switch to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fill in the demo clusters."""
+"""`manage.py demo`: fill in the demo clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Legal holds: what stays on record whatever its age, made and released by auditors."""
+"""The page of legal holds: auditors make and release them."""
 
 from __future__ import annotations
 

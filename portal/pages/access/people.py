@@ -1,4 +1,4 @@
-"""People: who has which role where, given and taken back by those who may."""
+"""The page of people: grant and revoke roles."""
 
 from __future__ import annotations
 

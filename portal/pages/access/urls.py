@@ -1,4 +1,4 @@
-"""The addresses of roles and of legal holds."""
+"""URL patterns of roles and legal holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One's own account: what one may do where, and the tokens of one's scripts."""
+"""The page of one's own account: password, roles, API tokens."""
 
 from __future__ import annotations
 

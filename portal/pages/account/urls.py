@@ -1,4 +1,4 @@
-"""The addresses of one's own account, and of signing in and out."""
+"""URL patterns of one's own account, sign-in and sign-out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that was changed: what, by whom, when and why, over every cluster that a person may see."""
+"""The page History: the revisions of all policies that a person may see."""
 
 from __future__ import annotations
 

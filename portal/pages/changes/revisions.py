@@ -1,4 +1,4 @@
-"""What became of a policy: its versions, any two beside each other, and any of them again."""
+"""The pages of a policy's history: its revisions, comparison, restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of History: all revisions, and those of one policy."""
+"""URL patterns of History and of single revisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who enforces in a cluster: what the other one would change, and the switch."""
+"""The page of a cluster's authority: what a switch would change, and the switch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What switching a cluster's authority would change, by what is stored and on record."""
+"""The impact of switching a cluster's authority, from the record and both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connecting a cluster: a kubeconfig is read, tried and sealed; nothing of it is shown again."""
+"""The page that connects a cluster: read, test and seal a kubeconfig."""
 
 from __future__ import annotations
 

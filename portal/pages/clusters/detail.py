@@ -1,4 +1,4 @@
-"""One cluster: how it is connected, who enforces there, what differs and what was done."""
+"""The page of one cluster: connection, authority, drift, last runs."""
 
 from __future__ import annotations
 

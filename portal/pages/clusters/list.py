@@ -1,4 +1,4 @@
-"""The list of clusters: which can be reached, which differ, which need a person."""
+"""The page that lists clusters."""
 
 from __future__ import annotations
 

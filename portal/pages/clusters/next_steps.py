@@ -1,4 +1,4 @@
-"""What is still to be done after a cluster was connected, step by step with its command."""
+"""The steps that remain after a cluster was connected, each with its command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a cluster the portal may write: given and taken back by people, never by itself."""
+"""The page of ownership: what the portal may write in a cluster."""
 
 from __future__ import annotations
 

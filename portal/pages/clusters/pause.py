@@ -1,4 +1,4 @@
-"""Pausing and resuming a cluster's sync: a form on its pages, and nothing to look at."""
+"""The form that pauses and resumes a cluster's synchronization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: what a pass over a cluster did, or is doing right now."""
+"""The pages of runs: the list, one run, its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How clusters stand, read for the pages: a fixed number of questions for any number of them."""
+"""The status of clusters for pages, in a fixed number of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What templates ask about clusters: times in words, and the alerts that are open."""
+"""Template tags of cluster pages: times in words, open alerts."""
 
 from __future__ import annotations
 

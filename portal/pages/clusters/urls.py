@@ -1,4 +1,4 @@
-"""The addresses of clusters, their objects and runs.
+"""URL patterns of clusters, their objects and runs.
 
 What is about no cluster stands under ``-``, which no cluster can be called.
 """

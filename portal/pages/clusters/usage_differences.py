@@ -1,4 +1,4 @@
-"""Where a cluster counts a quota's use otherwise than the ledger, and because of which objects."""
+"""Differences between a cluster's quota usage and the ledger, with the objects behind them."""
 
 from __future__ import annotations
 

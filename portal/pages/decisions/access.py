@@ -1,4 +1,4 @@
-"""What the pages of the record have in common: who comes in, and what there is to see."""
+"""Shared parts of the record's pages: permission and visible decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer: the record searched, counted and followed. The address is its whole state."""
+"""The explorer of decisions: search, counts, export. The address is its whole state."""
 
 from __future__ import annotations
 

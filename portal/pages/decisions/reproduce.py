@@ -1,4 +1,4 @@
-"""A decision to try again: for kubectl, for curl, as a case for ``manage.py admit``. Texts only.
+"""Commands that reproduce a decision: for kubectl, curl and ``manage.py admit``.
 
 Names, labels and values come from callers: each text is quoted so that a shell takes it as text.
 """

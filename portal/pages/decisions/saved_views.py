@@ -1,4 +1,4 @@
-"""Views that people keep: saving one, sharing it, dropping it."""
+"""Forms that save, share and drop views of the explorer."""
 
 from __future__ import annotations
 

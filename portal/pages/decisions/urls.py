@@ -1,4 +1,4 @@
-"""The addresses of the record's pages: the explorer, its files and views, one decision."""
+"""URL patterns of the explorer, its exports and views, and one decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of one decision. Nothing here writes, and every verdict is the engine's."""
+"""The page of one decision: why it came out so, then and now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What home tells of all clusters together: numbers over time, where refusals fall, in words."""
+"""Figures of Home: answers over time, and where refusals occur."""
 
 from __future__ import annotations
 

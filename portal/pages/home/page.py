@@ -1,4 +1,4 @@
-"""Home: how all clusters are, at a glance, and what needs a person."""
+"""The page Home: the state of all clusters, and what needs attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address of Home."""
+"""URL pattern of Home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The namespaces of a cluster: found by name, with what decides in each."""
+"""The page that lists a cluster's namespaces."""
 
 from __future__ import annotations
 

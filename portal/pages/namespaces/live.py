@@ -1,4 +1,4 @@
-"""What the cluster has of a namespace's policies beside ours, line by line, drift marked."""
+"""A namespace's policies in the cluster beside ours, line by line, with drift marked."""
 
 from __future__ import annotations
 

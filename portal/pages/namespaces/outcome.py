@@ -1,4 +1,4 @@
-"""What came of trying an object in a namespace, as the page shows it: lines, causes, strips."""
+"""The result of a trial in a namespace, for the page: lines, causes, quota bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One namespace from all sides: what happens to a pod here, and why."""
+"""The page of one namespace: try an object, and see policies, usage and drift."""
 
 from __future__ import annotations
 

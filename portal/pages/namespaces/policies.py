@@ -1,4 +1,4 @@
-"""The policies of a namespace in the order in which they are asked, each in plain words."""
+"""The policies of a namespace in their order of evaluation, in plain words."""
 
 from __future__ import annotations
 

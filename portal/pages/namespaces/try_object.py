@@ -1,4 +1,4 @@
-"""What somebody wants to try in a namespace: a small form or pasted YAML, read into an object."""
+"""The form of a trial: a small form or pasted YAML, read into an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of a cluster's namespaces."""
+"""URL patterns of a cluster's namespaces."""
 
 from __future__ import annotations
 

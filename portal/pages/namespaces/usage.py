@@ -1,4 +1,4 @@
-"""Who holds how much of each quota of a namespace: charges that are not released, by owner."""
+"""The usage of a namespace's quotas by owner: charges that are not released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The editor of one policy: a form beside its YAML, what would change, saving it for a reason."""
+"""The policy editor: form, YAML, preview, saving with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of a form as a template shows them: cells with their names, values and findings."""
+"""The form of the editor for templates: lines and cells with values and problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies by paste or upload: first what would change, then all of it or nothing."""
+"""The import page: paste or upload policies, preview, save all or none."""
 
 from __future__ import annotations
 

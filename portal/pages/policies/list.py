@@ -1,4 +1,4 @@
-"""All policies of a cluster by namespace and name, and what people look for among them."""
+"""The page that lists the policies of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages about one policy have in common: where it lives, who may see it, who may change it."""
+"""Shared parts of the pages about one policy: its place and permissions."""
 
 from __future__ import annotations
 

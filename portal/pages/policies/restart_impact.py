@@ -1,4 +1,4 @@
-"""The policy editor, asked which pods that run would not come back under what is written in it."""
+"""The editor's preview of restarts: running pods that a draft would refuse if recreated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was sent from the editor: which side was typed into, and what it says now."""
+"""The state of the editor, as sent by the browser: text, form, and which of them was typed into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of policies: the list, the editor, the import, running pods beside a draft."""
+"""URL patterns of policies: list, editor, import, preview of restarts."""
 
 from __future__ import annotations
 

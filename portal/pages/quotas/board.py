@@ -1,4 +1,4 @@
-"""The quota board: namespaces against priority classes, the fullest resource in each cell."""
+"""The quota board: namespaces by priority classes, the fullest resource in each cell."""
 
 from __future__ import annotations
 

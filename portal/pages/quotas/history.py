@@ -1,4 +1,4 @@
-"""The story of a namespace's quotas: how they filled, who holds them, whom they keep out."""
+"""The history of a namespace's quotas: usage over time, consumers, refusals."""
 
 from __future__ import annotations
 

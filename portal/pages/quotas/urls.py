@@ -1,4 +1,4 @@
-"""The addresses of the quota board and of a quota's history."""
+"""URL patterns of the quota board and of quota histories."""
 
 from __future__ import annotations
 

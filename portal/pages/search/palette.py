@@ -1,4 +1,4 @@
-"""What the command palette finds: pages, clusters, namespaces, policies and one decision."""
+"""Results of the command palette: pages, clusters, namespaces, policies, one decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address that the palette searches at."""
+"""URL pattern of the command palette."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Print what a cluster needs to ask the portal, or apply it."""
+"""`manage.py cluster_manifests`: print or apply what a cluster needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connect a cluster by a kubeconfig: read, sealed, tried."""
+"""`manage.py connect_cluster`: connect a cluster by a kubeconfig."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show, make, rotate and retire the keys of sealed credentials."""
+"""`manage.py seal_keys`: show, create, rotate and retire the keys of sealed credentials."""
 
 from __future__ import annotations
 

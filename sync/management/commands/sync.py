@@ -1,4 +1,4 @@
-"""Synchronize a cluster now, and show how it goes."""
+"""`manage.py sync`: synchronize a cluster now, and show the progress."""
 
 from __future__ import annotations
 

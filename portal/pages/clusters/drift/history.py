@@ -1,4 +1,4 @@
-"""What became of an object: its revisions line by line, and what people decided about it."""
+"""The history of a synced object: its revisions and resolutions."""
 
 from __future__ import annotations
 

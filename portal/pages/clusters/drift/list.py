@@ -1,4 +1,4 @@
-"""Lists of objects that both sides may have: found, counted and put into lines."""
+"""The list of synced objects: search, counts, lines."""
 
 from __future__ import annotations
 

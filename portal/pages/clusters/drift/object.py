@@ -1,4 +1,4 @@
-"""One object that both sides may have: what was agreed on, ours, theirs, and what to do."""
+"""The page of one synced object: baseline, both sides, resolution."""
 
 from __future__ import annotations
 

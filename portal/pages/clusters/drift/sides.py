@@ -1,4 +1,4 @@
-"""An object's three sides as YAML lines, and its differences as choices."""
+"""The three sides of a synced object as YAML lines, and its differences as choices."""
 
 from __future__ import annotations
 
