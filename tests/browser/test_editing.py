@@ -146,7 +146,7 @@ def test_kind_is_imported(visit: Callable[[str], Visitor], hand: Hand, plural: s
     text = page.locator(".cm-content:visible, #yaml:visible").first
     hand.fill(text, manifest(plural, name))
     hand.press(visitor.main("button", "Show what it would change"))
-    page.get_by_role("heading", name="What saving changes").wait_for()
+    page.get_by_role("heading", name="Changes on save").wait_for()
     assert page.get_by_role("row", name=name).get_by_text("created", exact=True).is_visible()
     hand.fill(page.locator("#reason"), "moved in")
     with page.expect_navigation():
@@ -164,7 +164,7 @@ def test_edit_is_compared_and_restored(
     save(visitor, hand, "first")
     first = page.locator(f'[name="{EDITED[plural]}"]').input_value()
     hand.fill(page.locator(f'[name="{EDITED[plural]}"]'), "3")
-    page.locator("#outcome").get_by_text("What saving changes").wait_for()
+    page.locator("#outcome").get_by_text("Changes on save").wait_for()
     save(visitor, hand, "second")
     hand.press(visitor.main("link", "Versions"))
     hand.press(page.get_by_role("main").get_by_role("button", name="Compare the two chosen"))

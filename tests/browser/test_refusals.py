@@ -29,7 +29,7 @@ def test_a_refusal_is_found_understood_and_mended(
     hand.press(visitor.main("button", "Search"))
     page.wait_for_url("**/decisions/?*name=sidecar-test*")
     hand.press(page.get_by_role("main").locator("table").get_by_role("link").first)
-    page.get_by_role("heading", name="Why it was refused").wait_for()
+    page.get_by_role("heading", name="Why it was denied").wait_for()
     assert "minimum cpu usage per Container is 50m" in page.get_by_role("main").inner_text()
     hand.press(page.get_by_text("The changed object for kubectl", exact=True).first)
     command = page.locator("#way-1").text_content() or ""

@@ -108,7 +108,7 @@ def test_what_only_tells_is_saved_without_it(editor: Client, mode: str) -> None:
 
 def test_warnings_stand_before_the_form(editor: Client) -> None:
     page = send(editor, yaml=RULES).content.decode()
-    assert page.index("Probably not meant") < page.index('id="sheet"')
+    assert page.index("Warnings") < page.index('id="sheet"')
     script = {"HTTP_HX_REQUEST": "true"}
     state = editor.get(NEW).context["state"]
     part = editor.post(NEW, {"shown": state.shown, "yaml": RULES}, **script).content.decode()

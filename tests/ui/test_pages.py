@@ -109,7 +109,7 @@ def test_an_empty_record_teaches(reader: Client) -> None:
 def test_a_filter_without_results_says_so(reader: Client, event: Callable[..., AuditEvent]) -> None:
     event()
     page = text(reader, "/decisions/?cluster=other")
-    assert "Nothing on record fits this filter" in page
+    assert "No decision matches this filter" in page
 
 
 def test_a_wrong_filter_shows_its_error(reader: Client, event: Callable[..., AuditEvent]) -> None:

@@ -38,7 +38,7 @@ PAGES: Final = (
     ("Clusters", "cluster-list", ""),
     ("Quotas", "quota-board", ""),
     ("Quotas that need attention", "quota-board", "needs=attention"),
-    ("Changes", "changes", ""),
+    ("History", "changes", ""),
     ("Connect a cluster", "cluster-connect", ""),
     ("Your account and tokens", "account", ""),
     ("API", "api-docs", ""),

@@ -52,7 +52,7 @@ def sides_of(
     """Base, ours and theirs; what differs from the base is marked where there is a base."""
     agreed = lines_of_manifest(base)
     return [
-        Side("base", "Agreed last", [(line, False) for line in agreed], "Nothing was agreed yet."),
+        Side("base", "Last agreed", [(line, False) for line in agreed], "Nothing was agreed yet."),
         Side(
             "ours",
             "Ours",
