@@ -45,7 +45,7 @@ __all__ = [
     "written",
 ]
 
-DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless told otherwise
+DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless configured otherwise
 LONGEST_NAME: Final = 317  # characters: a resource with its group
 LONGEST_UID: Final = 128
 

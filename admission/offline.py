@@ -62,7 +62,7 @@ def request_for(
 def complete_request(
     raw: Mapping[str, Any], *, default_namespace: str = "default"
 ) -> AdmissionRequest:
-    """Read a request whose kind, resource, namespace and operation the object may have to tell.
+    """Read a request whose kind, resource, namespace and operation the object may have to supply.
 
     Kinds known to live outside namespaces get none. Raises ``DecodeError``.
     """

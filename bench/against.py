@@ -75,7 +75,7 @@ class Side:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure, tell, keep. 0: nothing is worse; 1: it could not run; 2: something is worse."""
+    """Measure, print, keep. 0: nothing is worse; 1: it could not run; 2: something is worse."""
     options = _options(words)
     try:
         with _sides(options) as (old, new):

@@ -64,7 +64,7 @@ class Line:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Grow, ask, tell. 0: every goal is met; 1: it could not run; 2: a goal was missed."""
+    """Grow, query, print. 0: every goal is met; 1: it could not run; 2: a goal was missed."""
     options = _options(argv)
     try:
         with _database(options) as address, tempfile.TemporaryDirectory() as var:

@@ -78,7 +78,7 @@ class Way:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure, tell, keep. 0: the goal is met; 1: it could not run; 2: the goal was missed."""
+    """Measure, print, keep. 0: the goal is met; 1: it could not run; 2: the goal was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench.live", description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each load")
     parser.add_argument("--rounds", type=int, default=ROUNDS)

@@ -112,7 +112,7 @@ class Line:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Fill, ask, tell. 0: every goal is met; 1: it could not run; 2: a goal was missed."""
+    """Fill, query, print. 0: every goal is met; 1: it could not run; 2: a goal was missed."""
     parser = argparse.ArgumentParser(prog="python -m bench.ui", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="over 30,000 decisions")
     options = parser.parse_args(words)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engine.decision import Reason, Violation
 
 MOST_VIOLATIONS: Final = 50
-"""So many violations a decision lists; of the others it tells the number."""
+"""So many violations a decision lists; of the others it has the number."""
 LONGEST_MESSAGE: Final = 16 * 1024
 """Bytes of a message, and of the causes together, that are given whole."""
 LONGEST_REVIEW: Final = 4

@@ -28,7 +28,7 @@ class Authority(StrEnum):
     """Whose verdict on ranges and quotas counts; metadata policies are always the portal's.
 
     ``NATIVE``: the API server's own LimitRanger and ResourceQuota act on the same policies, and
-    only they refuse. The portal still refuses what they are not told about: a limited resource
+    only they refuse. The portal still refuses what they do not know: a limited resource
     without a covering quota.
     """
 

@@ -44,7 +44,7 @@ __all__ = [
 _MILLI: Final = 10**6  # in nanos
 _LARGEST_DECIMAL: Final = 10**18 * NANO  # from E on a power of ten may have no suffix
 _WHOLE_KIBI: Final = KIBI * NANO
-_MODEST: Final = INFINITE // 2  # a term and a sum below it tell that the other term is finite
+_MODEST: Final = INFINITE // 2  # a term and a sum below it show that the other term is finite
 # What Go's strings.TrimSpace takes off; a JSON string cannot hold its control characters bare.
 _JSON_SPACE: Final = (
     " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

@@ -30,7 +30,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class RawNumber(str):
-    """A JSON number as it was written: ``1e3`` stays ``1e3`` and is told from the string."""
+    """A JSON number as it was written: ``1e3`` stays ``1e3``, and differs from the string."""
 
     __slots__ = ()
 

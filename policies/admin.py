@@ -269,7 +269,7 @@ class WebhookCredentialAdmin(_MayAct, _ModelAdmin):
         return False
 
     def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Revoked ones stay, to tell when they ended."""
+        """Revoked ones stay, to show when they ended."""
         return False
 
     def save_model(self, request: HttpRequest, obj: Any, _form: Any, _change: Any) -> None:

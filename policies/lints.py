@@ -272,7 +272,7 @@ def _contested(first: MetadataPolicyRule, second: MetadataPolicyRule) -> bool:
 
 
 def _exclude_each_other(first: MetadataPolicyRule, second: MetadataPolicyRule) -> bool:
-    """Whether the two predicates cannot both hold, as far as single keys tell."""
+    """Whether the two predicates cannot both hold, as far as single keys show."""
     pairs = (
         (first.policy_predicate.label_selector, second.policy_predicate.label_selector),
         (first.policy_predicate.annotation_selector, second.policy_predicate.annotation_selector),

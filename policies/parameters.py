@@ -27,7 +27,7 @@ MOMENTS: Final = (
     MinValueValidator(datetime(1970, 1, 1, tzinfo=UTC), "must not be before 1970"),
     MaxValueValidator(datetime(9000, 1, 1, tzinfo=UTC), "must not be after the year 9000"),
 )
-"""Bounds of a time that is asked for: what adds to it, or tells its zone, stays a date."""
+"""Bounds of a time that is asked for: what adds to it, or names its zone, stays a date."""
 DRY_RUN: Final = OpenApiParameter(
     "dryRun", str, enum=["All"], description="store nothing, answer what would be stored"
 )
@@ -70,7 +70,7 @@ def is_on(request: Request, parameter: OpenApiParameter) -> bool:
 class KnownParameters:
     """Part of an API view: refuses parameters that its operation does not know.
 
-    Lists know their filters and pages; ``parameters_of`` tells what an action knows beside.
+    Lists know their filters and pages; ``parameters_of`` returns what an action accepts beside.
     """
 
     request: Any

@@ -50,7 +50,7 @@ def _note_beat(sender: str = "", **_: Any) -> None:
 
 @worker_shutting_down.connect
 def end_watches(**_: Any) -> None:
-    """Leave no run behind that another worker has to find: watches end when they are told to."""
+    """Leave no run behind that another worker has to find: watches end on request."""
     from sync.passes import watch  # noqa: PLC0415  needs settings
 
     watch.stop()

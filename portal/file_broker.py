@@ -90,7 +90,7 @@ class Channel(filesystem.Channel):
 
 
 class FileTransport(filesystem.Transport):
-    """What Celery is told to use."""
+    """The transport that Celery uses."""
 
     Channel = Channel
     default_connection_params: ClassVar[dict[str, Any]] = {}  # there is no host to complain about

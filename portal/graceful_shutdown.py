@@ -24,7 +24,7 @@ REPLACED: Final = signal.SIGUSR1  # another process has taken over: take no furt
 
 @dataclass(slots=True)
 class ShutdownState:
-    """What this process tells: that it is not ready, and that callers should connect anew."""
+    """What this process reports: that it is not ready, and that callers should connect anew."""
 
     is_stopping: bool = False
     is_closing: bool = False

@@ -22,7 +22,7 @@ _OF_ACCESS: Final = ("addr", "method", "path", "status", "dt_ms")
 
 
 def logging_config(level: str, form: str) -> dict[str, Any]:
-    """What logging is told: one line each on standard error, with the request's id."""
+    """The configuration of logging: one line each on standard error, with the request's id."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

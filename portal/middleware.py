@@ -44,7 +44,7 @@ def name_of_request(given: str) -> str:
     """The caller's id where it is well-formed, else one of ours."""
     if given and _WELL_FORMED.fullmatch(given):
         return given
-    # It tells them apart and keeps nothing secret. The system's own bits, with which a process
+    # It distinguishes them and keeps nothing secret. The system's own bits, with which a process
     # begins, would have the thread stand back each time.
     return f"{random.getrandbits(128):032x}"
 

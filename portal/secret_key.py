@@ -39,5 +39,5 @@ def write_private(path: Path, text: str) -> None:
 
 
 def derive_key(secret_key: str, purpose: str) -> str:
-    """A key for one purpose, from which neither the secret key nor another key can be told."""
+    """A key for one purpose, from which neither the secret key nor another key can be derived."""
     return hmac.new(secret_key.encode(), purpose.encode(), hashlib.sha256).hexdigest()

@@ -16,7 +16,7 @@ TOLD_IN_VAIN: Final = 30.0  # seconds after which the message is not worth readi
 
 @shared_task
 def look_for_due_runs() -> None:
-    """Tell workers of the runs that are due; the rows in the database say which."""
+    """Notify workers of the runs that are due; the rows in the database say which."""
     for run_id in schedule.due_runs():
         carry_out_run.apply_async((run_id,), expires=TOLD_IN_VAIN)
 

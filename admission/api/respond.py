@@ -127,7 +127,7 @@ class Failure:
 
 
 def fail(exc: Exception) -> Failure:
-    """Count and log an error, and say what to answer, without telling its insides."""
+    """Count and log an error, and say what to answer, without showing its insides."""
     return refuse(_status(exc), exc)
 
 

@@ -67,7 +67,7 @@ class AdmissionReviewView(APIView):
     def handle_exception(  # type: ignore[override]  # a plain response, never negotiated
         self, exc: Exception
     ) -> HttpResponse:
-        """Answer what is no review, and our own failures, without telling their insides."""
+        """Answer what is no review, and our own failures, without showing their insides."""
         failure = respond.fail(exc)
         return _response(failure.status, failure.headers, failure.body)
 

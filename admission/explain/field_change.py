@@ -54,15 +54,15 @@ class FieldChange:
 
 def spell(path: Iterable[Token]) -> str:
     """Write a path: ``spec.containers[0].resources.limits.cpu``; odd names in brackets."""
-    told = ""
+    text = ""
     for token in path:
         if isinstance(token, int):
-            told += f"[{token}]"
+            text += f"[{token}]"
         elif token and not set(token) & set("./[]\"' "):
-            told += f".{token}" if told else token
+            text += f".{token}" if text else token
         else:
-            told += f"[{token}]"
-    return told
+            text += f"[{token}]"
+    return text
 
 
 def as_text(value: Any) -> str:

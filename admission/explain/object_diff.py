@@ -23,7 +23,7 @@ AROUND: Final = 3
 LINES: Final = 4000
 """Longer objects are not compared: it would take longer than anybody waits."""
 MOST: Final = 12
-"""So many changed fields are told in words."""
+"""So many changed fields are shown in words."""
 _SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
 
 
@@ -41,8 +41,8 @@ def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[D
     old, new = (render_documents([dict(each)]).splitlines() for each in (before, after))
     if len(old) + len(new) > 2 * LINES:
         return []
-    told = difflib.unified_diff(old, new, n=AROUND, lineterm="")
-    lines = [_line(text) for text in list(told)[2:]]
+    changes = difflib.unified_diff(old, new, n=AROUND, lineterm="")
+    lines = [_line(text) for text in list(changes)[2:]]
     return lines[1:] if lines and lines[0].look == "gap" and old[:1] == new[:1] else lines
 
 
@@ -95,13 +95,13 @@ def shown(value: Any) -> Any:
 def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[str]:
     """Which fields of a manifest changed, one sentence each; the first few."""
     old, new = dict(_fields(before)), dict(_fields(after))
-    told = [
+    changes = [
         _told(path, old.get(path), new.get(path))
         for path in dict.fromkeys([*old, *new])
         if old.get(path) != new.get(path)
     ]
-    rest = len(told) - MOST
-    return told if rest <= 0 else [*told[:MOST], f"and {rest} more"]
+    rest = len(changes) - MOST
+    return changes if rest <= 0 else [*changes[:MOST], f"and {rest} more"]
 
 
 def _told(path: str, old: str | None, new: str | None) -> str:

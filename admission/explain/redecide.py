@@ -82,7 +82,7 @@ def revisions_of(event: AuditEvent) -> list[PolicyRevision]:
 
 
 def rules_then(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> Rules | None:
-    """What decided then; None where the record does not tell all of it.
+    """What decided then; None where the record does not have all of it.
 
     That is so if a policy's revision is missing, or if the engine, asked again, says otherwise.
     """

@@ -81,14 +81,14 @@ def running_in(cluster: Cluster, namespace: str) -> RunningPods:
     if missing:
         older = _decisions(cluster, namespace).filter(name__in=missing, operation="CREATE")
         record.take(older.newest(2 * len(missing)))
-    told = {each.uid: record.pod(each) for each in charged}
-    found = [pod for pod in told.values() if pod]
+    by_uid = {each.uid: record.pod(each) for each in charged}
+    found = [pod for pod in by_uid.values() if pod]
     alone, not_whole = _uncharged(cluster, record, charged)
     pods = (*found, *alone)
     return RunningPods(
         pods=pods[:MOST],
         unknown=(
-            *[each.name or each.uid for each in charged if told[each.uid] is None],
+            *[each.name or each.uid for each in charged if by_uid[each.uid] is None],
             *not_whole,
         ),
         is_cut=is_cut or len(pods) > MOST,

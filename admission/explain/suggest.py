@@ -73,7 +73,7 @@ class _Search:
 
 
 def _since(changes: Changes, more: FieldChange) -> FieldChange:
-    """A change of what is changed already, told as one of what was there first."""
+    """A change of what is changed already, expressed as one of the original object."""
     first = next((each for each in changes if each.path == more.path), None)
     return dataclasses.replace(more, old=first.old) if first else more
 

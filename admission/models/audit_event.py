@@ -81,7 +81,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return self.exclude(verdict=Verdict.DENIED)
 
     def with_outcome(self, outcome: str) -> Self:
-        """Only what is told so; the four have no row in common."""
+        """Only what has this kind; the four have no row in common."""
         if outcome == AnswerKind.DENIED:
             return self.denied()
         if outcome == AnswerKind.WOULD_DENY:
@@ -353,7 +353,7 @@ class AuditEvent(models.Model):
 
     @property
     def authority(self) -> str:
-        """Tell who enforced ranges and quotas there: ``portal``, or ``native``, the API server."""
+        """Who enforced ranges and quotas there: ``portal``, or ``native``, the API server."""
         known: dict[str, Any] = self.__dict__
         if "beginning" in known:
             is_native = known["beginning"] == _NATIVE
@@ -363,15 +363,15 @@ class AuditEvent(models.Model):
 
     @property
     def outcome(self) -> AnswerKind:
-        """How the answer is told."""
+        """How the answer is shown."""
         return outcome_of(self.verdict, self.reasons)
 
     @property
     def is_cut(self) -> bool:
-        """Tell whether too little of it was kept to judge it again: it was too large."""
+        """Return whether too little of it was kept to judge it again: it was too large."""
         return row_bounds.is_cut(self.request)
 
     @property
     def allowed(self) -> bool:
-        """Tell whether the request was let through."""
+        """Return whether the request was let through."""
         return self.verdict != Verdict.DENIED

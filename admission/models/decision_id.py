@@ -38,7 +38,7 @@ def moment(decision_id: str) -> datetime:
 
 
 def is_decision_id(text: str) -> bool:
-    """Tell whether ``moment`` can read it."""
+    """Return whether ``moment`` can read it."""
     try:
         moment(text)
     except ValueError:

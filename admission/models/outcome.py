@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Verdict(models.TextChoices):
-    """What the caller was told."""
+    """The verdict in the response."""
 
     ALLOWED = "allowed", "Allowed"
     MUTATED = "mutated", "Mutated"
@@ -14,7 +14,7 @@ class Verdict(models.TextChoices):
 
 
 class AnswerKind(models.TextChoices):
-    """How an answer is told: as its verdict, or that only warn or audit kept it from a refusal."""
+    """How an answer is shown: as its verdict, or that only warn or audit kept it from a refusal."""
 
     ALLOWED = "allowed", "Allowed"
     MUTATED = "mutated", "Mutated"
@@ -23,7 +23,7 @@ class AnswerKind(models.TextChoices):
 
 
 def outcome_of(verdict: str, reasons: str) -> AnswerKind:
-    """Tell the outcome from two columns: what was let through has reasons only if observed."""
+    """Derive the outcome from two columns: what was let through has reasons only if observed."""
     if reasons and verdict != Verdict.DENIED:
         return AnswerKind.WOULD_DENY
     return AnswerKind(verdict)

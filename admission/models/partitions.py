@@ -33,12 +33,12 @@ _lately: dict[str, tuple[float, list[date]]] = {}
 
 
 def is_partitioned(database: BaseDatabaseWrapper | None = None) -> bool:
-    """Tell whether this database (by default the default one) keeps the record in partitions."""
+    """Return whether this database (by default the default one) keeps the record in partitions."""
     return (database or connection).vendor == "postgresql"
 
 
 def is_ready() -> bool:
-    """Tell whether partitions can be made: the record is there, and divided."""
+    """Return whether partitions can be made: the record is there, and divided."""
     if not is_partitioned():
         return False
     with connection.cursor() as cursor:
@@ -81,7 +81,7 @@ def days_lately(database: BaseDatabaseWrapper) -> list[date]:
 
 
 def ensure(day: date | datetime) -> bool:
-    """Make the partition of a day (of UTC) unless it is there; tell whether it was made.
+    """Make the partition of a day (of UTC) unless it is there; returns whether it was made.
 
     Any number of processes may ask at once, also inside a transaction that goes on. Inserts into
     other days do not wait for it.
@@ -110,7 +110,7 @@ def ensure_ahead(days: int = 7, *, today: date | None = None) -> list[date]:
 
 
 def is_missing(error: BaseException) -> bool:
-    """Tell whether an insert failed only because its day has no partition yet."""
+    """Return whether an insert failed only because its day has no partition yet."""
     cause = error.__cause__ if isinstance(error, IntegrityError) else error
     diagnosis = getattr(cause, "diag", None)
     return (

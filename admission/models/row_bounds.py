@@ -112,7 +112,7 @@ def _marked(request: str, columns: Sequence[str]) -> str:
 
 
 def _fewer(entries: list[Any], room: int) -> tuple[str, int]:
-    """Shorten the texts of a list, then drop its last entries; also tells how many those are."""
+    """Shorten the texts of a list, then drop its last entries; also returns how many those are."""
     short = entries
     for most in _TEXTS:
         short = [_shorter(each, most) for each in entries]

@@ -67,7 +67,7 @@ def rows_of(day: date) -> AuditEventQuerySet:
 
 
 def is_over(day: date, *, now: datetime) -> bool:
-    """Tell whether nothing more is to come on record for a day."""
+    """Return whether nothing more is to come on record for a day."""
     return now >= partitions.bounds(day)[1] + GRACE
 
 
@@ -97,7 +97,7 @@ def remaining(export: AuditExport) -> int:
 
 
 def is_current(export: AuditExport) -> bool:
-    """Tell whether an export's file is there as it was, and has all that is on record of its day.
+    """Return whether an export's file is there as it was, and has all that is on record of its day.
 
     The record only grows, and what was removed is on record itself: equal numbers are equal rows.
     """
@@ -105,7 +105,7 @@ def is_current(export: AuditExport) -> bool:
 
 
 def is_intact(export: AuditExport) -> bool:
-    """Tell whether an export's file is there as it was."""
+    """Return whether an export's file is there as it was."""
     try:
         return _digest(folder() / export.path) == export.sha256
     except OSError:

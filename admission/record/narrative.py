@@ -21,9 +21,9 @@ _VERBS: Final = {
 
 
 def sentence(event: AuditEvent) -> str:
-    """Who wanted what where, and what came of it."""
-    told = f"{_who(event)} {_outcome(event)}"
-    return f"{told} (a dry run: nothing was charged)." if event.dry_run else f"{told}."
+    """One sentence: who requested what and where, and the verdict."""
+    text = f"{_who(event)} {_outcome(event)}"
+    return f"{text} (a dry run: nothing was charged)." if event.dry_run else f"{text}."
 
 
 def summary(event: AuditEvent) -> str:
@@ -72,8 +72,8 @@ def _why(event: AuditEvent) -> str:
 
 def _told(found: list[dict[str, Any]], more: int) -> str:
     others = len(found) - 1 + more
-    told = f"{shortened(found[0]['message'], LONGEST)}{_by(found[0]['policy'])}"
-    return f"{told}, and {_counted(others, 'more reason')}" if others else told
+    text = f"{shortened(found[0]['message'], LONGEST)}{_by(found[0]['policy'])}"
+    return f"{text}, and {_counted(others, 'more reason')}" if others else text
 
 
 def _is_native(event: AuditEvent) -> bool:

@@ -1,7 +1,7 @@
 """The owner of an object, derived from its recorded owner references and names.
 
 A Deployment's pod names its ReplicaSet; that is called after the Deployment and the pod template's
-hash, which the pod has as a label; without the label the form of the hash tells. A CronJob's pod
+hash, which the pod has as a label; without the label the form of the hash shows it. A CronJob's pod
 names its Job, called after the CronJob and the minute it was due. So what comes back again and
 again under new names has one owner.
 """
@@ -48,7 +48,7 @@ NOBODY: Final = Owner()
 
 
 def recorded(metadata: Mapping[str, Any]) -> Owner:
-    """The owner that an object's own metadata tell of; NOBODY where they tell of none."""
+    """The owner that an object's own metadata name; NOBODY where they name none."""
     for each in _list(metadata.get("ownerReferences")):
         if isinstance(each, dict) and each.get("controller") is True:
             return of_reference(each, metadata)
@@ -73,13 +73,13 @@ def of_reference(reference: Mapping[str, Any], metadata: Mapping[str, Any]) -> O
 
 
 def named(name: str) -> str:
-    """What made an object of this name, as far as its name tells: ``web-5d9f8c7b6d-x2x4z``: web."""
+    """What made an object of this name, as far as its name shows: ``web-5d9f8c7b6d-x2x4z``: web."""
     shorter = _MADE_UP.sub("", name)
     return _HASH.sub("", shorter) if shorter != name else name
 
 
 def name_of(name: str, metadata: Mapping[str, Any]) -> str:
-    """The name of what made an object: as recorded, else as its own name tells."""
+    """The name of what made an object: as recorded, else as its own name shows."""
     return recorded(metadata).name or named(name.rstrip("-"))
 
 

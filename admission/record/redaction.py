@@ -47,7 +47,7 @@ def escape(text: str) -> str:
 
 
 def is_unstorable(text: str) -> bool:
-    """Tell whether some database cannot hold the text as it is."""
+    """Return whether some database cannot hold the text as it is."""
     return bool(_UNKNOWN_TO_DATABASES.search(text))
 
 

@@ -27,7 +27,7 @@ from admission.record.redaction import (
 )
 from admission.record.templates import fill_in, template_of
 from engine.cache import Remembering, once
-from policies.db.deferred import is_postgresql, tell
+from policies.db.deferred import execute, is_postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -101,7 +101,7 @@ def asked_of(policies: PolicySet) -> PolicyColumns:
 
 def new_decision_id() -> str:
     """16 characters of Crockford's base32: 48 bit of milliseconds, 32 random. Sorts by time."""
-    # It tells them apart and keeps nothing secret. The system's own bits, with which a process
+    # It distinguishes them and keeps nothing secret. The system's own bits, with which a process
     # begins, would have the thread stand back each time.
     tail = random.getrandbits(32)
     return encode(time.time_ns() // 1_000_000, tail)
@@ -146,7 +146,7 @@ def write(rows: Sequence[Mapping[str, Any]]) -> None:
     while values:
         # By powers of two, so that a session has few statements to keep plans of.
         share = min(1 << (len(values).bit_length() - 1), _MOST_AT_ONCE)
-        tell(_insert(share), [list(chain.from_iterable(values[:share]))])
+        execute(_insert(share), [list(chain.from_iterable(values[:share]))])
         del values[:share]
 
 
@@ -177,7 +177,7 @@ def _json(value: Any) -> str:
 
 
 def recorded(decision_ids: Sequence[str]) -> bool:
-    """Tell whether these decisions, written in one transaction, are on record."""
+    """Return whether these decisions, written in one transaction, are on record."""
     moments = [moment(decision_id) for decision_id in decision_ids]
     found = AuditEvent.objects.filter(
         id__in=decision_ids, created__gte=min(moments), created__lte=max(moments)
@@ -192,7 +192,7 @@ def make_room() -> None:
 
 
 def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Mapping[str, Any]:
-    """Give the columns that tell what was asked; ``request_uid`` where it could not be read.
+    """Give the columns about the request; ``request_uid`` where it could not be read.
 
     They depend on no decision, so that they can be made before one is.
     """

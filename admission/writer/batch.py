@@ -48,7 +48,7 @@ class _PoisonedError(Exception):
 
 @dataclass(slots=True)
 class _Attempt:
-    """One transaction: what was decided, and whether the database was told to keep it."""
+    """One transaction: what was decided, and whether the commit was sent."""
 
     waits: bool
     decided: list[tuple[PendingDecision, Any]] = field(default_factory=list)

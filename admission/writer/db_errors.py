@@ -30,7 +30,7 @@ class Remedy(Enum):
 
 
 def kind_of(error: DatabaseError | InterfaceError) -> Remedy:
-    """Tell what an error of a batch means.
+    """Classify an error of a batch.
 
     Source: PostgreSQL's appendix of error codes, SQLite's list of result codes.
     """

@@ -28,7 +28,7 @@ STATEMENT_TIMEOUT: Final = 1500  # milliseconds
 CONNECT_TIMEOUT: Final = 2  # seconds
 SQLITE_TIMEOUT: Final = 4  # seconds
 _ALIAS: Final = "default"
-_LOCK_CLASS: Final = 0x6761  # "ga": tells our advisory locks from others
+_LOCK_CLASS: Final = 0x6761  # "ga": distinguishes our advisory locks from others
 _SESSION: Final = {
     "lock_timeout": LOCK_TIMEOUT,
     "statement_timeout": STATEMENT_TIMEOUT,

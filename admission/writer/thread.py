@@ -2,7 +2,7 @@
 
 There is no timer: an item that comes alone is a batch of one at once; while a batch is being
 committed, the next one gathers. The queue is bounded, and while the database is known to be away
-nothing is queued at all: whoever asks then is told so at once.
+nothing is queued at all: further callers are refused at once.
 """
 
 from __future__ import annotations

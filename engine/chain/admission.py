@@ -60,7 +60,7 @@ class Prepared:
     of all others make no difference to verdict, charges or texts. ``before`` gives, by quota
     name, what such a quota counted of the object before its update: what the engine expects to
     be in ``used`` already. It is empty for anything new, and for an old object that the quota did
-    not count or that was never stored (no resourceVersion). Where the old usage cannot be told,
+    not count or that was never stored (no resourceVersion). Where the old usage is unknown,
     the request is refused and no quota is asked. Values are immutable: any thread may decide.
     """
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CANARY_ANNOTATION: Final = "policy.gatehouse.dev/canary"
 """Its value is a word of the asker's own, which the refusal repeats."""
 MUTATED_ANNOTATION: Final = "policy.gatehouse.dev/canary-mutated"
-"""What the mutating pass sets, so that the refusal can tell whether that was asked, too."""
+"""What the mutating pass sets, so that the refusal can show whether that was called, too."""
 _WORD: Final = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
 _FIELD: Final = f"metadata.annotations[{CANARY_ANNOTATION}]"
 

@@ -84,7 +84,7 @@ _skipped = lru_cache(maxsize=1024)(_skipped_anew)
 def sort_by_enforcement(
     violations: Iterable[Violation], modes: Mapping[PolicyRef, Enforcement]
 ) -> Findings:
-    """Let only enforced policies refuse; ``warn`` tells the caller, ``audit`` only the record."""
+    """Let only enforced policies refuse; ``warn`` informs the caller, ``audit`` only the record."""
     refusing, observed, warnings = [], [], []
     for found in violations:
         mode = modes.get(found.policy) if found.policy else None
@@ -118,7 +118,7 @@ def only_observed(findings: Findings, mode: Enforcement) -> Findings:
 
 
 def leave_to_plugins(findings: Findings) -> Findings:
-    """Refuse nothing that the API server's own plugins decide; tell the caller and the record."""
+    """Refuse nothing that the API server's own plugins decide; inform the caller and the record."""
     if not findings.violations:
         return findings
     kept = tuple([found for found in findings.violations if found.reason in _PORTALS_OWN])

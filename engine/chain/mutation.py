@@ -41,7 +41,7 @@ def default_object(
 ) -> Mapping[str, Any]:
     """Default an object as decoding and storing it do; raises ``DecodeError``.
 
-    ``record`` is told each change of meaning, for a patch.
+    ``record`` receives each change of meaning, for a patch.
     """
     if request.pause is not None:
         request.pause()
@@ -97,7 +97,7 @@ def _default_resources(
     ranges = policy_set.limit_ranges
     if why := _reason_not_defaulted(request, policy_set):
         return obj, (), skipped("LimitRangeDefaults", why).steps
-    # A resize keeps none of the changes to metadata, so it is not told what was set.
+    # A resize keeps none of the changes to metadata, so it does not receive what was set.
     annotate = not is_resize(request)
     return default_pod_resources(obj, ranges, annotate=annotate, spec=spec, pause=request.pause)
 

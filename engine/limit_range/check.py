@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 STEP = "LimitRangeCheck"
 _KEPT: Final = 256  # sets of ranges; they grow with what is stored, not with what is asked
 _AT_ONCE: Final = 256  # subjects between two pauses
-_LONGEST_DETAIL: Final = 2048  # bytes of what the trace tells of one item
+_LONGEST_DETAIL: Final = 2048  # bytes of what the trace has of one item
 _ACTED_ON = frozenset({"pods", "persistentvolumeclaims"})
 
 
@@ -303,7 +303,7 @@ def _violations(rule: _Rule, subject: BoundedItem, into: Collected) -> Iterator[
         fault = constraint.fault(constraint.enforced, request, limit)
         if fault is None:
             continue
-        message, numbers = constraint.told(fault, request, limit)
+        message, numbers = constraint.worded(fault, request, limit)
         if into.wants(message):
             violation = Violation(
                 reason=constraint.reason,

@@ -52,7 +52,7 @@ class Constraint:
     enforced: Quantity
     fault: Callable[[Quantity, Quantity | None, Quantity | None], Fault | None]
 
-    def told(
+    def worded(
         self, fault: Fault, request: Quantity | None, limit: Quantity | None
     ) -> tuple[str, dict[str, str]]:
         """Word what the fault found: the message, and the numbers that were compared."""

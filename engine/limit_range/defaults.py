@@ -52,7 +52,7 @@ def default_pod_resources(
     """Set what containers and init containers leave open, range by range in the given order.
 
     The first range to set a name wins; the last that set anything is the one that the annotation
-    tells of. Ranges that only warn or audit set nothing. ``annotate`` is off for ``pods/resize``,
+    describes. Ranges that only warn or audit set nothing. ``annotate`` is off for ``pods/resize``,
     which drops metadata. ``spec`` is the pod's, where it was read already. ``pause`` is that of a
     request. Returns the pod (the given one stays as it is, and comes back where nothing is set),
     the operations that made it and the trace. Raises DecodeError.

@@ -27,7 +27,7 @@ _MOST_PASSED = 4
 class BoundedItem(NamedTuple):
     """What one item is held against: a container, a pod as a whole, or a claim.
 
-    ``fields`` tells where a name of ``requests`` or ``limits`` stands in the object.
+    ``fields``: where a name of ``requests`` or ``limits`` stands in the object.
     """
 
     requests: ResourceList

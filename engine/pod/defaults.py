@@ -39,8 +39,8 @@ _CLAIM = "PersistentVolumeClaim"
 def default_pod(pod: Mapping[str, Any], record: Record | None = None) -> dict[str, Any]:
     """Default a pod as decoding and storing do; idempotent. Raises DecodeError.
 
-    ``record(path, value)`` is told each change of meaning, in order, so that a patch can be written
-    of it; a quantity that is only spelled anew is not recorded.
+    ``record(path, value)`` receives each change of meaning, in order, to write a patch of it;
+    a quantity that is only spelled anew is not recorded.
     """
     result = dict(pod)
     if read_settled(pod) is not None:

@@ -65,9 +65,9 @@ class Container:
 class PodSpec(Remembering):
     """The parts of a pod's spec that resource rules read.
 
-    ``requests`` and ``limits`` are the pod's own (``spec.resources``); ``has_resources`` tells an
-    empty ``spec.resources`` from none. ``is_settled``: API defaulting is known to leave all of
-    these parts as they are.
+    ``requests`` and ``limits`` are the pod's own (``spec.resources``); ``has_resources`` is
+    true for an empty ``spec.resources``, too. ``is_settled``: API defaulting is known to leave
+    all of these parts as they are.
     """
 
     containers: tuple[Container, ...] = ()
@@ -94,7 +94,7 @@ def read_pod(pod: Mapping[str, Any]) -> PodSpec:
 def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
     """Write down what is read of a pod, and nothing else; None for what is long or odd.
 
-    No two pods that are read differently have the same excerpt: it tells all types apart, and
+    No two pods that are read differently have the same excerpt: it distinguishes all types, and
     has none for numbers that kept their text.
     """
     try:

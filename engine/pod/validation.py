@@ -115,7 +115,7 @@ def _balance_errors(
 
 
 def _is_whole_pages(name: str, quantity: Quantity) -> bool:
-    """Whether the amount, in whole bytes, is a multiple of the page size that the name tells."""
+    """Whether the amount, in whole bytes, is a multiple of the page size in its name."""
     try:
         size = Quantity.parse(name.removeprefix("hugepages-"))
     except QuantityError:

@@ -33,7 +33,7 @@ class QuotaResult(NamedTuple):
     """What quotas say to one request.
 
     ``violations`` are in the order in which Kubernetes meets them, those of quotas in ``warn`` and
-    ``audit`` mode among them (told by ``policy``). ``charges`` are empty if anything refuses, and
+    ``audit`` mode among them (named in ``policy``). ``charges`` are empty if anything refuses, and
     on a dry run. ``used`` has every quota by name, as stored after the request.
     """
 

@@ -99,7 +99,7 @@ class _Limits(NamedTuple):
 
 
 class _Usage(NamedTuple):
-    """What the object uses, and by how much that grows; an error instead if it cannot be told.
+    """What the object uses, and by how much that grows; an error instead if it cannot be computed.
 
     ``old`` is what it used before, empty where everything counts as new. ``new`` is the growth,
     without zeros, to a quota that did not count the old object, ``more`` to one that did.

@@ -71,7 +71,7 @@ class Match(NamedTuple):
 
     ``scopes`` are the requirements that the object satisfies one by one: they cover, even where
     the quota does not match as a whole. ``names`` are the bounded names that objects of this
-    resource use. ``matched_old`` tells whether the object counted before its update, too.
+    resource use. ``matched_old``: whether the object counted before its update, too.
     """
 
     quota: ResourceQuota

@@ -197,7 +197,7 @@ def _service_usage(service: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def _allocates(spec: Mapping[str, Any]) -> bool:
-    """Whether a load balancer gets a node port for every port; it does unless told otherwise."""
+    """Whether a load balancer gets a node port for every port; it does by default."""
     raw = spec.get("allocateLoadBalancerNodePorts")
     path = "spec.allocateLoadBalancerNodePorts"
     if raw is not None and not isinstance(raw, bool):

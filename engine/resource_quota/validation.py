@@ -99,7 +99,7 @@ def quota_warnings(quota: ResourceQuota) -> tuple[str, ...]:
 def scope_value_errors(quota: ResourceQuota) -> tuple[FieldError, ...]:
     """Find values that Kubernetes stores, but which then fail every pod of the namespace.
 
-    A scope selector's values must be label values; only its evaluation tells.
+    A scope selector's values must be label values; only its evaluation shows it.
     """
     path = _EXPRESSIONS.child("values")
     errors = (
@@ -144,7 +144,7 @@ def _name_errors(quota: ResourceQuota, generate_name: str) -> list[FieldError]:
 
 
 def _resource_name_errors(name: str, path: FieldPath) -> list[FieldError]:
-    """Check a name; a bad one without a slash is told twice, as Kubernetes does."""
+    """Check a name; a bad one without a slash is reported twice, as Kubernetes does."""
     texts = qualified_name_errors(name)
     if not texts and "/" not in name and not is_standard_resource(name):
         texts = ["must be a standard resource type or fully qualified"]

@@ -17,7 +17,7 @@ from engine.selector.requirement import Requirement, SelectorError, build_requir
 class ScopeSelectorRequirement(Remembering):
     """One entry of ``scopeSelector.matchExpressions`` or of ``matchScopes``, as written.
 
-    ``is_listed`` tells an empty list of values from none at all, which error texts do.
+    ``is_listed`` distinguishes an empty list of values from none at all, which error texts do.
     """
 
     scope_name: str

@@ -128,7 +128,7 @@ class _RecordedView(_PolicyView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """What a deletion can be told beside."""
+        """The parameters of a deletion."""
         found = super().parameters_of(action)
         return (
             (*found, *deletion.parameters(is_cluster=isinstance(self, ClusterView)))

@@ -70,14 +70,14 @@ def ask(statement: str, parameters: Sequence[Any]) -> Callable[[], list[tuple[An
     return rows
 
 
-def tell(statement: str, many: Sequence[Sequence[Any]]) -> None:
+def execute(statement: str, many: Sequence[Sequence[Any]]) -> None:
     """Send a statement that gives no rows, once for each of these parameters.
 
     In a pipeline an error is raised by whatever waits next, at the latest by the commit.
     """
     if (pipeline := _pipeline.get()) is not None:
         for parameters in many:
-            pipeline.tell(statement, parameters)
+            pipeline.execute(statement, parameters)
         return
     with connection.cursor() as cursor:
         cursor.executemany(statement, many)
@@ -90,10 +90,10 @@ def is_in_transaction() -> bool:
 
 @contextmanager
 def transaction_of_few_packets() -> Iterator[None]:
-    """Commit what is asked and told inside, or nothing of it. Raises DatabaseError.
+    """Commit the statements sent inside, or nothing of it. Raises DatabaseError.
 
     A pipeline is two round trips: one until its reads are answered, one until it is committed.
-    Inside it only ``ask`` and ``tell`` may be used. Each round trip costs a thread its turn.
+    Inside it only ``ask`` and ``execute`` may be used. Each round trip costs a thread its turn.
     """
     own = connections[DEFAULT_DB_ALIAS]  # once: Django's ``connection`` finds it for each word
     session = _session.get()
@@ -112,7 +112,7 @@ def transaction_of_few_packets() -> Iterator[None]:
             yield
             pipeline.commit()
         except BaseException:
-            # The first error tells what happened; one of taking back ends the session at most.
+            # The first error shows what happened; one of taking back ends the session at most.
             with suppress(Exception):
                 pipeline.abandon()
             raise

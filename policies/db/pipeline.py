@@ -80,7 +80,7 @@ class Pipeline:
         self._is_awaited = True
         return lambda: self._rows(sent)
 
-    def tell(self, statement: str, parameters: Sequence[Any]) -> None:
+    def execute(self, statement: str, parameters: Sequence[Any]) -> None:
         """Send a statement without rows; its error is raised by whatever waits next."""
         self._send(statement, parameters)
 

@@ -36,8 +36,7 @@ See = Callable[[str, str, str], bool]
 class Planned:
     """One object of the text: what is stored, what will be, and the difference in words.
 
-    Of one that is hidden from whoever asks nothing was looked up: it is told like any other that
-    is not there to be written.
+    A hidden object is not looked up: it is reported like any other that cannot be written.
     """
 
     kind: str
@@ -146,8 +145,8 @@ def dangers_of(cluster: Cluster, found: Plan) -> tuple[list[str], str]:
         if lint.code in REFUSING
         and (lint.policy.kind, lint.policy.namespace, lint.policy.name) in changed
     ]
-    told = [f"{lint.policy.namespace}/{lint.policy.name}: {lint.message}" for lint in lints]
-    return told, word_for(lint.policy.namespace for lint in lints) if lints else ""
+    messages = [f"{lint.policy.namespace}/{lint.policy.name}: {lint.message}" for lint in lints]
+    return messages, word_for(lint.policy.namespace for lint in lints) if lints else ""
 
 
 def _too_much(message: str) -> Problem:

@@ -28,20 +28,20 @@ tellers: list[Teller] = []
 def dangers_of(
     place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet, lints: Iterable[Lint]
 ) -> list[str]:
-    """Say in words what saving would stop; empty where nothing is known of, or only told of.
+    """Say in words what saving would stop; empty where nothing is known of, or only reported.
 
     ``lints`` are those of the namespace as it would be, as far as the manifest brings them.
     """
     if mode_of(manifest) is not Enforcement.ENFORCE:
         return []
-    told = list(dict.fromkeys(lint.message for lint in lints if lint.code in REFUSING))
-    for tell in tellers:
-        told += tell(place, manifest, before)
-    return told
+    messages = list(dict.fromkeys(lint.message for lint in lints if lint.code in REFUSING))
+    for teller in tellers:
+        messages += teller(place, manifest, before)
+    return messages
 
 
 def mode_of(manifest: Mapping[str, Any]) -> Enforcement:
-    """Whether a manifest is enforced, or only tells."""
+    """Whether a manifest is enforced, or only reports."""
     return decode_enforcement((manifest.get("metadata") or {}).get("annotations"))
 
 

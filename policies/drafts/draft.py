@@ -209,7 +209,7 @@ def _normal(place: PolicyPlace, item: BundleObject) -> dict[str, Any]:
 def _stored_problems(
     place: PolicyPlace, item: BundleObject, manifest: Mapping[str, Any]
 ) -> list[Problem]:
-    """What only the stored objects can tell: names that are taken, fields that may not change."""
+    """What only the stored objects show: names that are taken, fields that may not change."""
     if place.kind.is_configuration:
         return []
     instance = place.find() or place.make()

@@ -41,7 +41,7 @@ _SHOWN_BY: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """A lint, whether the draft brought it, and a pod that shows it with what it is told."""
+    """A lint, whether the draft brought it, and a pod that shows it with its decision."""
 
     lint: Lint
     is_new: bool
@@ -113,7 +113,7 @@ def judge(policies: PolicySet, obj: Mapping[str, Any]) -> Decision:
 
 
 def tried(manifest: Mapping[str, Any], before: PolicySet | None, text: str) -> dict[str, Any]:
-    """What a pasted object is told with the draft, and what it is told now."""
+    """The decisions about a pasted object with the draft, and now."""
     if before is None:
         return {}
     try:

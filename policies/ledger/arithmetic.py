@@ -92,7 +92,7 @@ def _stored(amount: Quantity) -> Quantity:
 class LedgerEntry(NamedTuple):
     """The whole amounts as they are read back, their text, and what of them is not new.
 
-    ``is_all_new`` tells that the quota grows by the very amounts.
+    ``is_all_new``: the quota grows by the very amounts.
     """
 
     amounts: ResourceList

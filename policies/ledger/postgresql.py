@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from policies.db.deferred import ask, tell
+from policies.db.deferred import ask, execute
 from policies.ledger.rows import FoundCharge, UsageRow
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _CHARGES_BY: Final = f"""{_CHARGE} FROM policies_charge
 _COUNT: Final = """SELECT count(*) FROM (
     SELECT DISTINCT resource, object_uid FROM policies_charge
     WHERE cluster_id = %s AND namespace = %s AND state = 'reserved' LIMIT %s) AS waiting"""
-# LIMIT tells the planner how many rows there are, which it cannot see inside of JSON.
+# LIMIT shows the planner how many rows there are, which it cannot see inside of JSON.
 _MOVE: Final = """
     UPDATE policies_quotausage AS stored SET used = new.used
     FROM (SELECT * FROM json_to_recordset(%s::json)
@@ -121,12 +121,12 @@ def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
 def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
     """Write both in as few statements as pay; charges are found by quota and object."""
     if len(charges) == 1:
-        tell(_MOVE_ONE, [(used, cluster, quota) for cluster, quota, used in usage])
-        tell(_ENTER_ONE, charges)
+        execute(_MOVE_ONE, [(used, cluster, quota) for cluster, quota, used in usage])
+        execute(_ENTER_ONE, charges)
         return
     moved = [{"cluster": c, "quota": q, "used": orjson.Fragment(used)} for c, q, used in usage]
     entered = [
         {**dict(zip(_CHARGE_FIELDS, row, strict=True)), "amounts": orjson.Fragment(row.amounts)}
         for row in charges
     ]
-    tell(_WRITE, [[_json(moved), len(usage), _json(entered)]])
+    execute(_WRITE, [[_json(moved), len(usage), _json(entered)]])

@@ -204,7 +204,7 @@ def release_orphans(
 
 
 def read_clock() -> dt.datetime:
-    """Tell the time by the database's clock, the only one that leases go by."""
+    """Read the database's clock, the only one that leases go by."""
     with connection.cursor() as cursor:
         cursor.execute(_CLOCK[connection.vendor])
         [now] = cursor.fetchone()

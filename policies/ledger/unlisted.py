@@ -53,37 +53,37 @@ class Unlisted:
 
 
 def end_by_lease(
-    told: Unlisted, *, guard: Callable[[], AbstractContextManager[object]] = transaction.atomic
+    unlisted: Unlisted, *, guard: Callable[[], AbstractContextManager[object]] = transaction.atomic
 ) -> int:
     """Have the figures stand for what is past its lease; gives how many charges that ended.
 
     What was admitted since keeps its charge beside them, so that nothing is lowered below what is
     outstanding. ``guard`` begins one short transaction for each namespace with news.
     """
-    latest = min(read_clock() - ORPHAN_AGE, told.read - LIST_MARGIN)
+    latest = min(read_clock() - ORPHAN_AGE, unlisted.read - LIST_MARGIN)
     ended = 0
-    for namespace in sorted(_with_news(told, latest)):
+    for namespace in sorted(_with_news(unlisted, latest)):
         with guard():
-            ended += _end(told, namespace, latest)
+            ended += _end(unlisted, namespace, latest)
     return ended
 
 
-def _old(told: Unlisted, latest: dt.datetime) -> QuerySet[Charge]:
+def _old(unlisted: Unlisted, latest: dt.datetime) -> QuerySet[Charge]:
     return Charge.objects.filter(
-        cluster_id=told.cluster_id,
-        resource=told.resource,
-        quota_uid__in=list(told.figures),
+        cluster_id=unlisted.cluster_id,
+        resource=unlisted.resource,
+        quota_uid__in=list(unlisted.figures),
         state__in=OPEN_STATES,
         updated__lt=latest,
     ).order_by("id")
 
 
-def _openings(told: Unlisted) -> dict[UUID, ResourceList]:
+def _openings(unlisted: Unlisted) -> dict[UUID, ResourceList]:
     rows = Charge.objects.filter(
-        cluster_id=told.cluster_id,
+        cluster_id=unlisted.cluster_id,
         resource=OPENING_RESOURCE,
         object_uid=OPENING_UID,
-        quota_uid__in=list(told.figures),
+        quota_uid__in=list(unlisted.figures),
     )
     return {row.quota_uid: parse(row.amounts) for row in rows}
 
@@ -92,33 +92,37 @@ def _wanted(opening: ResourceList, figures: ResourceList) -> ResourceList:
     return stored(remove_zeros({**opening, **figures}))
 
 
-def _with_news(told: Unlisted, latest: dt.datetime) -> set[str]:
-    openings = _openings(told)
+def _with_news(unlisted: Unlisted, latest: dt.datetime) -> set[str]:
+    openings = _openings(unlisted)
     moved = {
-        told.places[uid]
-        for uid, figures in told.figures.items()
+        unlisted.places[uid]
+        for uid, figures in unlisted.figures.items()
         if not equals(_wanted(openings.get(uid, {}), figures), openings.get(uid, {}))
     }
-    return moved | set(_old(told, latest).order_by().values_list("namespace", flat=True).distinct())
+    return moved | set(
+        _old(unlisted, latest).order_by().values_list("namespace", flat=True).distinct()
+    )
 
 
-def _end(told: Unlisted, namespace: str, latest: dt.datetime) -> int:
-    rows = statements().lock_namespace(told.cluster_id, namespace)
-    quotas = {uid: Quota(row) for row in rows if (uid := UUID(str(row.quota_uid))) in told.figures}
+def _end(unlisted: Unlisted, namespace: str, latest: dt.datetime) -> int:
+    rows = statements().lock_namespace(unlisted.cluster_id, namespace)
+    quotas = {
+        uid: Quota(row) for row in rows if (uid := UUID(str(row.quota_uid))) in unlisted.figures
+    }
     ended = 0
-    for charge in list(_old(told, latest).filter(namespace=namespace)):
+    for charge in list(_old(unlisted, latest).filter(namespace=namespace)):
         quota, charged = quotas.get(charge.quota_uid), parse(charge.amounts)
-        if quota is not None and charged.keys() <= told.figures[charge.quota_uid].keys():
+        if quota is not None and charged.keys() <= unlisted.figures[charge.quota_uid].keys():
             quota.move(charged, {})
-            same = Charge.objects.filter(cluster_id=told.cluster_id, pk=charge.pk)
+            same = Charge.objects.filter(cluster_id=unlisted.cluster_id, pk=charge.pk)
             ended += same.update(state=Charge.State.RELEASED, updated=Now())
-    openings, added = _openings(told), []
+    openings, added = _openings(unlisted), []
     for uid, quota in quotas.items():
         held = openings.get(uid, {})
-        wanted = _wanted(held, told.figures[uid])
+        wanted = _wanted(held, unlisted.figures[uid])
         if not equals(wanted, held):
             quota.move(held, wanted)
-            place = (told.cluster_id, quota.uid, namespace)
+            place = (unlisted.cluster_id, quota.uid, namespace)
             opening = (OPENING_RESOURCE, OPENING_UID, OPENING_NAME)
             added.append(NewCharge(*place, *opening, text_of(wanted), CONFIRMED))
     changed = [quota.row() for quota in quotas.values() if quota.changed]

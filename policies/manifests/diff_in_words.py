@@ -65,7 +65,7 @@ def _value(what: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _amount(what: str, old: Any, new: Any) -> Iterator[str]:
-    """Say that an amount was raised or lowered; another spelling of the same one is told apart."""
+    """Say that an amount was raised or lowered, or is only spelled otherwise."""
     if old == new:
         return
     if old is None or new is None:

@@ -167,8 +167,8 @@ def _quantity_findings(value: Any, path: str) -> Iterator[Finding]:
     try:
         quantity = Quantity.parse_json(value)
     except QuantityError as error:
-        told = FieldError(ErrorType.INVALID, path, value, error.detail)
-        yield path, told.message, 'write it like "500m", "2" or "1Gi"', AMOUNT
+        problem = FieldError(ErrorType.INVALID, path, value, error.detail)
+        yield path, problem.message, 'write it like "500m", "2" or "1Gi"', AMOUNT
         return
     if quantity.is_infinite:
         yield path, "an amount beyond all bounds", "exponents go to 60", AMOUNT

@@ -8,7 +8,7 @@ from django.db import models
 class KeyCheck(models.Model):
     """One row: a value that only the key of this database's credentials gives.
 
-    The key itself cannot be told from it.
+    The key itself cannot be derived from it.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)

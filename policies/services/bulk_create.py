@@ -163,7 +163,7 @@ def _instance(
 def _checked(instance: Recorded, manifest: Manifest) -> dict[str, Any]:
     """Have it read its manifest, and check it; gives what goes on record.
 
-    What only the database can tell (that names are free, that the owner exists) was asked for all.
+    What only the database knows (that names are free, that the owner exists) was asked for all.
     """
     take_over(instance, manifest)
     owner = "namespace" if isinstance(instance, PolicyObject) else "cluster"

@@ -131,7 +131,7 @@ def _new(cluster: Cluster, kind: str, namespace: str) -> Any:
 def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = ()) -> Namespace:
     """Find a namespace; raises ``ValidationError`` where there is none: nobody asked to make it.
 
-    ``known`` are the names that the error may tell.
+    ``known`` are the names that the error may show.
     """
     found: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
     if found is None:

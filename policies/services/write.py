@@ -125,7 +125,7 @@ def _begin(cluster: Cluster) -> _Write:
 
 
 def _count(write: _Write) -> None:
-    """Set the cluster's count, and tell who keeps policies in memory; heard after the commit."""
+    """Set the cluster's revision; after the commit, notify all processes."""
     pk = write.pk or write.cluster.pk
     is_postgresql = connection.vendor == "postgresql"
     with connection.cursor() as cursor:

@@ -105,7 +105,7 @@ def with_unsaved(
 ) -> PolicySet:
     """Add unsaved manifests; other kinds are left out. Raises ``DecodeError`` with the field.
 
-    ``as_enforced``: whatever their mode, to tell what they would refuse.
+    ``as_enforced``: whatever their mode, to find what they would refuse.
 
     They are taken to be of this namespace, whatever they say. A quota keeps what its stored
     namesake has used; a name that nothing is known of begins at 0.

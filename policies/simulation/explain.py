@@ -1,6 +1,6 @@
 """Find the policy that changed each field, by deciding with one more policy at a time.
 
-No rule is told anew: what appears when one policy more is asked is that policy's doing.
+No rule is repeated here: what appears when one policy more is asked is that policy's doing.
 """
 
 from __future__ import annotations

@@ -85,8 +85,10 @@ class _Court:
     def refusals(self, pod: RunningPod, held: Mapping[str, ResourceList]) -> tuple[Violation, ...]:
         """All that stands against the pod; raises DecodeError for one that cannot be read."""
         fresh = _fresh(pod.asked)
-        told = {quota: {name: str(of) for name, of in each.items()} for quota, each in held.items()}
-        key = json.dumps([_nameless(fresh), told], sort_keys=True, default=str)
+        amounts = {
+            quota: {name: str(of) for name, of in each.items()} for quota, each in held.items()
+        }
+        key = json.dumps([_nameless(fresh), amounts], sort_keys=True, default=str)
         if key not in self.known:
             self.known[key] = self._ask(fresh, held)
         return self.known[key]

@@ -67,8 +67,8 @@ class Simulation:
         if self.decision.violations:
             return f"This {kind} would be refused: {_told(self.decision.violations)}."
         if self.refused_natively:
-            told = _told(self.refused_natively)
-            return f"This {kind} would be refused by the API server itself: {told}."
+            reasons = _told(self.refused_natively)
+            return f"This {kind} would be refused by the API server itself: {reasons}."
         charged = [cost.quota.name for cost in self.costs if cost.is_charged]
         changed = f", after {_counted(number, 'change')}" if number else " as it is"
         paid = f", and charged to {', '.join(charged)}" if charged else ""

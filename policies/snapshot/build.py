@@ -73,7 +73,7 @@ def _read(
 
 
 def _changed(known: ClusterPolicies | None, head: Head) -> set[str] | None:
-    """Name the namespaces to read again; None where that cannot be told, or is too many."""
+    """Name the namespaces to read again; None where they are unknown, or too many."""
     if known is None or known.uid != head.uid or known.id != head.id:
         return None
     if not 0 <= head.revision - known.revision <= MANY:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FREEZE_FROM: Final = 1000
-"""From so many new namespaces on, the collector is told to leave them alone: it would walk them."""
+"""From so many new namespaces on, the garbage collector ignores them: it would walk them."""
 
 
 class _Holder:

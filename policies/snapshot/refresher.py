@@ -37,7 +37,7 @@ class _Refresher(threading.Thread):
         self._ended.set()
 
     def run(self) -> None:
-        """Refresh until told to end; without a database the last snapshot stays in use."""
+        """Refresh until it is asked to end; without a database the last snapshot stays in use."""
         while not self._ended.is_set():
             try:
                 with _notices() as wait:
@@ -65,7 +65,7 @@ class _Refresher(threading.Thread):
 
 @contextmanager
 def _notices() -> Iterator[Callable[[float], object] | None]:
-    """Listen to the database on a connection of our own, where it can tell.
+    """Listen to the database on a connection of our own, where it can notify.
 
     Gives a function that waits so many seconds, less if a notice comes; None on SQLite.
     """

@@ -99,7 +99,7 @@ class Snapshot:
     def authenticate(self, cluster: str, secret: str) -> Authentication:
         """Say whether the secret is a valid one of this cluster, of another one, or of none.
 
-        Only keyed digests are compared, so that how long it takes tells nothing of a secret. A
+        Only keyed digests are compared, so that its duration reveals nothing of a secret. A
         credential issued a moment ago may still be unknown: refresh once, then ask again.
         """
         digest = WebhookCredential.digest_of(secret)

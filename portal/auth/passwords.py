@@ -53,7 +53,7 @@ def _turn() -> Iterator[None]:
 class EndTokens:
     """Ends a person's tokens when the password changes, wherever it is changed.
 
-    Django tells its validators of each password that was set and stored; it ends the other
+    Django informs its validators of each password that was set and stored; it ends the other
     sessions itself. A hash that is renewed at sign-in is no change.
     """
 

@@ -35,7 +35,7 @@ def accept() -> None:
 
 
 def problem() -> str:
-    """What is wrong with the key, empty if nothing is, or if the database does not tell."""
+    """What is wrong with the key, empty if nothing is, or if the database is unreachable."""
     try:
         found = KeyCheck.objects.first()
     except (DatabaseError, PoolTimeout):

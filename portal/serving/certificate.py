@@ -1,7 +1,7 @@
 """TLS certificate, key and client authority: read, verified, reloaded.
 
-Whoever renews them writes one file after the other. What is half written or does not fit is told
-apart here, before any server process sees it. No Django in here.
+They are renewed one file after the other. Files that are incomplete or do not match are
+reported here, before any server process loads them. No Django in here.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Watch:
     def _judge(self, found: Contents | str) -> None:
         try:
             if isinstance(found, str):
-                raise CertificateError(found)  # noqa: TRY301 - one way to tell it
+                raise CertificateError(found)  # noqa: TRY301 - one way to report it
             check(found)
         except CertificateError as error:
             logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all

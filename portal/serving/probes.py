@@ -96,9 +96,9 @@ class Probes:
         return _answer(404)
 
     def _ask(self, environ: dict[str, Any]) -> bytes:
-        told: list[Any] = []
+        started: list[Any] = []
         try:
-            pieces = self._application(environ, lambda *words: told.extend(words))
+            pieces = self._application(environ, lambda *words: started.extend(words))
             try:
                 body = b"".join(pieces)
             finally:
@@ -107,9 +107,9 @@ class Probes:
         except Exception:
             logger.exception("a probe was not answered")
             return _answer(500)
-        names = {name.lower(): text for name, text in told[1]}
+        names = {name.lower(): text for name, text in started[1]}
         body = b"" if environ["REQUEST_METHOD"] == "HEAD" else body
-        return _answer(int(told[0][:3]), body, names.get("content-type", "text/plain"))
+        return _answer(int(started[0][:3]), body, names.get("content-type", "text/plain"))
 
 
 def _environ(

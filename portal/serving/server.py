@@ -2,7 +2,7 @@
 
 granian closes its sockets with the process that served them, and with them whoever was waiting.
 Here the parent holds one listening socket for each process; the next process takes it over. The
-new one is ready before the old one is told, and the old one answers all it has accepted.
+new one is ready before the old one is stopped, and the old one answers all it has accepted.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class Server(MPServer):
             self.main_loop_interrupt.set()
 
     def _stop_workers(self) -> None:
-        """Say that we stop, as long as we were told to, then let each finish its requests."""
+        """Say that we stop, as long as configured, then let each finish its requests."""
         if self._drain:
             for number, seconds in (
                 (graceful_shutdown.STOPPING, self._drain),

@@ -36,6 +36,6 @@ def load(
 
 
 def run(*words: Any) -> None:
-    """Serve until told to stop and the last request is answered, then finish what is left."""
+    """Serve until stopped and the last request is answered, then finish what is left."""
     MPServer._spawn_rsgi_worker(*words)  # noqa: SLF001 - the server's own way to run a process
     finish(_FLUSH_WITHIN)

@@ -183,7 +183,7 @@ def client_of(scope: Scope) -> str:
 
 
 def environ_of(scope: Scope, body: io.BufferedIOBase) -> dict[str, Any]:
-    """What a WSGI application is told of a call."""
+    """The WSGI environment of a call."""
     host, _, port = scope.server.rpartition(":")
     environ = {
         "REQUEST_METHOD": scope.method,

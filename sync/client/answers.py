@@ -75,7 +75,7 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 def error_of(response: httpx2.Response, body: bytes) -> APIError:
-    """The error that an answer is; one without a Status (of a proxy, say) tells its code only."""
+    """The error that an answer is; one without a Status (of a proxy, say) shows its code only."""
     try:
         status = decode(body)
     except GarbageError:

@@ -101,7 +101,7 @@ class Stream(httpcore2.NetworkStream):
         return Stream(secured, self._meter)
 
     def get_extra_info(self, info: str) -> Any:
-        """Tell the library what it asks of a connection."""
+        """Give the library what it asks of a connection."""
         if info == "ssl_object" and isinstance(self._connection, ssl.SSLSocket):
             return self._connection
         if info == "is_readable":

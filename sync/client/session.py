@@ -144,7 +144,7 @@ class Session:
 
 
 class _Unnamed:
-    """Stands for an object where the library looks for names, which it is told apart."""
+    """Stands for an object where the library looks for names, which it is distinguished."""
 
     class metadata:  # noqa: N801 - the field's name
         """No names."""

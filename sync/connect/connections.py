@@ -73,7 +73,7 @@ def connect(
 
 
 def disconnect(cluster: Cluster, user: str, *, reason: str = "") -> bool:
-    """Forget how to reach a cluster; tells whether it was connected."""
+    """Forget how to reach a cluster; returns whether it was connected."""
     with policy_write(cluster):
         found = ClusterConnection.objects.filter(cluster=cluster).first()
         if found is None:

@@ -50,7 +50,7 @@ def private_keys() -> list[X25519PrivateKey]:
 
 
 def ensure_keys() -> bool:
-    """Make the first pair of keys where there is none; tells whether it did.
+    """Make the first pair of keys where there is none; returns whether it did.
 
     Two processes that start at once end up with one pair. Raises KeyFileError, OSError.
     """

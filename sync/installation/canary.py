@@ -36,7 +36,7 @@ class CanaryResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flight:
-    """One canary: ``mutated`` tells whether the mutating webhook was asked, too, if known."""
+    """One canary: ``mutated``: whether the mutating webhook was asked, too, if known."""
 
     outcome: CanaryResult
     message: str = ""

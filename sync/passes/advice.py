@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from policies.ledger import read_clock
 from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes.lifecycle import LEASE, STOPPED
-from sync.runs.pause import told
+from sync.runs.pause import description
 
 if TYPE_CHECKING:
     from policies.models import Cluster
@@ -57,7 +57,7 @@ def _waiting(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
     if connection is None:
         return "The cluster is not connected any more."
     if connection.is_paused:
-        return f"The sync is {told(connection)}. The run begins when somebody resumes it."
+        return f"The sync is {description(connection)}. The run begins when somebody resumes it."
     if state and state.lease_until and state.lease_until > now:
         return "Another run over this cluster goes on; this one begins as soon as that has ended."
     if run.attempt and state and state.due and state.due > now:
@@ -91,7 +91,7 @@ def _ended(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
     if connection.state in STOPPED:
         return connection_hint(connection)
     if connection.is_paused:
-        return f"The sync is {told(connection)}."
+        return f"The sync is {description(connection)}."
     again = _at(state.due, now) if state and state.due else ""
     return f"It is tried again by itself {again}." if again else ""
 

@@ -159,7 +159,7 @@ def is_about_one_object(error: APIError) -> bool:
 
 
 def _is_missing_permission(error: ForbiddenError) -> bool:
-    """Tell RBAC's own words from those of an admission plugin, which are 403, too."""
+    """Distinguish RBAC's own words from those of an admission plugin, which are 403, too."""
     return 'User "' in error.message and '" cannot ' in error.message
 
 

@@ -68,7 +68,7 @@ def _take_batch(
 
 
 def note_native(cluster: Cluster, journal: Journal, namespaces: Collection[str] | None) -> None:
-    """Tell the policies which of them the cluster has itself; None: all of them."""
+    """Report to the policies which of them the cluster has itself; None: all of them."""
     with journal.lease.guard(), our_own_write(cluster):
         native_policies.note(cluster, namespaces)
 

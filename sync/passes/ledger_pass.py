@@ -97,7 +97,7 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
 
     Gives how many charges were confirmed, added, corrected and released. Raises ``APIError`` for a
     cluster that cannot be asked, and ``LostLeaseError``; a resource that cannot be listed is said,
-    and its charges end only where the cluster's own figures count. Everything is told from the
+    and its charges end only where the cluster's own figures count. Everything is computed from the
     lists, so that it can be done again at any time.
     """
     new = services.uncounted(cluster)
@@ -171,8 +171,8 @@ class _Look:
                 seen[found.resource] = found
                 counts += _hold(self.cluster, found, guard)
             else:
-                told = unlisted(self.cluster, resource, self.places, self.begun)
-                counts["released"] += end_by_lease(told, guard=guard)
+                listed = unlisted(self.cluster, resource, self.places, self.begun)
+                counts["released"] += end_by_lease(listed, guard=guard)
         return seen
 
 

@@ -91,7 +91,7 @@ def read_cluster(client: Client, *, progress: Callable[[str], None]) -> ClusterO
 
 
 def _require_names(kind: str, items: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse what cannot be told apart: no name, no uid, or the same name twice."""
+    """Refuse what cannot be distinguished: no name, no uid, or the same name twice."""
     seen = set()
     for item in items:
         metadata = item.get("metadata") or {}

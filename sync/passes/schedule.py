@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 TELL_AGAIN: Final = dt.timedelta(seconds=10)
-"""After so long, a worker is told once more of a run that still waits."""
+"""After so long, a worker is notified once more of a run that still waits."""
 RETRY: Final = dt.timedelta(minutes=1)
 TOMBSTONES: Final = dt.timedelta(days=30)
 RUNS_KEPT: Final = dt.timedelta(days=14)
 
 
 def due_runs() -> list[int]:
-    """Which runs a worker should be told of now, by primary key; those that are due are made."""
+    """Return the keys of the runs to notify workers of; create those that are due."""
     take_up_lost()
     now = read_clock()
     _make_due(now)
@@ -119,7 +119,7 @@ def _waits_for_person(cluster: Cluster) -> bool:
 
 
 def _tell(run: SyncRun, now: dt.datetime) -> bool:
-    """Claim to be the one who tells a worker, for a while."""
+    """Claim to be the one who notifies a worker, for a while."""
     silent = Q(queued=None) | Q(queued__lt=now - TELL_AGAIN)
     rows = SyncRun.objects.filter(silent, pk=run.pk, state=State.WAITING)
     return bool(rows.update(queued=now))

@@ -39,10 +39,10 @@ def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
         _refuse("reason_required", "say why, for those who find it paused")
     with _changed(cluster, user=user, reason=text) as connection:
         if connection.is_paused:
-            _refuse("paused_already", f"it is {told(connection)}")
+            _refuse("paused_already", f"it is {description(connection)}")
         connection.is_paused, connection.paused_since = True, read_clock()
         connection.paused_by, connection.pause_reason = user, text
-        _stop_what_goes_on(cluster, told(connection))
+        _stop_what_goes_on(cluster, description(connection))
     first_count.give_up(cluster, "the sync is paused")
     return connection
 
@@ -58,7 +58,7 @@ def resume(cluster: Cluster, *, user: str, reason: str = "") -> ClusterConnectio
     return connection
 
 
-def told(connection: ClusterConnection) -> str:
+def description(connection: ClusterConnection) -> str:
     """Say since when, by whom and why a sync is paused; empty where it is not."""
     if not connection.is_paused:
         return ""

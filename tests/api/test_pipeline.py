@@ -11,7 +11,7 @@ import pytest
 from django.db import DataError, IntegrityError, connection
 from django.db.utils import Error
 
-from policies.db.deferred import ask, is_in_transaction, tell, transaction_of_few_packets
+from policies.db.deferred import ask, execute, is_in_transaction, transaction_of_few_packets
 from policies.db.pipeline import Pipeline, _encoded
 from policies.snapshot.refresher import _parameters
 
@@ -43,7 +43,7 @@ def texts() -> list[str]:
 
 def test_what_is_told_is_committed_together() -> None:
     with transaction_of_few_packets():
-        tell(INSERT, [["one"], ["two"]])
+        execute(INSERT, [["one"], ["two"]])
         assert is_in_transaction()
     assert texts() == ["one", "two"]
     assert not is_in_transaction()
@@ -70,7 +70,7 @@ def test_lists_are_arrays_whatever_they_hold() -> None:
 @pytest.mark.parametrize("text", ["bad", "one"], ids=["check", "unique"])
 def test_an_error_takes_all_back_and_names_itself(text: str) -> None:
     with pytest.raises(IntegrityError), transaction_of_few_packets():
-        tell(INSERT, [["one"], [text], ["two"]])
+        execute(INSERT, [["one"], [text], ["two"]])
     assert texts() == []
 
 
@@ -79,13 +79,13 @@ def test_after_any_error_the_session_goes_on() -> None:
         with pytest.raises(Error), transaction_of_few_packets():
             ask(statement, ["bad"] if "%s" in statement else [])()
         with transaction_of_few_packets():
-            tell(INSERT, [[statement]])
+            execute(INSERT, [[statement]])
     assert len(texts()) == 3
 
 
 def test_what_raises_inside_takes_back_what_was_told() -> None:
     with suppress(ZeroDivisionError), transaction_of_few_packets():
-        tell(INSERT, [["one"]])
+        execute(INSERT, [["one"]])
         _ = 1 / 0
     assert texts() == []
     assert connection.connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
@@ -99,7 +99,7 @@ def test_what_was_answered_already_is_taken_back_without_a_warning(*, is_lost: b
         lambda notice: heard.append(str(notice.message_primary))
     )
     with suppress(ZeroDivisionError), transaction_of_few_packets():
-        tell(INSERT, [["one"]])
+        execute(INSERT, [["one"]])
         assert ask("SELECT count(*) FROM kept", [])() == [(1,)]
         if is_lost:
             connection.connection.pgconn.finish()
@@ -114,7 +114,7 @@ def test_what_is_told_is_seen_by_nobody_before_the_end() -> None:
     connection.ensure_connection()
     with psycopg.connect(**_parameters(), autocommit=True) as other:
         with transaction_of_few_packets():
-            tell(INSERT, [["one"]])
+            execute(INSERT, [["one"]])
             ask("SELECT 1", [])()
             assert other.execute("SELECT text FROM kept").fetchall() == []
         assert other.execute("SELECT text FROM kept").fetchall() == [("one",)]
@@ -125,16 +125,16 @@ def test_what_fails_only_at_the_end_takes_all_back_and_the_session_goes_on() -> 
         cursor.execute("ALTER TABLE kept ADD UNIQUE (text) DEFERRABLE INITIALLY DEFERRED")
         cursor.execute("ALTER TABLE kept DROP CONSTRAINT kept_text_key")
     with pytest.raises(IntegrityError), transaction_of_few_packets():
-        tell(INSERT, [["one"], ["two"], ["two"]])
+        execute(INSERT, [["one"], ["two"], ["two"]])
     with transaction_of_few_packets():
-        tell(INSERT, [["one"]])
+        execute(INSERT, [["one"]])
     assert texts() == ["one"]
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"], ids=["nul", "surrogate"])
 def test_a_text_that_cannot_be_sent_is_refused_not_cut(value: str) -> None:
     with pytest.raises(DataError), transaction_of_few_packets():
-        tell(INSERT, [[value]])
+        execute(INSERT, [[value]])
     assert texts() == []
 
 
@@ -153,7 +153,7 @@ def test_a_statement_is_prepared_once_for_a_session(monkeypatch: pytest.MonkeyPa
     )
     for text in ("one", "two"):
         with transaction_of_few_packets():
-            tell(INSERT, [[text]])
+            execute(INSERT, [[text]])
     assert made[0] is made[1]
     assert INSERT in made[0]
 
@@ -163,7 +163,7 @@ def test_a_lost_session_is_an_error_and_the_next_one_works() -> None:
         ask("SELECT pg_terminate_backend(pg_backend_pid())", [])()
     connection.close()
     with transaction_of_few_packets():
-        tell(INSERT, [["one"]])
+        execute(INSERT, [["one"]])
     assert texts() == ["one"]
 
 

@@ -36,7 +36,7 @@ def ask(cluster: Cluster, mode: str = "sync") -> SyncRun:
 def test_pause_says_who_when_and_why() -> None:
     connection = ClusterConnection.objects.get(cluster=paused())
     assert (connection.paused_by, connection.pause_reason) == ("ada", "an upgrade")
-    assert "by ada: an upgrade" in pause.told(connection)
+    assert "by ada: an upgrade" in pause.description(connection)
     revision = PolicyRevision.objects.filter(kind="ClusterConnection").latest("id")
     assert (revision.user, revision.reason) == ("ada", "an upgrade")
     assert (revision.before["spec"].get("paused"), revision.after["spec"]["paused"]) == (None, True)
@@ -57,7 +57,7 @@ def test_resuming_goes_on_with_what_waits(monkeypatch: pytest.MonkeyPatch) -> No
     serve(monkeypatch, memory)
     run = ask(cluster)
     connection = pause.resume(cluster, user="bob", reason="done")
-    assert (pause.told(connection), connection.pause_reason) == ("", "")
+    assert (pause.description(connection), connection.pause_reason) == ("", "")
     assert schedule.due_runs() == [run.pk]
     assert lifecycle.carry_out(run.pk) == "done"
 

@@ -39,7 +39,7 @@ class Command(Console):
         which.add_argument("--verify", action="store_true", help="look only, write nothing")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Export, or verify, and tell."""
+        """Export, or verify, and report."""
         if options["verify"]:
             self._verify()
             return

@@ -33,7 +33,7 @@ class Command(Console):
         parser.add_argument("--dry-run", action="store_true", help="name what would go")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Remove, or plan, and tell."""
+        """Remove, or plan, and report."""
         decide = retention.plan if options["dry_run"] else retention.apply
         found = decide(today=retention.today())
         for removal in found:

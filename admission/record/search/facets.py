@@ -58,7 +58,7 @@ class Facet:
 
 
 def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
-    """Count all fields; one that says the same of all rows, and is not chosen, tells nothing."""
+    """Count all fields; one that says the same of all rows, and is not chosen, is of no use."""
     found = [_facet(name, rows, query) for name in _NAMES]
     return [each for each in found if each.is_chosen or len(each.entries) > 1]
 

@@ -69,12 +69,12 @@ def in_words(query: Mapping[str, str]) -> str:
         f"from {since}" if since else "",
         f"before {until}" if until else "",
     ]
-    told = " ".join(part for part in parts if part)
-    return f"{told} (UTC)" if since or until else told or "in the whole record"
+    span = " ".join(part for part in parts if part)
+    return f"{span} (UTC)" if since or until else span or "in the whole record"
 
 
 def can_tally(query: Mapping[str, str]) -> bool:
-    """Tell whether the tallies know what is asked."""
+    """Return whether the tallies have what is asked."""
     return all(name in _TALLIED for name, value in query.items() if value)
 
 

@@ -80,13 +80,13 @@ def _field(key: str, known: Collection[str]) -> str:
 
 def render(fields: Mapping[str, str]) -> str:
     """Write fields as words, in the order of ``FIELDS``; empty ones are left out."""
-    told = []
+    terms = []
     for key, field in FIELDS.items():
         value = fields.get(field, "")
         if value:
             words = {"true": "yes", "false": "no"}.get(value, value) if key == "dry" else value
-            told.append(f"{key}:{_quoted(words)}")
-    return " ".join(told)
+            terms.append(f"{key}:{_quoted(words)}")
+    return " ".join(terms)
 
 
 def _quoted(value: str) -> str:

@@ -28,7 +28,7 @@ _JSON: Final = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """What counts and groups need of one decision; only refusals tell their owner."""
+    """What counts and groups need of one decision; only refusals have their owner."""
 
     id: str
     created: datetime
@@ -47,7 +47,7 @@ class Sampled:
 
     @property
     def outcome(self) -> AnswerKind:
-        """How the answer is told."""
+        """How the answer is shown."""
         return outcome_of(self.verdict, self.reasons)
 
 

@@ -35,7 +35,7 @@ LOOKED: Final = 30_000
 DAYS: Final = stretches.LONGEST
 """One statement looks so far back, by days of the record ..."""
 MOST_DAYS: Final = 4 * DAYS
-"""... and so far where an index has told that there is little."""
+"""... and so far where an index has shown that there is little."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _INDEXED: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
 _LARGE: Final = ("trace", "charges", "policies", "groups", "observed", "policy_names", "request")

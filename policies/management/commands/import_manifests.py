@@ -57,7 +57,7 @@ class Command(Console):
         add("--user", default="", help="who, for the record (default: the system's user)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Read, write, tell."""
+        """Read, write, report."""
         cluster = find_cluster(options["cluster"])
         user = options["user"] or f"{getpass.getuser()} (command line)"
         try:

@@ -42,7 +42,7 @@ class Command(Console):
         add("-o", "--output", choices=["text", "json"], default="text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Check and tell."""
+        """Check and report."""
         bundle, problems = Bundle(), list[Problem]()
         try:
             bundle = read_bundle(read_sources(options["paths"]))
@@ -51,19 +51,19 @@ class Command(Console):
                 problems = [Problem(source=name, message=NOTHING, hint=WAY_OUT, code="empty")]
         except ManifestError as error:
             problems = error.problems
-        tell = self._tell_json if options["output"] == "json" else self._tell_text
-        tell(bundle, problems)
+        report = self._report_json if options["output"] == "json" else self._report_text
+        report(bundle, problems)
         if problems:
             sys.exit(FINDINGS)
 
-    def _tell_text(self, bundle: Bundle, problems: list[Problem]) -> None:
+    def _report_text(self, bundle: Bundle, problems: list[Problem]) -> None:
         for problem in problems:
             self.stdout.write(str(problem))
         if not problems:
             others = f", {len(bundle.others)} of other kinds left out" if bundle.others else ""
             self.stdout.write(f"{counted(len(bundle.objects), 'objects')}, all valid{others}")
 
-    def _tell_json(self, bundle: Bundle, problems: list[Problem]) -> None:
+    def _report_json(self, bundle: Bundle, problems: list[Problem]) -> None:
         found = {
             "valid": not problems,
             "problems": [problem.to_json() for problem in problems],

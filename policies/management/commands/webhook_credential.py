@@ -47,7 +47,7 @@ class Command(Console):
         """Do one of the three."""
         user = f"{getpass.getuser()} (command line)"
         # A script reads the secret from the output: all else then goes beside it.
-        self.tell = self.stderr.write if options["issue"] else self.stdout.write
+        self.report = self.stderr.write if options["issue"] else self.stdout.write
         cluster = self._cluster(options["cluster"], user=user, create=options["create"])
         if options["issue"]:
             expires = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
@@ -70,15 +70,15 @@ class Command(Console):
     def _cluster(self, name: str, *, user: str, create: bool) -> Cluster:
         if create and not Cluster.objects.filter(name=name).exists():
             services.save_cluster(cluster=Cluster(name=name), user=user)
-            self.tell(f"created: cluster {name}")
+            self.report(f"created: cluster {name}")
         return find_cluster(name)
 
     def _tell_addresses(self, cluster: Cluster) -> None:
         """Say where the cluster asks, and what it still needs to."""
         start = f"{settings.GATEHOUSE_EXTERNAL_URL}/admission/{cluster.name}"
-        self.tell(f"asks at {start}/mutate and {start}/validate")
+        self.report(f"asks at {start}/mutate and {start}/validate")
         if not WebhookCredential.objects.filter(cluster=cluster).exists():
-            self.tell(f"has no credential yet: webhook_credential {cluster.name} --issue LABEL")
+            self.report(f"has no credential yet: webhook_credential {cluster.name} --issue LABEL")
 
 
 def _credential(cluster: Cluster, number: int) -> WebhookCredential:

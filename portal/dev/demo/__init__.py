@@ -17,7 +17,7 @@ from policies.models import Cluster
 from portal.dev.demo import connected
 from portal.dev.demo.clock import at
 from portal.dev.demo.plot import BEGAN
-from portal.dev.demo.story import tell
+from portal.dev.demo.story import write_story
 from portal.secret_key import write_private
 
 HERE: Final = Path(__file__).resolve().parent
@@ -32,7 +32,7 @@ def begin_demo() -> list[str]:
     """
     made = seed_demo()
     if len(made) == len(list(HERE.glob("*.yaml"))):
-        tell()
+        write_story()
     return made
 
 

@@ -30,7 +30,7 @@ STORY: Final = Path(__file__).resolve().parent / "story"
 AUTHOR: Final = Author(user="ada", reason="the policies of the shop move in")
 
 
-def tell() -> None:
+def write_story() -> None:
     """Fill in the month before now; the demo clusters must be new."""
     now = timezone.now()
     with at(now - BEGAN):

@@ -123,5 +123,5 @@ def asking(
         "requests": {"cpu": cpu, "memory": memory},
         "limits": {"cpu": cpu_limit, "memory": memory_limit},
     }
-    told = {side: {n: a for n, a in each.items() if a} for side, each in sides.items()}
-    return {side: each for side, each in told.items() if each}
+    filled = {side: {n: a for n, a in each.items() if a} for side, each in sides.items()}
+    return {side: each for side, each in filled.items() if each}

@@ -43,7 +43,7 @@ def commands() -> Mapping[str, list[str]]:
 def environment(name: str = "") -> dict[str, str]:
     """What a process finds around it: no balancer watches, so they stop without a pause.
 
-    Only the worker is told where the private keys of clusters' credentials are.
+    Only the worker is given the place of the private keys of clusters' credentials are.
     """
     around = {**os.environ, "GATEHOUSE_DRAIN_SECONDS": "0"}
     if name != "worker":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from portal.dev.supervisor.children import Children
 
-READY_WITHIN: Final = 120.0  # seconds; a process that ends is told of at once
+READY_WITHIN: Final = 120.0  # seconds; the end of a process is reported at once
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STEP: Final = 0.1
 POD: Final = {
@@ -51,7 +51,7 @@ class Interrupted(Exception):  # noqa: N818  not an error: somebody asked to sto
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run until told to stop; returns the exit code."""
+    """Run until stopped; returns the exit code."""
     options = _read_words(words)
     _choose_port(options.port)
     django.setup()
@@ -106,7 +106,7 @@ def _run() -> NoReturn:
         check_port()
         password, secret = prepare_data()
         if password:
-            # Told before anything else can go wrong: it is not kept anywhere.
+            # Printed before anything else can go wrong: it is not kept anywhere.
             _say(
                 f"sign in as {settings.GATEHOUSE_ADMIN_USER} with password {password} (shown once)"
             )

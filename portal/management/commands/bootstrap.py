@@ -40,7 +40,7 @@ class Command(Console):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Migrate, make the admin, tell."""
+        """Migrate, create the admin, report."""
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=min(options["verbosity"], 1))
         if options["accept_key"]:

@@ -25,8 +25,8 @@ Say who enforces ranges and quotas in a cluster, the portal or the API server's 
   manage.py cluster_authority prod native --days 30    looks further back
   manage.py cluster_authority prod native --yes --reason "plugins are on"    switches
 
-What would change is told by the decisions of the last {DAYS} days, the newest {DECISIONS} of them
-at most, and by the ranges and quotas that the portal and the cluster do not have in common.
+What would change is computed from the decisions of the last {DAYS} days, the newest
+{DECISIONS} of them at most, and by the ranges and quotas that only one side has.
 Exit code 0: shown, or switched; 2: wrong usage.
 """
 
@@ -65,23 +65,23 @@ class Command(Console):
         self.stdout.write(f"{cluster.name}: {wanted} enforces from now on")
 
     def _show(self, cluster: Cluster, change: AuthorityImpact, days: int) -> None:
-        tell = self.stdout.write
-        tell(f"{cluster.name}: {cluster.authority} -> {change.to}")
-        tell(f"  {_verdicts(change, days)}")
+        write = self.stdout.write
+        write(f"{cluster.name}: {cluster.authority} -> {change.to}")
+        write(f"  {_verdicts(change, days)}")
         for namespace, number in change.by_namespace:
-            tell(f"    {number} in {namespace or 'no namespace'}")
+            write(f"    {number} in {namespace or 'no namespace'}")
         for judged in change.examples:
-            tell(f"    {judged.id} {judged.target}: {judged.message}")
+            write(f"    {judged.id} {judged.target}: {judged.message}")
         for namespace, names in sorted(change.missing.items()):
-            tell(f"  {namespace} stays the portal's: not in the cluster yet: {', '.join(names)}")
+            write(f"  {namespace} stays the portal's: not in the cluster yet: {', '.join(names)}")
         for name in change.differing:
-            tell(f"  {name} differs between both sides")
+            write(f"  {name} differs between both sides")
 
 
 def _verdicts(change: AuthorityImpact, days: int) -> str:
     if not change.looked_at:
-        return f"no decision of the last {days} days is on record: nothing can be told from it"
-    told = f"{change.verdicts} of the {change.looked_at} newest decisions of {days} days"
+        return f"no decision of the last {days} days is on record: nothing can be derived from it"
+    summary = f"{change.verdicts} of the {change.looked_at} newest decisions of {days} days"
     if change.to is Authority.NATIVE:
-        return f"{told} were refusals, and would be left to the API server"
-    return f"{told} were warnings, and would be refusals"
+        return f"{summary} were refusals, and would be left to the API server"
+    return f"{summary} were warnings, and would be refusals"

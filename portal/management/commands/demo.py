@@ -33,7 +33,7 @@ class Command(Console):
         parser.add_argument("--credential", action="store_true", help="print the demo secret")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Seed, tell."""
+        """Seed, report."""
         made = begin_demo()
         if options["credential"]:
             self.stdout.write(demo_credential())

@@ -24,7 +24,7 @@ RELEASING: Final = "sync.delete_syncownership"
 SCOPES: Final = ("objects", "namespaces", "cluster")
 MOST: Final = 50
 """Objects of one form: those of a page."""
-TOLD: Final = 3
+SHOWN: Final = 3
 """Places that a message names."""
 
 
@@ -138,8 +138,8 @@ class OwnershipView(ClusterPage):
 
 
 def _told(places: list[Place]) -> str:
-    rest = f" and {len(places) - TOLD} more" if len(places) > TOLD else ""
-    return ", ".join(_in_words(place) for place in places[:TOLD]) + rest
+    rest = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    return ", ".join(_in_words(place) for place in places[:SHOWN]) + rest
 
 
 def _in_words(place: Place) -> str:

@@ -117,7 +117,7 @@ def _wire(request: AdmissionRequest) -> dict[str, Any]:
 
 
 def _manifest(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """The object without what the server sets: it would refuse to be told."""
+    """The object without what the server sets: it would refuse them."""
     kept = {name: value for name, value in obj.items() if name != "status"}
     metadata = kept.get("metadata")
     if isinstance(metadata, dict):

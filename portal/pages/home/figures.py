@@ -200,10 +200,10 @@ def in_words(rows: Sequence[Standing], total: int, denied: int, words: str) -> s
     if not rows:
         return figures
     states: Counter[str] = Counter(_state(row) for row in rows)
-    told = [f"{states[state]} {state}" for state in _ORDER if states[state]] or ["0 fine"]
-    number, _, state = told[0].partition(" ")
-    told[0] = f"{counted(int(number), 'clusters')} {state}"
-    return f"{', '.join(told)}; {figures}"
+    parts = [f"{states[state]} {state}" for state in _ORDER if states[state]] or ["0 fine"]
+    number, _, state = parts[0].partition(" ")
+    parts[0] = f"{counted(int(number), 'clusters')} {state}"
+    return f"{', '.join(parts)}; {figures}"
 
 
 _ORDER: Final = ("fine", "in need of a person", "unreachable", "drifted", "not connected")

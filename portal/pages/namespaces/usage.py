@@ -54,7 +54,7 @@ def held_of(
 ) -> list[Held]:
     """Who holds most of each quota; two queries.
 
-    ``known`` are owners by the names of what they made; of all others the name itself tells.
+    ``known`` are owners by the names of what they made; of all others the name itself shows.
     """
     uids = dict(
         StoredQuota.objects.filter(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CONTAINER_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 MODES: Final = {
     "enforce": "enforce: refuse",
-    "warn": "warn: let through, tell who asked",
+    "warn": "warn: let through, warn the caller",
     "audit": "audit: let through, note it on record",
 }
 READY_WORDS: Final = {

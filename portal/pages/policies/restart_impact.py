@@ -87,8 +87,8 @@ def _rows(refused: Sequence[Refused], found: dict[int, AdmittedPod]) -> list[Res
     for each in refused:
         pod = found[id(each.pod)]
         kind, owner = _made_by(pod)
-        told = tuple(violation.message for violation in each.refusals)
-        key = (kind, owner or pod.pod.name, told, each.is_so_today)
+        messages = tuple(violation.message for violation in each.refusals)
+        key = (kind, owner or pod.pod.name, messages, each.is_so_today)
         row = RestartRow(
             kind=kind, owner=owner, refusals=each.refusals, is_so_today=each.is_so_today
         )

@@ -70,7 +70,7 @@ def _is_typed(built: Built | None, base: Mapping[str, Any]) -> bool:
     """Whether the form says what nobody's YAML said: a tick that is missing is nothing typed."""
     if built is None:
         return False
-    others = [told for _, told in built.problems if told != metadata_rules.NO_CONDITION]
+    others = [message for _, message in built.problems if message != metadata_rules.NO_CONDITION]
     return built.manifest != base or bool(others)
 
 

@@ -33,13 +33,13 @@ LATELY: Final = timedelta(days=7)
 SHOWN: Final = 8
 HISTORY: Final = timedelta(days=14)
 LINES: Final = 6
-"""So many resources of a quota have a line; more cannot be told apart."""
+"""So many resources of a quota have a line; more cannot be distinguished."""
 DRAWER: Final = "drawer-story"
 
 
 @dataclass(slots=True)
 class QuotaEvent:
-    """What is told of one decision: the columns of the record by the same names, and the owner."""
+    """What is shown of one decision: the columns of the record by the same names, and the owner."""
 
     id: str
     created: datetime

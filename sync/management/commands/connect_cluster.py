@@ -58,10 +58,16 @@ class Command(Console):
         add("--other-cluster", action="store_true", help="the name leads to another cluster now")
         add("--user", default="", help="who, for the record (default: the system's user)")
         add("--reason", default="", help="why, for the record")
-        add("-o", "--output", choices=["text", "json"], default="text", help="how to tell")
+        add(
+            "-o",
+            "--output",
+            choices=["text", "json"],
+            default="text",
+            help="the format of the output",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Read, try, store, tell."""
+        """Read, test, store, report."""
         try:
             asked = join.JoinRequest(
                 name=options["cluster"],

@@ -54,7 +54,7 @@ class Command(Console):
         add = parser.add_argument
         add("cluster", help="its name")
         mode = parser.add_mutually_exclusive_group()
-        mode.add_argument("--preview", action="store_true", help="write nothing anywhere, tell")
+        mode.add_argument("--preview", action="store_true", help="write nothing anywhere, report")
         mode.add_argument("--import", action="store_true", help="write nothing to the cluster")
         mode.add_argument("--pause", action="store_true", help="ask nothing of it from now on")
         mode.add_argument("--resume", action="store_true", help="go on after a pause")
@@ -90,7 +90,7 @@ class Command(Console):
             wrong = error.code in ("reason_required", "not_connected")
             message = f"nothing was changed: {' '.join(error.messages)}"
             raise CommandError(message, returncode=USAGE if wrong else FINDINGS) from None
-        self.stdout.write(f"{cluster}: {pause.told(connection) or 'resumed'}")
+        self.stdout.write(f"{cluster}: {pause.description(connection) or 'resumed'}")
 
     def _follow(self, run: SyncRun, *, quiet: bool, patience: float) -> None:
         """Print a line whenever something moved, and what to do where nothing moves."""
@@ -138,7 +138,8 @@ def _require_connection(cluster: Cluster) -> None:
         message = f"{cluster} is not connected; run: manage.py connect_cluster {cluster}"
         raise CommandError(message, returncode=USAGE)
     if connection.is_paused:
-        message = f"{cluster} is {pause.told(connection)}; run: manage.py sync {cluster} --resume"
+        paused = pause.description(connection)
+        message = f"{cluster} is {paused}; run: manage.py sync {cluster} --resume"
         raise CommandError(message, returncode=FINDINGS)
 
 
