@@ -51,7 +51,7 @@ test-ui: setup-dev ## visit pages with Chromium: all journeys, and each page in 
 	@PAGE_LOOKS=$(if $(WHOLE),4,1) $(PY) -m pytest -n 2 --dist loadfile -rs $(SAMPLE) -m "ui$(BRIEF)" tests
 
 fuzz: setup-dev ## answer FUZZ_REVIEWS=1000000 mutated reviews (about half an hour)
-	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-1000000} $(PY) -m pytest -n 2 tests/api/test_fuzz.py
+	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-1000000} $(PY) -m pytest -n 2 tests/admission/api/test_fuzz.py
 
 faults: setup-dev ## kill processes and the database, three times each; WHOLE=1 breaks them in every way
 	@CHAOS_KILLS=$${CHAOS_KILLS:-3} FREEZE_SECONDS=$${FREEZE_SECONDS:-10} $(PY) -m pytest -n 0 $(SAMPLE) -m "faults$(BRIEF)" tests/faults

@@ -1,6 +1,6 @@
 """Reviews taken apart, over the wire and many at a time: what is odd in one is no matter of others.
 
-``ODD_REVIEWS`` says how many. What each must be told is ``tests/api/test_fuzz.py``.
+``ODD_REVIEWS`` says how many. What each must be told is ``tests/admission/api/test_fuzz.py``.
 """
 
 from __future__ import annotations
