@@ -66,7 +66,7 @@ def test_form_loses_nothing(kind: EditableKind, data: st.DataObject) -> None:
     check_lossless(kind, data.draw(OF_KIND[kind.name]))
 
 
-@pytest.mark.ui
+@pytest.mark.long
 @every_kind
 @given(data=st.data())
 @WHOLE

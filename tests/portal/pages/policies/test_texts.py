@@ -95,7 +95,7 @@ def test_sample_of_the_corpus_opens_and_saves_unchanged(client: Client, shared: 
     check_unchanged(client, accepted(shared)[::SAMPLE])
 
 
-@pytest.mark.ui
+@pytest.mark.long
 @pytest.mark.oracle
 def test_corpus_opens_and_saves_unchanged(client: Client, shared: Path) -> None:
     client.force_login(person("ed", "editor"))
