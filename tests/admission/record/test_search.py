@@ -265,5 +265,5 @@ def test_the_page_says_how_far_a_search_came(
 ) -> None:
     monkeypatch.setattr(search, "MOST_DAYS", 2)
     page = admin_client.get("/decisions/?cluster=nobody").content.decode()
-    told = "Nothing on record" if connection.vendor == "sqlite" else "Nothing found yet"
+    told = "No decision matches" if connection.vendor == "sqlite" else "Nothing found yet"
     assert told in page
