@@ -138,12 +138,13 @@ class Quantity:
         return has_suffix and 0 < self.nano <= LARGEST_BINARY
 
     def printed(self) -> str:
-        """Write the canonical text so that it reads as this very quantity in this process.
+        """Write the text so that it reads as this very quantity in this process.
 
-        A sum of binary amounts that is no whole number of KiB has no suffix, and its text alone
-        reads as decimal. An API server goes on with the sum until it is stored.
+        A text that is kept as it was typed stays, as ``1E3``. A sum of binary amounts that is no
+        whole number of KiB has no suffix, and its text alone reads as decimal. An API server goes
+        on with the sum until it is stored.
         """
-        text = self.canonical()
+        text = str(self)
         return text if Quantity.parse(text).format == self.format else _Printed.of(self, text)
 
     def canonical(self) -> str:
