@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.wire import json_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+_POD_SHAPED: Final = ("", "resize", "status", "ephemeralcontainers")
 
 
 class Operation(StrEnum):
@@ -103,6 +105,27 @@ class AdmissionRequest:
         return next((n for n in names if type(n) is str and n), "Unknown")
 
     @property
+    def is_pod(self) -> bool:
+        """Whether the object is a whole Pod: of ``pods`` or of a pod-shaped subresource."""
+        return str(self.resource) == "pods" and self.sub_resource in _POD_SHAPED
+
+    @property
+    def is_new_pod(self) -> bool:
+        """Whether a pod is created, and nothing of an existing one."""
+        is_pod = str(self.resource) == "pods" and not self.sub_resource
+        return is_pod and self.operation is Operation.CREATE
+
+    @property
+    def is_resize(self) -> bool:
+        """Whether a pod's resources are changed in place."""
+        return str(self.resource) == "pods" and self.sub_resource == "resize"
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether the object is a PersistentVolumeClaim."""
+        return str(self.resource) == "persistentvolumeclaims"
+
+    @property
     def is_being_deleted(self) -> bool:
         """Whether the stored object waits for its finalizers, which no policy may hold up."""
         if not self.old_object:
@@ -110,3 +133,8 @@ class AdmissionRequest:
         metadata = self.old_object.get("metadata")
         deleted = metadata.get("deletionTimestamp") if isinstance(metadata, dict) else None
         return bool(deleted) or json_type(deleted) == "number"
+
+    def with_object(self, obj: Mapping[str, Any]) -> AdmissionRequest:
+        """The same request about another state of the object; itself if that is the one it has."""
+        # What was known of the text (``is_plain``) holds for the object that came with it alone.
+        return self if self.object is obj else replace(self, object=obj, is_plain=False)

@@ -1,7 +1,6 @@
 """JSON as Kubernetes reads it: numbers keep their text, keys are unique, depth costs no stack.
 
-Reading and writing of JSON text, and the first look at the types of decoded values, in Go's words.
-What fields an object has is known to the modules that decode it.
+Values in and out are Python's own, except for numbers. Fields of an object are read by ``fields``.
 """
 
 from __future__ import annotations
@@ -12,14 +11,10 @@ from collections import Counter
 from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from engine import resource_list
 from engine.errors import DecodeError
-from engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from engine.resource_list import ResourceList
+    from collections.abc import Iterator
 
 MAX_DEPTH: Final = 10_000
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -80,85 +75,6 @@ def json_type(value: object) -> str:
     if isinstance(value, (RawNumber, int)):
         return "number"
     return next((name for kind, name in _JSON_TYPES if isinstance(value, kind)), "null")
-
-
-def shape_error(value: object, path: str, go_field: str) -> DecodeError:
-    """Make Go's error of a wrong type; ``go_field`` is like ``Spec.spec.hard of type v1.List``."""
-    found = json_type(value)
-    return DecodeError(path, f"json: cannot unmarshal {found} into Go struct field {go_field}")
-
-
-def expect_map(value: object, path: str, go_field: str) -> Mapping[str, Any]:
-    """Take an object; null is an empty one. Raises DecodeError."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise shape_error(value, path, go_field)
-    return value
-
-
-def expect_list(value: object, path: str, go_field: str) -> list[Any]:
-    """Take an array; null is an empty one. Raises DecodeError."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise shape_error(value, path, go_field)
-    return value
-
-
-def expect_string(value: object, path: str, go_field: str) -> str:
-    """Take a string; null is an empty one. Raises DecodeError."""
-    if value is None:
-        return ""
-    if not isinstance(value, str) or isinstance(value, RawNumber):
-        raise shape_error(value, path, go_field)
-    return value
-
-
-def expect_bool(value: object, path: str, go_field: str) -> bool:
-    """Take a boolean; null is false. Raises DecodeError."""
-    if value is None:
-        return False
-    if not isinstance(value, bool):
-        raise shape_error(value, path, go_field)
-    return value
-
-
-def expect_strings(value: object, path: str, go_field: str) -> tuple[str, ...]:
-    """Take an array of strings; null is an empty one. Raises DecodeError.
-
-    ``go_field`` names the array's type: ``Spec.spec.scopes of type []v1.ResourceQuotaScope``.
-    """
-    one = go_field.replace(" of type []", " of type ")
-    items = expect_list(value, path, go_field)
-    return tuple(expect_string(item, f"{path}[{i}]", one) for i, item in enumerate(items))
-
-
-def expect_string_map(value: object, path: str, go_field: str) -> dict[str, str]:
-    """Take an object of strings; null is an empty one. Raises DecodeError."""
-    one = go_field.replace(" of type map[string]", " of type ")
-    items = expect_map(value, path, go_field)
-    return {key: expect_string(item, f"{path}[{key}]", one) for key, item in items.items()}
-
-
-def decode_resource_list(value: object, path: str, go_field: str) -> dict[str, Quantity]:
-    """Take a map of quantities, as they stand; null is empty, a null quantity is zero.
-
-    Raises DecodeError with Go's text for a wrong map and the quantity's own for a wrong entry.
-    """
-    items = expect_map(value, path, go_field)
-    quantities: dict[str, Quantity] = {}
-    for name, item in items.items():
-        try:
-            quantities[name] = Quantity.parse_json(item)
-        except QuantityError as error:
-            raise DecodeError(f"{path}[{name}]", error.detail, item) from error
-    return quantities
-
-
-def round_up_list(resources: ResourceList) -> dict[str, Quantity]:
-    """Round every quantity away from zero to thousandths, as API defaulting does on decoding."""
-    return resource_list.round_up(resources)
 
 
 class _Literal(str):

@@ -24,7 +24,6 @@ from engine.chain.findings import (
 )
 from engine.chain.mutation import Mutation, default_object, mutate
 from engine.chain.objects import admit_object, is_policy_object
-from engine.chain.subjects import restate
 from engine.chain.templates import TemplateCheck, check_template
 from engine.chain.validation import (
     Inspection,
@@ -158,11 +157,11 @@ def _prepare(
         if policy_set.authority is Authority.NATIVE:
             # Nobody else is there who would set what LimitRanger sets.
             as_server = dataclasses.replace(policy_set, authority=Authority.PORTAL)
-        mutation = mutate(restate(request, mutation.object), as_server, mutation.object)
+        mutation = mutate(request.with_object(mutation.object), as_server, mutation.object)
     if phase is Phase.BOTH:
         defaulted = default_object(request, mutation.object)
         mutation = mutation._replace(object=defaulted)
-    stored = restate(request, mutation.object)
+    stored = request.with_object(mutation.object)
     judged = _judge(stored, policy_set, now)
     return Prepared(
         conclude=partial(_conclude, request, mutation, judged),
@@ -220,7 +219,7 @@ def _changes(
     mutation = mutate(request, policy_set, obj)
     findings = mutation.findings
     if policy_set.authority is Authority.NATIVE and not findings.violations:
-        stored = restate(request, default_object(request, mutation.object))
+        stored = request.with_object(default_object(request, mutation.object))
         findings = together(findings, *foretell_limit_ranges(stored, policy_set))
     return findings, mutation.operations
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine import metadata_policy
 from engine.chain.findings import NOTHING_FOUND, Findings, skipped
-from engine.chain.subjects import is_claim, is_pod, is_resize
 from engine.limit_range import default_pod_resources
 from engine.patch import PatchBuilder
 from engine.pod import default_claim, default_pod, read_settled
@@ -45,9 +44,9 @@ def default_object(
     """
     if request.pause is not None:
         request.pause()
-    if is_pod(request):
+    if request.is_pod:
         return default_pod(obj, record)
-    return default_claim(obj, record) if is_claim(request) else obj
+    return default_claim(obj, record) if request.is_claim else obj
 
 
 def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Mutation:
@@ -85,7 +84,7 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
 
 def _read_settled(request: AdmissionRequest, obj: Mapping[str, Any]) -> PodSpec | None:
     """Read a pod that is defaulted already; None for all other objects."""
-    return read_settled(obj) if is_pod(request) else None
+    return read_settled(obj) if request.is_pod else None
 
 
 def _default_resources(
@@ -98,7 +97,7 @@ def _default_resources(
     if why := _reason_not_defaulted(request, policy_set):
         return obj, (), skipped("LimitRangeDefaults", why).steps
     # A resize keeps none of the changes to metadata, so it does not receive what was set.
-    annotate = not is_resize(request)
+    annotate = not request.is_resize
     return default_pod_resources(obj, ranges, annotate=annotate, spec=spec, pause=request.pause)
 
 
@@ -118,9 +117,9 @@ def _reason_not_defaulted(request: AdmissionRequest, policy_set: PolicySet) -> s
 
 def defaults_pods(request: AdmissionRequest) -> bool:
     """Whether LimitRanges fill in resources: a pod's create or resize."""
-    if is_resize(request):
+    if request.is_resize:
         return request.operation is Operation.UPDATE
-    return is_pod(request) and not request.sub_resource and request.operation is Operation.CREATE
+    return request.is_new_pod
 
 
 def _apply_metadata(

@@ -13,7 +13,6 @@ from engine.bounds import shortened
 from engine.chain.denial import text_of
 from engine.chain.findings import NOTHING_FOUND, Findings
 from engine.chain.mutation import default_object, mutate
-from engine.chain.subjects import TEMPLATE_PATHS, restate
 from engine.chain.validation import Inspection, inspect
 from engine.decision import Outcome, Step
 from engine.errors import DecodeError
@@ -31,6 +30,15 @@ if TYPE_CHECKING:
     from engine.policy import PolicySet
     from engine.resource_quota import UsedAmounts
 
+_PATHS: Final = {
+    "deployments.apps": ("spec", "template"),
+    "statefulsets.apps": ("spec", "template"),
+    "daemonsets.apps": ("spec", "template"),
+    "replicasets.apps": ("spec", "template"),
+    "replicationcontrollers": ("spec", "template"),
+    "jobs.batch": ("spec", "template"),
+    "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
+}
 _NAME: Final = "PodTemplate"
 _LONGEST_DETAIL: Final = 2048  # bytes
 
@@ -93,7 +101,7 @@ def check_template(
 
 
 def _template_of(request: AdmissionRequest) -> Mapping[str, Any] | None:
-    path = TEMPLATE_PATHS.get(str(request.resource))
+    path = _PATHS.get(str(request.resource))
     written = request.operation in (Operation.CREATE, Operation.UPDATE)
     if path is None or request.sub_resource or not written:
         return None
@@ -126,6 +134,6 @@ def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> Admi
 
 def _inspect(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> Inspection:
     obj = default_object(request, request.object or {})
-    mutation = mutate(restate(request, obj), policy_set, obj)
+    mutation = mutate(request.with_object(obj), policy_set, obj)
     stored = default_object(request, mutation.object)
-    return inspect(restate(request, stored), policy_set, now)
+    return inspect(request.with_object(stored), policy_set, now)

@@ -24,7 +24,6 @@ from engine.chain.findings import (
     together,
 )
 from engine.chain.mutation import default_object, defaults_pods
-from engine.chain.subjects import restate
 from engine.decision import Charge, Outcome, Step
 from engine.limit_range import check, compile_ranges, default_pod_resources
 from engine.pod import read_pod, resource_errors
@@ -138,7 +137,7 @@ def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
         as_enforced = dataclasses.replace(policy, enforcement=Enforcement.ENFORCE)
         obj, _, _ = default_pod_resources(obj, (as_enforced,), pause=request.pause)
         obj = default_object(request, obj)
-        request = restate(request, obj)
+        request = request.with_object(obj)
     into = Collected()
     _, steps = check(request, (policy,), into=into)
     found = Findings(violations=tuple(into.kept), more=into.more, steps=tuple(steps))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cache import once
 from engine.decision import Outcome, Step
+from engine.fields import read_map
 from engine.limit_range.manifest import CONTAINER
 from engine.patch import PatchBuilder, PatchOperation
 from engine.pod import read_pod
-from engine.pod.read import read_map
 from engine.policy import Enforcement
 from engine.resource_list import to_json
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DecodeError
-from engine.pod.read import read_list, read_map, read_objects, read_text
+from engine.fields import expect_objects, expect_resource_list, read_map, read_text
 from engine.policy import LimitRange, LimitRangeItem
 from engine.resource_list import round_up, stored, to_json
 
@@ -44,7 +44,7 @@ def decode_limit_range(manifest: Mapping[str, Any], *, seed_names: bool = True) 
     meta = read_map(manifest, "metadata", "metadata", _META)
     spec = read_map(manifest, "spec", "spec", _SPEC)
     go_field = "LimitRangeSpec.spec.limits"
-    entries = read_objects(spec, "limits", "spec.limits", go_field, "v1.LimitRangeItem")
+    entries = expect_objects(spec.get("limits"), "spec.limits", go_field, "v1.LimitRangeItem")
     return LimitRange(
         name=read_text(meta, "name", "metadata", "ObjectMeta.metadata.name of type string"),
         namespace=read_text(
@@ -89,7 +89,7 @@ def _decode_item(raw: Mapping[str, Any], path: str, *, seed_names: bool) -> Limi
     for key, value in raw.items():  # in document order: Go reports the first trouble
         if key in _FIELDS:
             go_field = f"LimitRangeItem.spec.limits.{key}"
-            lists[_FIELDS[key]] = read_list(value, f"{path}.{key}", go_field)
+            lists[_FIELDS[key]] = expect_resource_list(value, f"{path}.{key}", go_field)
     item = default_item(LimitRangeItem(type=read_text(raw, "type", path, go_type), **lists))
     return _as_stored(item)
 

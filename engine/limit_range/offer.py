@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.cache import once
+from engine.fields import expect_resource_list, read_map
 from engine.limit_range.constraints import LIMITS, REQUESTS
 from engine.limit_range.manifest import CLAIM, CONTAINER, POD
 from engine.pod import limit_range_totals, read_pod
-from engine.pod.read import read_list, read_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +78,9 @@ def _pod_offer(spec: PodSpec) -> Offer:
 def _claim_subject(claim: Mapping[str, Any]) -> BoundedItem:
     spec = read_map(claim, "spec", "spec", _CLAIM_SPEC)
     resources = read_map(spec, "resources", "spec.resources", _CLAIM_RESOURCES)
-    requests = read_list(resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS)
+    requests = expect_resource_list(
+        resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS
+    )
     return BoundedItem(requests, {}, "spec.resources")
 
 

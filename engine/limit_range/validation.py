@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import ErrorType, FieldError, FieldPath
+from engine.limit_range.constraints import ratio_text
 from engine.limit_range.manifest import CLAIM, CONTAINER, POD
-from engine.limit_range.ratio import ratio_text
 from engine.names import (
     dns1123_label_errors,
     dns1123_subdomain_errors,

@@ -8,7 +8,6 @@ from engine.metadata_policy.definition import (
     metadata_policy_warnings,
     validate_metadata_policy,
 )
-from engine.metadata_policy.qos_annotation import QOSResult, annotate_qos
 from engine.metadata_policy.rules import (
     MetadataResult,
     PodMetadata,
@@ -16,6 +15,7 @@ from engine.metadata_policy.rules import (
     reason_not_applicable,
     recheck,
 )
+from engine.metadata_policy.updates import QOSResult, annotate_qos
 
 __all__ = [
     "API_VERSION",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DecodeError, ErrorType, FieldError, FieldPath, sort_errors
+from engine.fields import decode_string_map, expect
 from engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
 from engine.policy import (
     MetadataPolicy,
@@ -18,7 +19,6 @@ from engine.policy import (
     encode_enforcement,
 )
 from engine.selector import LabelSelector, validate_label_selector
-from engine.selector.label_selector import decode_string_map, expect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.cache import once
 from engine.decision import Outcome, Reason, Step, Violation
+from engine.fields import decode_string_map, expect
 from engine.metadata_policy.definition import QOS_ANNOTATION
 from engine.metadata_policy.updates import Update, collect_updates, set_metadata
 from engine.names import MAX_ANNOTATIONS, annotations_size
 from engine.policy import Enforcement, MetadataPolicy, MetadataPolicyRule
 from engine.request import AdmissionRequest, Operation
-from engine.selector.label_selector import decode_string_map, expect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.pod.defaults import default_claim, default_pod, read_settled
-from engine.pod.qos import QOSClass, qos_class
 from engine.pod.read import Container, PodSpec, container_resources, read_pod
 from engine.pod.totals import (
     PodTotals,
+    QOSClass,
     effective_limits,
     effective_requests,
     has_pod_level_resources,
     limit_range_totals,
+    qos_class,
     quota_totals,
 )
 from engine.pod.validation import (

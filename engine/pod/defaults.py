@@ -11,16 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DecodeError
+from engine.fields import expect_objects, expect_resource_list, read_map
 from engine.names import is_hugepage, is_over_commit_allowed
-from engine.pod.read import (
-    Container,
-    PodSpec,
-    read_list,
-    read_map,
-    read_objects,
-    read_pod,
-    read_requirements,
-)
+from engine.pod.read import Container, PodSpec, read_pod, read_requirements
 from engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
 from engine.quantity import Quantity, QuantityError
 
@@ -111,7 +104,7 @@ def _forget(path: Tokens, value: Any) -> None:
 def _default_containers(spec: Mapping[str, Any], group: str, record: Record) -> list[Any]:
     """Default one of the container lists; the same list if nothing changes."""
     entries: list[Any] = spec[group]
-    read_objects(spec, group, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
+    expect_objects(entries, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
     fresh = entries
     for position, entry in enumerate(entries):
         resources = None if entry is None else entry.get("resources")
@@ -175,7 +168,7 @@ def _rounded(raw: Any, at: Tokens, owner: str, record: Record) -> Any:
     with its path spelled out, which nobody needs otherwise.
     """
     if not isinstance(raw, dict):
-        return read_list(raw, _dotted(at), f"{owner}.{_dotted(at, numbers=False)}")
+        return expect_resource_list(raw, _dotted(at), f"{owner}.{_dotted(at, numbers=False)}")
     changes = {}
     try:
         for name, value in raw.items():
@@ -187,7 +180,7 @@ def _rounded(raw: Any, at: Tokens, owner: str, record: Record) -> Any:
             if not isinstance(value, str) or value != text:
                 changes[name] = text
     except QuantityError:
-        read_list(raw, _dotted(at), owner)
+        expect_resource_list(raw, _dotted(at), owner)
     return {**raw, **changes} if changes else raw
 
 
@@ -245,7 +238,7 @@ def _default_status(pod: Mapping[str, Any], record: Record) -> dict[str, Any]:
     fresh = dict(status)
     for key in _STATUS_LISTS:
         path = f"status.{key}"
-        entries = read_objects(status, key, path, f"PodStatus.{path}", "v1.ContainerStatus")
+        entries = expect_objects(status.get(key), path, f"PodStatus.{path}", "v1.ContainerStatus")
         if entries:
             fresh[key] = [
                 _round_status(entry, ("status", key, position), record)

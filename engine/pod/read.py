@@ -12,32 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.cache import Kept, Remembering
+from engine.fields import expect_map, expect_objects, expect_resource_list, expect_string, read_map
 from engine.quantity import Quantity, QuantityError
-from engine.wire import (
-    decode_resource_list,
-    expect_list,
-    expect_map,
-    expect_string,
-    shape_error,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from engine.resource_list import ResourceList
-
-__all__ = [
-    "Container",
-    "PodSpec",
-    "container_resources",
-    "read_list",
-    "read_map",
-    "read_objects",
-    "read_pod",
-    "read_requirements",
-    "read_text",
-    "shape_error",
-]
 
 _REQUIREMENTS = "ResourceRequirements"
 _KEPT: Final = 1024
@@ -144,7 +125,9 @@ def _read(spec: Mapping[str, Any]) -> PodSpec:
         has_resources=resources is not None,
         requests=requests,
         limits=limits,
-        overhead=read_list(spec.get("overhead"), "spec.overhead", "PodSpec.spec.overhead"),
+        overhead=expect_resource_list(
+            spec.get("overhead"), "spec.overhead", "PodSpec.spec.overhead"
+        ),
     )
 
 
@@ -191,37 +174,6 @@ def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, 
     return _spell_out_requirements(raw, path, go_path)
 
 
-def read_list(raw: Any, path: str, go_field: str) -> dict[str, Quantity]:
-    """Read one map of quantities; null is an empty one, a null quantity is zero."""
-    if raw is None:
-        return {}
-    return decode_resource_list(raw, path, f"{go_field} of type v1.ResourceList")
-
-
-def read_map(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> Mapping[str, Any]:
-    """Read a nested object; absent and null are empty."""
-    return expect_map(parent.get(key), path, go_field)
-
-
-def read_objects(
-    parent: Mapping[str, Any], key: str, path: str, go_field: str, go_type: str
-) -> list[Mapping[str, Any]]:
-    """Read a list of objects; absent and null are empty, a null entry is an empty object."""
-    entries = expect_list(parent.get(key), path, f"{go_field} of type []{go_type}")
-    return [
-        entry
-        if type(entry) is dict
-        else expect_map(entry, f"{path}[{position}]", f"{go_field} of type {go_type}")
-        for position, entry in enumerate(entries)
-    ]
-
-
-def read_text(parent: Mapping[str, Any], key: str, path: str, go_field: str) -> str:
-    """Read a string; absent and null are empty. ``go_field`` names field and type."""
-    raw = parent.get(key)
-    return raw if type(raw) is str else expect_string(raw, f"{path}.{key}", go_field)
-
-
 def _quantities(raw: Any) -> dict[str, Quantity] | None:
     """Read a map of quantities; None for what cannot be read, whatever the reason."""
     if raw is None:
@@ -243,7 +195,9 @@ def _spell_out_requirements(raw: Any, path: str, go_path: str) -> tuple[Resource
     sides = expect_map(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
     return (
         lists := {
-            side: read_list(amounts, f"{path}.{side}", f"{_REQUIREMENTS}.{go_path}.{side}")
+            side: expect_resource_list(
+                amounts, f"{path}.{side}", f"{_REQUIREMENTS}.{go_path}.{side}"
+            )
             for side, amounts in sides.items()
             if side in {"requests", "limits"}
         }
@@ -254,7 +208,9 @@ def _read_containers(spec: Mapping[str, Any], group: str) -> tuple[Container, ..
     """Read one of the pod's container lists."""
     if spec.get(group) is None:
         return ()
-    entries = read_objects(spec, group, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
+    entries = expect_objects(
+        spec.get(group), f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container"
+    )
     return tuple([_read_container(entry, group, place) for place, entry in enumerate(entries)])
 
 

@@ -7,20 +7,13 @@ differ: quotas count overhead, huge pages of the pod's own resources and running
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from engine.cache import Remembering, once
+from engine.fields import expect_objects, expect_resource_list, read_map, read_text
 from engine.names import is_hugepage
-from engine.pod.read import (
-    Container,
-    PodSpec,
-    read_list,
-    read_map,
-    read_objects,
-    read_pod,
-    read_requirements,
-    read_text,
-)
+from engine.pod.read import Container, PodSpec, read_pod, read_requirements
 from engine.resource_list import add
 
 if TYPE_CHECKING:
@@ -29,8 +22,16 @@ if TYPE_CHECKING:
     from engine.quantity import Quantity
     from engine.resource_list import ResourceList
 
-_POD_LEVEL = frozenset({"cpu", "memory"})
+_POD_LEVEL = ("cpu", "memory")
 _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
+
+
+class QOSClass(StrEnum):
+    """The three classes."""
+
+    GUARANTEED = "Guaranteed"
+    BURSTABLE = "Burstable"
+    BEST_EFFORT = "BestEffort"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ def _read_statuses(status: Mapping[str, Any]) -> dict[str, ContainerStatus]:
     found = {}
     for key in _STATUS_LISTS:
         path, go_path = f"status.{key}", f"status.{key}"
-        entries = read_objects(status, key, path, f"PodStatus.{path}", "v1.ContainerStatus")
+        entries = expect_objects(status.get(key), path, f"PodStatus.{path}", "v1.ContainerStatus")
         for position, entry in enumerate(entries):
             if entry.get("resources") is None:
                 continue
@@ -220,7 +221,7 @@ def _read_status(entry: Mapping[str, Any], path: str, go_path: str) -> Container
     requests, limits = read_requirements(
         entry["resources"], f"{path}.resources", f"{go_path}.resources"
     )
-    allocated = read_list(
+    allocated = expect_resource_list(
         entry.get("allocatedResources"),
         f"{path}.allocatedResources",
         f"ContainerStatus.{go_path}.allocatedResources",
@@ -230,8 +231,49 @@ def _read_status(entry: Mapping[str, Any], path: str, go_path: str) -> Container
 
 def _is_resize_infeasible(status: Mapping[str, Any]) -> bool:
     """Whether the node can never grant the resize that the spec asks for."""
-    conditions = read_objects(
-        status, "conditions", "status.conditions", "PodStatus.status.conditions", "v1.PodCondition"
+    conditions = expect_objects(
+        status.get("conditions"),
+        "status.conditions",
+        "PodStatus.status.conditions",
+        "v1.PodCondition",
     )
     pending = next((c for c in conditions if c.get("type") == "PodResizePending"), None)
     return pending is not None and pending.get("reason") == "Infeasible"
+
+
+def qos_class(pod: Mapping[str, Any] | PodSpec) -> QOSClass:
+    """Compute the class from the pod's own resources if it has any, else from its containers.
+
+    ``status.qosClass`` is never looked at, and ephemeral containers do not count. Raises
+    DecodeError for a pod that cannot be read.
+    """
+    return _class_of(pod if isinstance(pod, PodSpec) else read_pod(pod))
+
+
+@once
+def _class_of(spec: PodSpec) -> QOSClass:
+    requests: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    bounded = True
+    if spec.has_resources:
+        _count(requests, spec.requests)
+        bounded = _count(limits, spec.limits) or not spec.limits
+    else:
+        for container in spec.all_containers:
+            _count(requests, container.requests)
+            bounded = _count(limits, container.limits) and bounded
+    if not requests and not limits:
+        return QOSClass.BEST_EFFORT
+    return QOSClass.GUARANTEED if bounded and requests == limits else QOSClass.BURSTABLE
+
+
+def _count(total: dict[str, int], resources: ResourceList) -> bool:
+    """Add what is positive, in nanos, to a map of our own; whether that was cpu and memory."""
+    complete = True
+    for name in _POD_LEVEL:
+        quantity = resources.get(name)
+        if quantity is not None and quantity.nano > 0:
+            total[name] = total.get(name, 0) + quantity.nano
+        else:
+            complete = False
+    return complete

@@ -15,7 +15,13 @@ from engine.resource_quota.definition import (
     decode_resource_quota,
     encode_resource_quota,
 )
-from engine.resource_quota.evaluators import evaluator_of, is_tracked, tracked_names
+from engine.resource_quota.evaluators import (
+    evaluator_of,
+    is_tracked,
+    names_of,
+    resources_of,
+    tracked_names,
+)
 from engine.resource_quota.limited_resources import (
     covering_quotas,
     decode_limited_resources,
@@ -24,8 +30,14 @@ from engine.resource_quota.limited_resources import (
     uncovered_scopes,
     validate_limited_resources,
 )
-from engine.resource_quota.live import counted_of, is_final, names_of, resources_of
-from engine.resource_quota.match import Match, QuotaSubject, field_of, match_quota
+from engine.resource_quota.match import (
+    Match,
+    QuotaSubject,
+    counted_of,
+    field_of,
+    is_final,
+    match_quota,
+)
 from engine.resource_quota.scopes import (
     ScopeError,
     matching_scopes,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.decision import Charge, Outcome, Reason, Step, Violation
+from engine.fields import expect_map, expect_string
 from engine.request import Operation
 from engine.resource_list import (
     mask,
@@ -26,7 +27,6 @@ from engine.resource_quota.limited_resources import (
 from engine.resource_quota.match import Match, QuotaSubject, field_of, match_quota
 from engine.resource_quota.scopes import ScopeError
 from engine.resource_quota.usage import usage_of
-from engine.wire import expect_map, expect_string
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,21 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DecodeError
-from engine.policy import ResourceQuota, decode_enforcement, encode_enforcement
-from engine.quantity import ZERO
-from engine.resource_list import stored, to_json
-from engine.resource_quota.evaluators import is_tracked
-from engine.resource_quota.read import read_objects
-from engine.selector import ScopeSelectorRequirement
-from engine.wire import (
-    decode_resource_list,
+from engine.fields import (
     expect_map,
+    expect_objects,
+    expect_resource_list,
     expect_string,
     expect_string_map,
     expect_strings,
-    json_type,
-    round_up_list,
 )
+from engine.policy import ResourceQuota, decode_enforcement, encode_enforcement
+from engine.quantity import ZERO
+from engine.resource_list import round_up, stored, to_json
+from engine.resource_quota.evaluators import is_tracked
+from engine.selector import ScopeSelectorRequirement
+from engine.wire import json_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,8 +77,8 @@ def _read_meta_map(metadata: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _read_amounts(parent: Mapping[str, Any], key: str, path: str) -> dict[str, Quantity]:
-    go_field = f"{_KIND}{path.capitalize()}.{path}.{key} of type v1.ResourceList"
-    return round_up_list(decode_resource_list(parent.get(key), f"{path}.{key}", go_field))
+    go_field = f"{_KIND}{path.capitalize()}.{path}.{key}"
+    return round_up(expect_resource_list(parent.get(key), f"{path}.{key}", go_field))
 
 
 def _read_status(
@@ -106,7 +105,7 @@ def _read_selector(spec: Mapping[str, Any]) -> tuple[ScopeSelectorRequirement, .
         spec.get("scopeSelector"), at, f"{_KIND}Spec.{at} of type v1.ScopeSelector"
     )
     path = f"{at}.matchExpressions"
-    entries = read_objects(
+    entries = expect_objects(
         selector.get("matchExpressions"), path, f"ScopeSelector.{path}", f"v1.{_SCOPE}"
     )
     return tuple(decode_scope(entry, f"{path}[{i}]", path) for i, entry in enumerate(entries))

@@ -17,6 +17,7 @@ from engine.resource_quota.scopes import is_terminating
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from engine.policy import ResourceQuota
     from engine.request import AdmissionRequest
 
 PODS: Final = "pods"
@@ -138,6 +139,21 @@ def counted_by(name: str) -> GroupVersionResource | None:
 def tracked_names(resource: GroupVersionResource, names: Iterable[str]) -> list[str]:
     """List those of a quota's names that objects of the resource use, sorted."""
     return list(evaluator_of(resource).tracked(names))
+
+
+def names_of(quota: ResourceQuota, resource: GroupVersionResource) -> tuple[str, ...]:
+    """Give the names of a quota under which objects of the resource count."""
+    return evaluator_of(resource).tracked(tuple(quota.hard))
+
+
+def resources_of(names: Iterable[str]) -> set[GroupVersionResource]:
+    """Say whose objects count under any of these names of a quota's ``hard``.
+
+    A name may be of a resource that no cluster serves; nothing but its spelling is known here.
+    """
+    bound = tuple(names)
+    found = {each for each in SPECIAL if evaluator_of(each).tracked(bound)}
+    return found | {each for each in map(counted_by, bound) if each is not None}
 
 
 def is_tracked(name: str) -> bool:

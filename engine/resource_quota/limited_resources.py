@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DecodeError, ErrorType, FieldError, FieldPath, sort_errors
+from engine.fields import expect_map, expect_objects, expect_string, expect_strings
 from engine.names import label_value_errors
 from engine.policy import LimitedResource
 from engine.resource_quota.definition import decode_scope, encode_scope
-from engine.resource_quota.read import read_objects
 from engine.resource_quota.scopes import matching_scopes, scope_requirements
 from engine.resource_quota.validation import requirement_errors
 from engine.selector import SelectorError, matches_value
-from engine.wire import expect_map, expect_string, expect_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +45,7 @@ def decode_limited_resources(
     ``struct`` and ``version`` name the configuration in Go's texts.
     """
     go_field, go_type = f"{struct}.{_LIST}", f"{version}.LimitedResource"
-    shapes = read_objects(entries, _LIST, go_field, go_type)
+    shapes = expect_objects(entries, _LIST, go_field, go_type)
     return tuple(_decode_entry(shape, f"{_LIST}[{i}]") for i, shape in enumerate(shapes))
 
 
@@ -74,7 +73,7 @@ def _decode_entry(shape: Mapping[str, Any], path: str) -> LimitedResource:
     go_field = f"LimitedResource.{_LIST}"
     scopes = f"{path}.matchScopes"
     go_type = "v1.ScopedResourceSelectorRequirement"
-    requirements = read_objects(
+    requirements = expect_objects(
         shape.get("matchScopes"), scopes, f"{go_field}.matchScopes", go_type
     )
     for index, requirement in enumerate(requirements):

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.decision import Reason, Violation
-from engine.pod import read_pod
+from engine.pod import is_terminal, read_pod
 from engine.policy import Enforcement
+from engine.resource_list import mask, remove_zeros
 from engine.resource_quota.evaluators import PODS, evaluator_of
 from engine.resource_quota.scopes import (
     ScopeError,
@@ -18,14 +19,15 @@ from engine.resource_quota.scopes import (
     scope_requirements,
     scope_test,
 )
-from engine.resource_quota.usage import missing_names, must_specify_text
+from engine.resource_quota.usage import missing_names, must_specify_text, usage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from engine.pod import PodSpec
     from engine.policy import ResourceQuota
     from engine.request import GroupVersionResource
+    from engine.resource_list import ResourceList
     from engine.resource_quota.scopes import ScopeTest
     from engine.selector import ScopeSelectorRequirement
 
@@ -117,6 +119,35 @@ def match_quota(quota: ResourceQuota, subject: QuotaSubject) -> Match:
         scopes=scopes,
         violations=violations,
     )
+
+
+def counted_of(
+    obj: Mapping[str, Any],
+    resource: GroupVersionResource,
+    quotas: Iterable[ResourceQuota],
+    *,
+    now: str | int | None = None,
+) -> dict[str, ResourceList]:
+    """Give what each enforced quota of the object's namespace counts of it, by the quota's name.
+
+    Amounts are cut to the names that the quota tracks for such objects; zeros, and quotas that
+    count nothing of it, are left out. Raises DecodeError for an object that cannot be read.
+    """
+    whole = usage_of(obj, resource, now=now)
+    subject = QuotaSubject.of(resource, obj, None)
+    counted: dict[str, ResourceList] = {}
+    for quota in quotas:
+        match = match_quota(quota, subject)
+        if match.is_matched and match.is_enforced:
+            amounts = remove_zeros(mask(whole, dict.fromkeys(match.names)))
+            if amounts:
+                counted[quota.name] = amounts
+    return counted
+
+
+def is_final(obj: Mapping[str, Any], resource: GroupVersionResource) -> bool:
+    """Whether what the object uses can only shrink from now on: a pod that has ended."""
+    return str(resource) == PODS and is_terminal(obj)
 
 
 def field_of(resource: GroupVersionResource, name: str) -> str:

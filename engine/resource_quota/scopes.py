@@ -10,11 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.cache import once
+from engine.fields import expect_map, expect_objects, expect_string, expect_strings, read_integer
 from engine.pod import qos_class
 from engine.request import GroupVersionResource
-from engine.resource_quota.read import read_integer, read_objects
 from engine.selector import ScopeSelectorRequirement, SelectorError, matches_value
-from engine.wire import expect_map, expect_string, expect_strings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -172,12 +171,12 @@ def _affinity_terms(
     required, preferred = _TERMS
     found = [
         (term, f"{at}.{required}")
-        for term in read_objects(
+        for term in expect_objects(
             terms.get(required), f"{at}.{required}", f"{kind}.{at}.{required}", "v1.PodAffinityTerm"
         )
     ]
     path, weighted = f"{at}.{preferred}", "WeightedPodAffinityTerm"
-    for entry in read_objects(terms.get(preferred), path, f"{kind}.{path}", f"v1.{weighted}"):
+    for entry in expect_objects(terms.get(preferred), path, f"{kind}.{path}", f"v1.{weighted}"):
         inner = f"{path}.podAffinityTerm"
         go_field = f"{weighted}.{inner} of type v1.PodAffinityTerm"
         found.append((expect_map(entry.get("podAffinityTerm"), inner, go_field), inner))

@@ -8,6 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.cache import once
+from engine.fields import (
+    MICRO,
+    expect_bool,
+    expect_map,
+    expect_objects,
+    expect_resource_list,
+    expect_string,
+    expect_string_map,
+    parse_time,
+    read_integer,
+    read_time,
+)
 from engine.names import is_extended_resource, is_hugepage
 from engine.pod import (
     PodSpec,
@@ -29,20 +41,6 @@ from engine.resource_quota.evaluators import (
     RESOURCE_CLAIMS,
     SERVICES,
     count_names,
-)
-from engine.resource_quota.read import (
-    MICRO,
-    parse_time,
-    read_integer,
-    read_objects,
-    read_time,
-)
-from engine.wire import (
-    decode_resource_list,
-    expect_map,
-    expect_string,
-    expect_string_map,
-    shape_error,
 )
 
 if TYPE_CHECKING:
@@ -177,7 +175,7 @@ def must_specify_text(missing: Mapping[str, list[Container]]) -> str:
 
 def _service_usage(service: Mapping[str, Any]) -> dict[str, Quantity]:
     spec = expect_map(service.get("spec"), "spec", "Service.spec of type v1.ServiceSpec")
-    ports = read_objects(
+    ports = expect_objects(
         spec.get("ports"), "spec.ports", "ServiceSpec.spec.ports", "v1.ServicePort"
     )
     kind = expect_string(
@@ -200,9 +198,7 @@ def _allocates(spec: Mapping[str, Any]) -> bool:
     """Whether a load balancer gets a node port for every port; it does by default."""
     raw = spec.get("allocateLoadBalancerNodePorts")
     path = "spec.allocateLoadBalancerNodePorts"
-    if raw is not None and not isinstance(raw, bool):
-        raise shape_error(raw, path, f"ServiceSpec.{path} of type bool")
-    return raw is not False
+    return raw is None or expect_bool(raw, path, f"ServiceSpec.{path} of type bool")
 
 
 def _given_node_ports(ports: list[Mapping[str, Any]]) -> int:
@@ -248,15 +244,15 @@ def _claim_storage(claim: Mapping[str, Any], spec: Mapping[str, Any]) -> Quantit
     go_type = f"{_CLAIM}Spec.{path} of type v1.VolumeResourceRequirements"
     resources = expect_map(spec.get("resources"), path, go_type)
     path = "spec.resources.requests"
-    go_type = f"VolumeResourceRequirements.{path} of type v1.ResourceList"
-    asked = decode_resource_list(resources.get("requests"), path, go_type).get("storage")
+    go_type = f"VolumeResourceRequirements.{path}"
+    asked = expect_resource_list(resources.get("requests"), path, go_type).get("storage")
     if asked is None:
         return None
     go_type = f"{_CLAIM}.status of type v1.{_CLAIM}Status"
     status = expect_map(claim.get("status"), "status", go_type)
     path = "status.allocatedResources"
-    go_type = f"{_CLAIM}Status.{path} of type v1.ResourceList"
-    allocated = decode_resource_list(status.get("allocatedResources"), path, go_type).get("storage")
+    go_type = f"{_CLAIM}Status.{path}"
+    allocated = expect_resource_list(status.get("allocatedResources"), path, go_type).get("storage")
     asked = _whole(asked)
     return asked if allocated is None or _whole(allocated) <= asked else _whole(allocated)
 
@@ -275,7 +271,9 @@ def _resource_claim_usage(claim: Mapping[str, Any]) -> dict[str, Quantity]:
     )
     usage: dict[str, Quantity] = {f"count/{RESOURCE_CLAIMS}": ONE}
     path = "spec.devices.requests"
-    entries = read_objects(devices.get("requests"), path, f"DeviceClaim.{path}", "v1.DeviceRequest")
+    entries = expect_objects(
+        devices.get("requests"), path, f"DeviceClaim.{path}", "v1.DeviceRequest"
+    )
     for position, entry in enumerate(entries):
         usage = add(usage, _device_usage(entry, f"{path}[{position}]", path))
     return usage
@@ -283,7 +281,7 @@ def _resource_claim_usage(claim: Mapping[str, Any]) -> dict[str, Quantity]:
 
 def _device_usage(entry: Mapping[str, Any], path: str, go_path: str) -> dict[str, Quantity]:
     """Count the devices of one request; of alternatives the most for each class."""
-    alternatives = read_objects(
+    alternatives = expect_objects(
         entry.get("firstAvailable"),
         f"{path}.firstAvailable",
         f"DeviceRequest.{go_path}.firstAvailable",

@@ -7,11 +7,12 @@ from engine.selector.label_selector import (
 )
 from engine.selector.requirement import (
     Requirement,
+    ScopeSelectorRequirement,
     SelectorError,
     SelectorOperator,
     build_requirement,
+    matches_value,
 )
-from engine.selector.scope import ScopeSelectorRequirement, matches_value
 from engine.selector.string_form import Selector, parse_selector
 
 __all__ = [

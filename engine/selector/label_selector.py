@@ -9,22 +9,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from engine.cache import Remembering, once
-from engine.errors import DecodeError, ErrorType, FieldError, FieldPath
+from engine.errors import ErrorType, FieldError, FieldPath
+from engine.fields import decode_string_list, decode_string_map, expect
 from engine.names import label_value_errors, qualified_name_errors
-from engine.selector.requirement import Requirement, SelectorOperator
+from engine.selector.requirement import OPERATORS, Requirement, SelectorOperator
 from engine.selector.string_form import Selector
-from engine.wire import json_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OPERATORS = {
-    "In": SelectorOperator.IN,
-    "NotIn": SelectorOperator.NOT_IN,
-    "Exists": SelectorOperator.EXISTS,
-    "DoesNotExist": SelectorOperator.DOES_NOT_EXIST,
-}
-_TEXT = frozenset({str})
 _WITH_VALUES = frozenset({"In", "NotIn"})
 
 
@@ -100,34 +93,6 @@ class LabelSelector:
         if self.match_expressions:
             shape["matchExpressions"] = [_encode_entry(entry) for entry in self.match_expressions]
         return shape
-
-
-def expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
-    """The value if it is of the type; ``null`` is that type's empty value, as in Go."""
-    if raw is None:
-        return kind()
-    if isinstance(raw, kind) and (kind is not str or type(raw) is str):
-        return raw
-    raise DecodeError(
-        path,
-        f"json: cannot unmarshal {json_type(raw)} into Go struct field {path} of type {target}",
-    )
-
-
-def decode_string_map(raw: object, path: str) -> dict[str, str]:
-    """A map of strings; ``null`` is empty. Raises ``DecodeError``."""
-    shape = expect(raw, dict, path, "map[string]string")
-    if _TEXT.issuperset(map(type, shape.values())):
-        return dict(shape)
-    return {key: expect(value, str, f"{path}.{key}", "string") for key, value in shape.items()}
-
-
-def decode_string_list(raw: object, path: str) -> tuple[str, ...]:
-    """A list of strings; ``null`` is empty. Raises ``DecodeError``."""
-    return tuple(
-        expect(value, str, f"{path}[{index}]", "string")
-        for index, value in enumerate(expect(raw, list, path, "[]string"))
-    )
 
 
 def _decode_entry(raw: object, path: str) -> LabelSelectorRequirement:

@@ -6,11 +6,12 @@ Source: ``k8s.io/apimachinery/pkg/labels/selector.go``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from engine.errors import ErrorType, FieldError, FieldPath, bracketed
+from engine.cache import Remembering, once
+from engine.errors import ErrorType, FieldError, FieldPath, bracketed, render_value
 from engine.names import label_value_errors, qualified_name_errors
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ class SelectorOperator(StrEnum):
     DOES_NOT_EXIST = "!"
 
 
+OPERATORS = {
+    "In": SelectorOperator.IN,
+    "NotIn": SelectorOperator.NOT_IN,
+    "Exists": SelectorOperator.EXISTS,
+    "DoesNotExist": SelectorOperator.DOES_NOT_EXIST,
+}
 # Tuples, which compare by identity first: an enumeration's hash is slow.
 _SETS = (SelectorOperator.IN, SelectorOperator.NOT_IN)
 _COMPARISONS = (SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN)
@@ -145,3 +152,42 @@ def build_requirement(key: str, operator: SelectorOperator, values: Sequence[str
     if errors:
         raise SelectorError(bracketed(str(error) for error in errors))
     return Requirement(key, operator, tuple(sorted(set(values))))
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSelectorRequirement(Remembering):
+    """One entry of ``scopeSelector.matchExpressions`` or of ``matchScopes``, as written.
+
+    ``is_listed`` distinguishes an empty list of values from none at all, which error texts do.
+    """
+
+    scope_name: str
+    operator: str
+    values: tuple[str, ...] = ()
+    is_listed: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        """As Go prints its fields, without the braces: ``PriorityClass In [a b]``."""
+        return f"{self.scope_name} {self.operator} [{' '.join(self.values)}]"
+
+
+@once
+def _compile(requirement: ScopeSelectorRequirement) -> Requirement:
+    operator = OPERATORS.get(requirement.operator)
+    if operator is None:
+        shown = render_value(requirement.operator)
+        raise SelectorError(f"{shown} is not a valid scope selector operator")
+    return build_requirement(requirement.scope_name, operator, requirement.values)
+
+
+def matches_value(requirement: ScopeSelectorRequirement, value: str) -> bool:
+    """Whether one string satisfies the operator; the empty string counts as absent.
+
+    ``Exists`` ignores its values. Otherwise raises ``SelectorError`` with the library's text
+    when the entry cannot be built: an unknown operator, a wrong number of values, a value
+    that is not a label value. The caller words what comes before that text.
+    """
+    if requirement.operator == "Exists":
+        return value != ""
+    labels = {requirement.scope_name: value} if value else {}
+    return _compile(requirement).matches(labels)

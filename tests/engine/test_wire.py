@@ -9,10 +9,7 @@ import pytest
 
 from engine import wire
 from engine.errors import DecodeError
-from engine.resource_list import to_json
 from engine.wire import RawNumber, dumps, loads
-
-FIELD = "Spec.spec.x of type v1.X"
 
 
 def deep(text: str) -> Any:
@@ -104,60 +101,3 @@ def test_values_of_other_making_are_written() -> None:
 )
 def test_types_have_their_names(value: object, name: str) -> None:
     assert wire.json_type(value) == name
-
-
-@pytest.mark.parametrize(
-    ("expect", "good", "empty"),
-    [
-        (wire.expect_map, {"a": RawNumber("1")}, {}),
-        (wire.expect_list, [1], []),
-        (wire.expect_string, "a", ""),
-        (wire.expect_bool, True, False),
-        (wire.expect_strings, ["a"], ()),
-        (wire.expect_string_map, {"a": "b"}, {}),
-    ],
-    ids=["map", "list", "string", "bool", "strings", "string map"],
-)
-def test_expectations_take_their_type_and_null(expect: Any, good: object, empty: object) -> None:
-    taken = expect(good, "spec.x", FIELD)
-    assert taken == (tuple(good) if isinstance(good, list) and taken != good else good)
-    assert expect(None, "spec.x", FIELD) == empty
-    with pytest.raises(DecodeError) as caught:
-        expect(RawNumber("1"), "spec.x", FIELD)
-    assert caught.value.field == "spec.x"
-    assert caught.value.detail == f"json: cannot unmarshal number into Go struct field {FIELD}"
-
-
-def test_entries_of_another_type_are_named() -> None:
-    field = "ResourceQuotaSpec.spec.scopes of type []v1.ResourceQuotaScope"
-    with pytest.raises(DecodeError) as caught:
-        wire.expect_strings(["a", {}], "spec.scopes", field)
-    assert caught.value.field == "spec.scopes[1]"
-    assert caught.value.detail.endswith("spec.scopes of type v1.ResourceQuotaScope")
-    with pytest.raises(DecodeError, match=r"bool into Go struct field O\.m of type string"):
-        wire.expect_string_map({"a": True}, "m", "O.m of type map[string]string")
-
-
-def test_resource_list_is_read_rounded_and_null_tolerant() -> None:
-    read = wire.decode_resource_list(
-        {"cpu": "1u", "memory": None, "pods": RawNumber("1e1")}, "", ""
-    )
-    assert to_json(wire.round_up_list(read)) == {"cpu": "1m", "memory": "0", "pods": "10"}
-    assert wire.decode_resource_list(None, "spec.hard", FIELD) == {}
-
-
-@pytest.mark.parametrize("value", [True, [], {}, "x"], ids=["bool", "list", "object", "word"])
-def test_resource_list_refuses_another_value_with_the_quantity_text(value: object) -> None:
-    with pytest.raises(DecodeError, match="quantities must match") as caught:
-        wire.decode_resource_list({"cpu": value}, "spec.hard", FIELD)
-    assert caught.value.field == "spec.hard[cpu]"
-
-
-def test_resource_list_refuses_another_shape_in_gos_words() -> None:
-    field = "ResourceQuotaSpec.spec.hard of type v1.ResourceList"
-    with pytest.raises(DecodeError) as caught:
-        wire.decode_resource_list([], "spec.hard", field)
-    assert caught.value.detail == (
-        "json: cannot unmarshal array into Go struct field "
-        "ResourceQuotaSpec.spec.hard of type v1.ResourceList"
-    )

@@ -21,7 +21,7 @@ from engine.limit_range import (
     decode_limit_range,
     default_pod_resources,
 )
-from engine.limit_range.ratio import ratio_text, six_decimals
+from engine.limit_range.constraints import ratio_text, six_decimals
 from engine.pod import default_pod
 from engine.policy import Enforcement, LimitRange, PolicySet
 from engine.quantity import Quantity

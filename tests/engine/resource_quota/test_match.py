@@ -6,8 +6,7 @@ import pytest
 
 from engine.request import GroupVersionResource
 from engine.resource_list import to_json
-from engine.resource_quota import decode_resource_quota
-from engine.resource_quota.live import counted_of, is_final, names_of
+from engine.resource_quota import counted_of, decode_resource_quota, is_final, names_of
 from tests.builders import container, pod, resource_quota
 
 PODS = GroupVersionResource(resource="pods")
