@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from admission.explain.field_change import FieldChange, value_at
 from engine.decision import Reason
 from engine.patch import ABSENT
+from engine.pod import CONTAINER_LISTS
 from engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from engine.request import AdmissionRequest
     from engine.selector import LabelSelector
 
-_GROUPS: Final = ("containers", "initContainers")
 _ONE: Final = re.compile(
-    r"spec\.(?:(?P<group>containers|initContainers)\[(?P<at>\d+)\]\.)?resources"
+    rf"spec\.(?:(?P<group>{'|'.join(CONTAINER_LISTS)})\[(?P<at>\d+)\]\.)?resources"
     r"(?:\.(?P<side>requests|limits)(?:\[(?P<name>.+)\])?)?"
 )
 _NANO: Final = 10**9
@@ -58,7 +58,7 @@ def candidates(
 
 def _places(obj: Mapping[str, Any]) -> Iterator[tuple[Token, ...]]:
     """Where resources stand in a pod."""
-    for group in _GROUPS:
+    for group in CONTAINER_LISTS:
         containers = value_at(obj, ("spec", group))
         for index, _ in enumerate(containers if isinstance(containers, list) else ()):
             yield ("spec", group, index, "resources")

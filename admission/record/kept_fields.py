@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from engine.pod import ALL_CONTAINER_LISTS, ALL_STATUS_LISTS
+
 MAX_ANNOTATION: Final = 512  # characters; what a selector compares is far shorter
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -59,17 +61,13 @@ _POD_SPEC: Shape = {
         ),
         WHOLE,
     ),
-    "containers": _CONTAINERS,
-    "initContainers": _CONTAINERS,
-    "ephemeralContainers": _CONTAINERS,
+    **dict.fromkeys(ALL_CONTAINER_LISTS, _CONTAINERS),
     "affinity": {"podAffinity": _AFFINITY, "podAntiAffinity": _AFFINITY},
 }
 _POD_STATUS: Shape = {
     **dict.fromkeys(("phase", "qosClass", "resize", "resources", "allocatedResources"), WHOLE),
     "conditions": [dict.fromkeys(("type", "status", "reason"), WHOLE)],
-    "containerStatuses": _CONTAINER_STATUSES,
-    "initContainerStatuses": _CONTAINER_STATUSES,
-    "ephemeralContainerStatuses": _CONTAINER_STATUSES,
+    **dict.fromkeys(ALL_STATUS_LISTS, _CONTAINER_STATUSES),
 }
 _TEMPLATE: Shape = {"metadata": _METADATA, "spec": _POD_SPEC}
 _WORKLOAD: Shape = {

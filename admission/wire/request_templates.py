@@ -17,6 +17,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from admission.wire.json_reader import PLAIN_LENGTH, UnusualError
 from engine.cache import Remembering
+from engine.pod import CONTAINER_LISTS
 from engine.request import AdmissionRequest, Likeness
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ _VOLUME_START: Final = f'"{_VOLUME}'.encode()
 BLANK_VOLUME: Final = f'"{_VOLUME}"'
 _NO_VOLUME: Final = BLANK_VOLUME.encode()
 _VOLUME_LENGTH: Final = len(_NO_VOLUME) + 5
-_CONTAINERS: Final = ("containers", "initContainers")
 
 
 def _shape(name: str, /, *members: str, **types: Any) -> Any:
@@ -274,7 +274,7 @@ def _with_volume(spec: Any, name: str) -> dict[str, Any]:
         return [{**e, "name": name} if e.get("name") == _VOLUME else e for e in entries]
 
     filled = {**spec, "volumes": named(spec["volumes"])}
-    for group in _CONTAINERS:
+    for group in CONTAINER_LISTS:
         if containers := spec.get(group):
             filled[group] = [
                 {**c, "volumeMounts": named(c["volumeMounts"])} if "volumeMounts" in c else c

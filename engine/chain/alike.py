@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.cache import Kept
 from engine.errors import DecodeError
-from engine.request import Operation
+from engine.pod import CONTAINER_LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -30,13 +30,12 @@ _KEPT: Final = 1024
 _ROOM: Final = 16 * 1024 * 1024  # bytes
 _TIMES: Final = 16  # an excerpt takes so many times the bytes of its key
 _LEAST: Final = 1024  # bytes of a key alone
-_MOST_CONTAINERS: Final = 400  # none has less than ten bytes
+_MOSTCONTAINER_LISTS: Final = 400  # none has less than ten bytes
 _LONGEST: Final = 4096  # bytes of an excerpt
 _PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
 _METADATA: Final = ("labels", "annotations")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
-_CONTAINERS: Final = ("containers", "initContainers")
-_UNREAD: Final = frozenset(("volumes", *_CONTAINERS))
+_UNREAD: Final = frozenset(("volumes", *CONTAINER_LISTS))
 
 
 class _OddError(Exception):
@@ -111,7 +110,7 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
     def judged(
         request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
     ) -> Found:
-        if _is_new_pod(request):
+        if request.is_new_pod and request.old_object is None:
             try:
                 if likeness := _likeness(request):
                     return recognised(_KeyedRequest(request, policy_set, likeness))
@@ -121,13 +120,6 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
         return judge(request, policy_set, now)
 
     return judged
-
-
-def _is_new_pod(request: AdmissionRequest) -> bool:
-    if request.operation is not Operation.CREATE or request.old_object is not None:
-        return False
-    resource = request.resource
-    return resource.resource == "pods" and not resource.group and not request.sub_resource
 
 
 def _likeness(request: AdmissionRequest) -> Hashable:
@@ -156,10 +148,10 @@ def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _KeyedRequest
 
 def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) -> dict[str, Any]:
     kept = {name: value for name, value in spec.items() if name not in _UNREAD}
-    for group in _CONTAINERS:
+    for group in CONTAINER_LISTS:
         containers = spec.get(group)
         if type(containers) is list:
-            if len(containers) > _MOST_CONTAINERS:
+            if len(containers) > _MOSTCONTAINER_LISTS:
                 raise _OddError
             kept[group] = [{name: c.get(name) for name in _CONTAINER} for c in containers]
         elif containers is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from engine.chain.denial import details_of, message_of, status_of
 from engine.decision import Decision, Outcome, Reason, Step, Violation
 from engine.patch import PatchBuilder
-from engine.request import Operation, Phase
+from engine.request import Phase
 
 if TYPE_CHECKING:
     from engine.request import AdmissionRequest
@@ -27,13 +27,8 @@ _FIELD: Final = f"metadata.annotations[{CANARY_ANNOTATION}]"
 
 def is_canary(request: AdmissionRequest) -> bool:
     """Whether the request is the dry run of a canary's creation."""
-    is_new_pod = str(request.resource) == "pods" and not request.sub_resource
-    return (
-        request.dry_run
-        and is_new_pod
-        and request.operation is Operation.CREATE
-        and _word(request, CANARY_ANNOTATION) is not None
-    )
+    is_dry_run = request.dry_run and request.is_new_pod
+    return is_dry_run and _word(request, CANARY_ANNOTATION) is not None
 
 
 def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:

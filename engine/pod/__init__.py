@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.pod.defaults import default_claim, default_pod, read_settled
-from engine.pod.read import Container, PodSpec, container_resources, read_pod
+from engine.pod.read import (
+    ALL_CONTAINER_LISTS,
+    ALL_STATUS_LISTS,
+    CONTAINER_LISTS,
+    Container,
+    PodSpec,
+    container_resources,
+    read_pod,
+)
 from engine.pod.totals import (
     PodTotals,
     QOSClass,
@@ -31,6 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "ALL_CONTAINER_LISTS",
+    "ALL_STATUS_LISTS",
+    "CONTAINER_LISTS",
     "Container",
     "PodSpec",
     "PodTotals",

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import DecodeError
 from engine.fields import expect_objects, expect_resource_list, read_map
 from engine.names import is_hugepage, is_over_commit_allowed
-from engine.pod.read import Container, PodSpec, read_pod, read_requirements
+from engine.pod.read import (
+    ALL_CONTAINER_LISTS,
+    ALL_STATUS_LISTS,
+    Container,
+    PodSpec,
+    read_pod,
+    read_requirements,
+)
 from engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
 from engine.quantity import Quantity, QuantityError
 
@@ -23,9 +30,7 @@ if TYPE_CHECKING:
     Tokens = tuple[str | int, ...]
     Record = Callable[[Tokens, Any], None]
 
-_CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
-_STATUS_LISTS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_REPORTS = frozenset(_STATUS_LISTS)
+_REPORTS = frozenset(ALL_STATUS_LISTS)
 _CLAIM = "PersistentVolumeClaim"
 
 
@@ -41,7 +46,7 @@ def default_pod(pod: Mapping[str, Any], record: Record | None = None) -> dict[st
     record = record or _forget
     spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
     fresh = dict(spec)
-    for group in _CONTAINER_LISTS:
+    for group in ALL_CONTAINER_LISTS:
         if spec.get(group) is not None:
             fresh[group] = _default_containers(spec, group, record)
     if spec.get("overhead") is not None:
@@ -236,7 +241,7 @@ def _default_status(pod: Mapping[str, Any], record: Record) -> dict[str, Any]:
     """Round what containers report."""
     status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
     fresh = dict(status)
-    for key in _STATUS_LISTS:
+    for key in ALL_STATUS_LISTS:
         path = f"status.{key}"
         entries = expect_objects(status.get(key), path, f"PodStatus.{path}", "v1.ContainerStatus")
         if entries:

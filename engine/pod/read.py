@@ -28,7 +28,12 @@ _KEPT_LENGTH: Final = 4096  # bytes; some forty containers
 _MOST_CONTAINERS: Final = 400  # none has less than ten bytes
 _PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
 _NOTHING: Mapping[str, Quantity] = {}
-_GROUPS: Final = ("containers", "initContainers")
+CONTAINER_LISTS: Final = ("containers", "initContainers")
+"""The lists of a pod's spec whose resources count."""
+ALL_CONTAINER_LISTS: Final = (*CONTAINER_LISTS, "ephemeralContainers")
+STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses")
+"""The lists of a pod's status whose resources count."""
+ALL_STATUS_LISTS: Final = (*STATUS_LISTS, "ephemeralContainerStatuses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
     """
     try:
         parts = [spec.get("resources"), spec.get("overhead")]
-        for group in _GROUPS:
+        for group in CONTAINER_LISTS:
             containers = spec.get(group)
             if containers and len(containers) > _MOST_CONTAINERS:
                 return None
@@ -100,7 +105,7 @@ def _read_excerpt(excerpt: bytes) -> PodSpec:
     """Read what an excerpt holds; raises DecodeError."""
     resources, overhead, *groups = marshal.loads(excerpt)  # noqa: S302 - our own bytes
     spec: dict[str, Any] = {"resources": resources, "overhead": overhead}
-    for group, containers in zip(_GROUPS, groups, strict=True):
+    for group, containers in zip(CONTAINER_LISTS, groups, strict=True):
         spec[group] = containers and [
             {"name": name, "restartPolicy": policy, "resources": stated}
             for name, policy, stated in containers
@@ -138,7 +143,7 @@ def _is_settled(spec: Mapping[str, Any]) -> bool:
     """
     if spec["resources"] is not None or not _is_final(spec["overhead"]):
         return False
-    stated = [c["resources"] or {} for group in _GROUPS for c in spec[group] or ()]
+    stated = [c["resources"] or {} for group in CONTAINER_LISTS for c in spec[group] or ()]
     return all(map(_has_final_resources, stated))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cache import Remembering, once
 from engine.fields import expect_objects, expect_resource_list, read_map, read_text
 from engine.names import is_hugepage
-from engine.pod.read import Container, PodSpec, read_pod, read_requirements
+from engine.pod.read import STATUS_LISTS, Container, PodSpec, read_pod, read_requirements
 from engine.resource_list import add
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from engine.resource_list import ResourceList
 
 _POD_LEVEL = ("cpu", "memory")
-_STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
 
 
 class QOSClass(StrEnum):
@@ -205,7 +204,7 @@ def _largest(lists: Iterable[ResourceList]) -> dict[str, Quantity]:
 def _read_statuses(status: Mapping[str, Any]) -> dict[str, ContainerStatus]:
     """Read what containers report, by name; those that report no resources are left out."""
     found = {}
-    for key in _STATUS_LISTS:
+    for key in STATUS_LISTS:
         path, go_path = f"status.{key}", f"status.{key}"
         entries = expect_objects(status.get(key), path, f"PodStatus.{path}", "v1.ContainerStatus")
         for position, entry in enumerate(entries):
