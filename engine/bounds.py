@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from engine.names import size_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -68,11 +70,6 @@ class Collected:
         """Count what is not kept."""
         if number > 0:
             self.more[reason] = self.more.get(reason, 0) + number
-
-
-def size_of(text: str) -> int:
-    """The bytes of a text in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def bounded(texts: Iterable[str], most: int = LONGEST_MESSAGE, *, is_cut: bool = False) -> str:

@@ -67,22 +67,18 @@ class Kept(Generic[_Key, _Answer]):
     def __call__(self, key: _Key) -> _Answer:
         """Answer, out of what is kept where that is possible."""
         found = self._young.get(key)
-        return self._look_further(key) if found is None else found
-
-    def _look_further(self, key: _Key) -> _Answer:
+        if found is not None:
+            return found
         found = self._older.get(key)
         if found is None:
             found = self._work(key)
         weight = self._weigh(key, found)
         if weight <= self._largest:
-            self._keep(key, found, weight)
+            if len(self._young) >= self._most or self._taken + weight > self._room:
+                self._older, self._young, self._taken = self._young, {}, 0
+            self._young[key] = found
+            self._taken += weight
         return found
-
-    def _keep(self, key: _Key, found: _Answer, weight: int) -> None:
-        if len(self._young) >= self._most or self._taken + weight > self._room:
-            self._older, self._young, self._taken = self._young, {}, 0
-        self._young[key] = found
-        self._taken += weight
 
 
 _Value = TypeVar("_Value", bound="Remembering")
@@ -107,16 +103,14 @@ def once(work: Callable[[_Value], _Fact]) -> Callable[[_Value], _Fact]:
         try:
             found: _Fact = value._facts[work]  # noqa: SLF001 - this module's own
         except (AttributeError, KeyError):
-            found = _facts_of(value)[work] = work(value)
+            found = work(value)
+            facts: dict[object, Any] | None = getattr(value, "_facts", None)
+            if facts is None:
+                # No lock: of two threads that get here at once, one loses its first fact and
+                # computes it again. Frozen values take no plain assignment.
+                facts = {}
+                object.__setattr__(value, "_facts", facts)
+            facts[work] = found
         return found
 
     return remembered
-
-
-def _facts_of(value: Remembering) -> dict[object, Any]:
-    """Where its facts are kept. Of two threads that begin at once one keeps its first in vain."""
-    facts: dict[object, Any] | None = getattr(value, "_facts", None)
-    if facts is None:
-        facts = {}
-        object.__setattr__(value, "_facts", facts)
-    return facts

@@ -92,6 +92,26 @@ def dns1123_subdomain_errors(text: str) -> list[str]:
     return _errors(text, _SUBDOMAIN, too_long, _SUBDOMAIN_MESSAGE)
 
 
+def object_name_errors(name: str, generate_name: str = "") -> list[FieldError]:
+    """Check ``metadata.name``; the server makes one of ``generateName`` where it is empty."""
+    if not name:
+        detail = "name or generateName is required"
+        required = FieldError(ErrorType.REQUIRED, "metadata.name", None, detail)
+        return [] if generate_name else [required]
+    return [
+        FieldError(ErrorType.INVALID, "metadata.name", name, text)
+        for text in dns1123_subdomain_errors(name)
+    ]
+
+
+def namespace_errors(namespace: str) -> list[FieldError]:
+    """Check ``metadata.namespace``; an empty one is taken from the request."""
+    return [
+        FieldError(ErrorType.INVALID, "metadata.namespace", namespace, text)
+        for text in (dns1123_label_errors(namespace) if namespace else ())
+    ]
+
+
 def label_value_errors(text: str) -> list[str]:
     """Say what is wrong with a label's value."""
     return _errors(text, _VALUE, _BYTES.format(_NAME_LENGTH), _VALUE_MESSAGE)
@@ -129,7 +149,7 @@ def annotations_errors(
 
 def annotations_size(annotations: Mapping[str, str | None]) -> int:
     """Count the bytes of all keys and values together; a null is an empty value."""
-    return _size("".join([*annotations, *filter(None, annotations.values())]))
+    return size_of("".join([*annotations, *filter(None, annotations.values())]))
 
 
 def is_hugepage(name: str) -> bool:
@@ -174,15 +194,15 @@ def is_integer_resource(name: str) -> bool:
     return name in OBJECT_COUNTS or is_extended_resource(name)
 
 
-def _size(text: str) -> int:
-    """Count bytes; a lone surrogate, which JSON can spell, takes three like its replacement."""
+def size_of(text: str) -> int:
+    """Count bytes of UTF-8; a lone surrogate, which JSON can spell, takes three like U+FFFD."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _errors(text: str, pattern: re.Pattern[str], too_long: str, message: str) -> list[str]:
     """Check length, then shape; the bound is named by the text ``too_long``."""
     bound = _SUBDOMAIN_LENGTH if pattern is _SUBDOMAIN else _NAME_LENGTH
-    errors = [too_long] if _size(text) > bound else []
+    errors = [too_long] if size_of(text) > bound else []
     return errors if pattern.fullmatch(text) else [*errors, message]
 
 
@@ -191,11 +211,13 @@ def _qualified_anew(text: str) -> tuple[str, ...]:
     parts = text.split("/", _MAX_PARTS)
     if len(parts) > _MAX_PARTS:
         return (_TWO_SLASHES_MESSAGE,)
-    name = parts[-1]
-    errors = [f"prefix part {error}" for error in _prefix_errors(parts[:-1])]
+    name, errors = parts[-1], []
+    for prefix in parts[:-1]:
+        found = dns1123_subdomain_errors(prefix) if prefix else [_EMPTY]
+        errors += [f"prefix part {error}" for error in found]
     if not name:
         errors.append(f"name part {_EMPTY}")
-    elif _size(name) > _NAME_LENGTH:
+    elif size_of(name) > _NAME_LENGTH:
         errors.append(f"name part {_BYTES.format(_NAME_LENGTH)}")
     if not _QUALIFIED.fullmatch(name):
         errors.append(f"name part {_QUALIFIED_MESSAGE}")
@@ -203,13 +225,6 @@ def _qualified_anew(text: str) -> tuple[str, ...]:
 
 
 _qualified = lru_cache(maxsize=4096)(_qualified_anew)
-
-
-def _prefix_errors(prefixes: list[str]) -> list[str]:
-    """Check the part before the slash, if there is one."""
-    if prefixes == [""]:
-        return [_EMPTY]
-    return [error for prefix in prefixes for error in dns1123_subdomain_errors(prefix)]
 
 
 def _invalid(path: FieldPath, value: str, detail: str) -> FieldError:

@@ -61,15 +61,12 @@ def apply_patch(
         return original
     builder = PatchBuilder(original)
     for operation in operations:
-        builder.put(_tokens(operation.path), operation.value)
+        tokens = operation.path.split("/")[1:]
+        if "~" in operation.path:
+            # In this order, so that ``~01`` becomes ``~1`` and no slash.
+            tokens = [token.replace("~1", "/").replace("~0", "~") for token in tokens]
+        builder.put(tokens, operation.value)
     return builder.object
-
-
-def _tokens(path: str) -> list[str]:
-    texts = path.split("/")[1:]
-    if "~" not in path:
-        return texts
-    return [text.replace("~1", "/").replace("~0", "~") for text in texts]
 
 
 class PatchBuilder:

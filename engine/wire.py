@@ -38,13 +38,15 @@ def loads(document: str | bytes) -> Any:
     Escapes are decoded: ``"\u0031"`` reads as ``1`` even where a quantity stands, while
     ``"1\n"`` is refused there, as Kubernetes does, since no bare text can hold a line break.
     """
-    text = _decode(document) if isinstance(document, bytes) else document
     try:
+        text = document.decode("utf-8") if isinstance(document, bytes) else document
         return _DECODER.decode(text)
+    except UnicodeDecodeError as error:
+        raise DecodeError("", f"json: invalid UTF-8 at byte {error.start}") from error
     except json.JSONDecodeError as error:
         _refuse(error.msg, text, error.pos)
     except RecursionError:
-        return _Reader(text).read()
+        return DeepReader(text).read()
 
 
 def dumps(value: Any) -> str:
@@ -61,8 +63,10 @@ def dumps(value: Any) -> str:
             elif isinstance(item, (dict, list, tuple)):
                 pending.append(_pieces(item))
                 break
+            elif isinstance(item, RawNumber):
+                parts.append(str(item))
             else:
-                parts.append(_atom(item))
+                parts.append(_string(item) if isinstance(item, str) else json.dumps(item))
         else:
             pending.pop()
     return "".join(parts)
@@ -100,22 +104,9 @@ def _pieces(container: Any) -> Iterator[Any]:
     yield _CLOSE_MAP if is_map else _CLOSE
 
 
-def _atom(value: Any) -> str:
-    if isinstance(value, RawNumber):
-        return str(value)
-    return _string(value) if isinstance(value, str) else json.dumps(value)
-
-
 def _string(text: str) -> str:
     quoted = json.dumps(text, ensure_ascii=False)
     return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
-
-
-def _decode(document: bytes) -> str:
-    try:
-        return document.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DecodeError("", f"json: invalid UTF-8 at byte {error.start}") from error
 
 
 def _refuse(message: str, text: str, position: int) -> NoReturn:
@@ -147,7 +138,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-class _Reader:
+class DeepReader:
     """Reads the documents that are too deep for the library: same rules, a list for a stack."""
 
     def __init__(self, text: str) -> None:

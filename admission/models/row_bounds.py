@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from engine.bounds import AND_MORE, shortened, size_of
+from engine.bounds import AND_MORE, shortened
+from engine.names import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

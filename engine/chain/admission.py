@@ -132,37 +132,37 @@ def _prepare_policy(
     if not judged.allowed or phase is Phase.MUTATE:
         return _settled(judged)
     counted = _prepare(request, policy_set, phase, now)
-    return dataclasses.replace(counted, conclude=partial(_also_counted, judged, counted))
 
+    def conclude(used: UsedAmounts) -> Decision:
+        decision = counted.decide(used)
+        return dataclasses.replace(
+            decision,
+            object=judged.object,
+            warnings=judged.warnings + decision.warnings,
+            trace=judged.trace + decision.trace,
+        )
 
-def _also_counted(judged: Decision, counted: Prepared, used: UsedAmounts) -> Decision:
-    """Put the verdict on a policy object and the one of its quotas together."""
-    decision = counted.decide(used)
-    return dataclasses.replace(
-        decision,
-        object=judged.object,
-        warnings=judged.warnings + decision.warnings,
-        trace=judged.trace + decision.trace,
-    )
+    return dataclasses.replace(counted, conclude=conclude)
 
 
 def _prepare(
     request: AdmissionRequest, policy_set: PolicySet, phase: Phase, now: str | int | None
 ) -> Prepared:
-    mutation = Mutation(object=_readable(request))
+    obj = request.object
+    if obj is None:
+        raise DecodeError("object", "the request carries no object")
     if phase is Phase.MUTATE:
-        return _settled(_mutated(request, policy_set, mutation))
+        return _settled(_mutated(request, policy_set, obj))
+    mutation = Mutation(object=obj)
     if phase is Phase.BOTH:
         as_server = policy_set
         if policy_set.authority is Authority.NATIVE:
-            # Nobody else is there who would set what LimitRanger sets.
+            # No API server takes part here, so that nothing else sets what its LimitRanger sets.
             as_server = dataclasses.replace(policy_set, authority=Authority.PORTAL)
-        mutation = mutate(request.with_object(mutation.object), as_server, mutation.object)
-    if phase is Phase.BOTH:
-        defaulted = default_object(request, mutation.object)
-        mutation = mutation._replace(object=defaulted)
-    stored = request.with_object(mutation.object)
-    judged = _judge(stored, policy_set, now)
+        mutation = mutate(request, as_server, obj)
+        # An API server defaults once more after its mutating webhooks.
+        mutation = mutation._replace(object=default_object(request, mutation.object))
+    judged = _judge(request.with_object(mutation.object), policy_set, now)
     return Prepared(
         conclude=partial(_conclude, request, mutation, judged),
         quotas=judged.quotas,
@@ -189,19 +189,20 @@ def _weigh_judged(judged: _Judged) -> int:
 def _judge(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> _Judged:
     inspection = inspect(request, policy_set, now)
     template = check_template(request, policy_set, now)
-    before = _before(inspection, template)
+    before: dict[str, ResourceList] = {name: {} for name in template.asked}
+    before.update({demand.match.quota.name: demand.before for demand in inspection.quotas.asked})
     quotas = tuple([q.name for q in policy_set.resource_quotas if q.name in before])
     return _Judged(inspection, template, quotas, before)
 
 
-def _mutated(request: AdmissionRequest, policy_set: PolicySet, mutation: Mutation) -> Decision:
+def _mutated(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Decision:
     """Run the mutating pass alone.
 
     Where LimitRanger enforces, it refuses before any validating webhook is asked: whoever wants to
     hear of the portal's verdict must hear it here.
     """
     findings, operations = _changes(request, policy_set, None)
-    mutation = Mutation(apply_patch(mutation.object, operations), operations)
+    mutation = Mutation(apply_patch(obj, operations), operations)
     return _decide(request, mutation, findings, Validation(), policy_set.authority)
 
 
@@ -224,13 +225,6 @@ def _changes(
     return findings, mutation.operations
 
 
-def _before(inspection: Inspection, template: TemplateCheck) -> dict[str, ResourceList]:
-    """Name the quotas that are asked, with what each counted of the object before its update."""
-    before: dict[str, ResourceList] = {name: {} for name in template.asked}
-    before.update({demand.match.quota.name: demand.before for demand in inspection.quotas.asked})
-    return before
-
-
 def _conclude(
     request: AdmissionRequest,
     mutation: Mutation,
@@ -244,15 +238,17 @@ def _conclude(
         mutation.findings, inspection.findings, validation.findings, judged.template.conclude(used)
     )
     if findings.violations:
-        before = used_amounts(inspection.quotas.quotas, used)
-        findings, validation = _uncharged(findings), Validation(used=before)
+        # Whatever refuses, no quota is charged: not even one that has room for the object.
+        detail = "not charged: the request is refused"
+        steps = tuple(
+            dataclasses.replace(step, outcome=Outcome.PASSED, detail=detail)
+            if step.outcome is Outcome.CHARGED
+            else step
+            for step in findings.steps
+        )
+        findings = findings._replace(steps=steps)
+        validation = Validation(used=used_amounts(inspection.quotas.quotas, used))
     return _decide(request, mutation, findings, validation, inspection.authority)
-
-
-def _readable(request: AdmissionRequest) -> Mapping[str, Any]:
-    if request.object is None:
-        raise DecodeError("object", "the request carries no object")
-    return request.object
 
 
 def _decide(
@@ -262,7 +258,14 @@ def _decide(
     validation: Validation,
     authority: Authority,
 ) -> Decision:
-    violations = _distinct(findings.violations) if findings.violations else ()
+    violations: tuple[Violation, ...] = ()
+    if findings.violations:
+        # The strict recheck finds again what the mutating pass found: one text of one policy.
+        distinct = {
+            (v.policy, v.rule, v.field, v.message, v.numbers.get("resource")): v
+            for v in findings.violations
+        }
+        violations = tuple(distinct.values())
     is_native = authority is Authority.NATIVE
     observed, more_observed = cut_list(findings.observed, findings.more_observed)
     allowed = Decision(
@@ -287,24 +290,3 @@ def _warnings(found: tuple[str, ...]) -> tuple[str, ...]:
         return distinct
     left = len(distinct) - MOST_VIOLATIONS
     return (*distinct[:MOST_VIOLATIONS], f"{AND_MORE}: {left} warnings are not shown")
-
-
-def _uncharged(findings: Findings) -> Findings:
-    """Take back the charges of quotas that have room: another policy refuses."""
-    steps = tuple(
-        dataclasses.replace(
-            step, outcome=Outcome.PASSED, detail="not charged: the request is refused"
-        )
-        if step.outcome is Outcome.CHARGED
-        else step
-        for step in findings.steps
-    )
-    return findings._replace(steps=steps)
-
-
-def _distinct(violations: tuple[Violation, ...]) -> tuple[Violation, ...]:
-    """Leave out what both passes found: the same text of the same policy."""
-    distinct = {
-        (v.policy, v.rule, v.field, v.message, v.numbers.get("resource")): v for v in violations
-    }
-    return tuple(distinct.values())

@@ -112,22 +112,15 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
     ) -> Found:
         if request.is_new_pod and request.old_object is None:
             try:
-                if likeness := _likeness(request):
-                    return recognised(_KeyedRequest(request, policy_set, likeness))
+                known = request.likeness
+                if known is not None and known.of is request.object:
+                    return recognised(_KeyedRequest(request, policy_set, known.template))
                 return recalled(_cut_down(request, policy_set))
             except (DecodeError, _OddError):
                 pass  # what cannot be read is worded from the whole, in its own order
         return judge(request, policy_set, now)
 
     return judged
-
-
-def _likeness(request: AdmissionRequest) -> Hashable:
-    """What only requests that are known to be like this one have; None where nothing is known."""
-    known = request.likeness
-    if known is None or known.of is not request.object:
-        return None
-    return known.template
 
 
 def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _KeyedRequest:

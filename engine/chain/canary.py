@@ -33,9 +33,16 @@ def is_canary(request: AdmissionRequest) -> bool:
 
 def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:
     """Mark it in the mutating phase, refuse it in any other; no policy is asked."""
-    if phase is Phase.MUTATE:
-        return _marked(request)
     word, seen = _word(request, CANARY_ANNOTATION), _word(request, MUTATED_ANNOTATION)
+    if phase is Phase.MUTATE:
+        builder = PatchBuilder(request.object or {})
+        builder.set(("metadata", "annotations", MUTATED_ANNOTATION), word)
+        return Decision(
+            allowed=True,
+            patch=tuple(builder.operations),
+            trace=(Step(name="Canary", outcome=Outcome.CHANGED, detail="marked as seen"),),
+            object=builder.object,
+        )
     message = canary_message(word if word and _WORD.fullmatch(word) else "", mutated=seen == word)
     violation = Violation(reason=Reason.CANARY, field=_FIELD, message=message)
     code, reason = status_of((violation,))
@@ -53,23 +60,8 @@ def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:
 
 def canary_message(word: str, *, mutated: bool) -> str:
     """What the refusal says, so that whoever sent the canary knows its own."""
-    return f"canary {word} was refused, as it must be (mutating webhook: {_said(mutated)})"
-
-
-def _said(mutated: bool) -> str:  # noqa: FBT001 - worded here alone
-    return "asked" if mutated else "not asked"
-
-
-def _marked(request: AdmissionRequest) -> Decision:
-    builder = PatchBuilder(request.object or {})
-    word = _word(request, CANARY_ANNOTATION)
-    builder.set(("metadata", "annotations", MUTATED_ANNOTATION), word)
-    return Decision(
-        allowed=True,
-        patch=tuple(builder.operations),
-        trace=(Step(name="Canary", outcome=Outcome.CHANGED, detail="marked as seen"),),
-        object=builder.object,
-    )
+    called = "asked" if mutated else "not asked"
+    return f"canary {word} was refused, as it must be (mutating webhook: {called})"
 
 
 def _word(request: AdmissionRequest, annotation: str) -> str | None:

@@ -14,9 +14,9 @@ from engine.bounds import (
     Collected,
     bounded,
     cut_list,
-    size_of,
 )
 from engine.decision import Decision, Outcome, Reason, Step, Violation
+from engine.names import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,16 @@ def status_of(violations: Sequence[Violation]) -> tuple[int, str]:
 
 def message_of(request: AdmissionRequest, violations: Sequence[Violation]) -> str:
     """One text for all violations, in brackets when there are several; cut where it is long."""
-    return f"{_prefix(request, violations[0])}{bounded(text_of(v) for v in violations)}"
+    first = violations[0].reason
+    if first in _WITHOUT_PREFIX:
+        prefix = ""
+    elif first in _INVALID:
+        # Validation leaves the name of a nameless object empty; admission writes "Unknown".
+        name = "" if request.display_name == "Unknown" else request.display_name
+        prefix = f'{request.kind.kind} "{name}" is invalid: '
+    else:
+        prefix = f'{request.resource} "{request.display_name}" is forbidden: '
+    return f"{prefix}{bounded(text_of(v) for v in violations)}"
 
 
 def invalid(errors: Iterable[FieldError]) -> Collected:
@@ -118,20 +127,6 @@ def text_of(violation: Violation) -> str:
     if violation.reason in _INVALID:
         return f"{violation.field}: {violation.message}"
     return violation.message
-
-
-def _prefix(request: AdmissionRequest, first: Violation) -> str:
-    if first.reason in _WITHOUT_PREFIX:
-        return ""
-    if first.reason in _INVALID:
-        return f'{request.kind.kind} "{object_name(request)}" is invalid: '
-    return f'{request.resource} "{request.display_name}" is forbidden: '
-
-
-def object_name(request: AdmissionRequest) -> str:
-    """The name in validation errors: empty where the object has none."""
-    name = request.display_name
-    return "" if name == "Unknown" else name
 
 
 def details_of(request: AdmissionRequest, violations: Sequence[Violation]) -> dict[str, str]:

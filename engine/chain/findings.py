@@ -97,11 +97,11 @@ def sort_by_enforcement(
     return Findings(violations=tuple(refusing), observed=tuple(observed), warnings=tuple(warnings))
 
 
-def describe(violation: Violation) -> str:
-    """Word a violation of a policy that only warns."""
+def describe(violation: Violation, why: str = "enforcement: warn") -> str:
+    """Word the warning about a violation, and why it does not refuse."""
     policy = violation.policy
     name = f"{policy.kind} {policy.name}: " if policy else ""
-    return f"{name}{violation.message} (enforcement: warn)"
+    return f"{name}{violation.message} ({why})"
 
 
 def only_observed(findings: Findings, mode: Enforcement) -> Findings:
@@ -131,11 +131,8 @@ def leave_to_plugins(findings: Findings) -> Findings:
             {reason: n for reason, n in findings.more.items() if reason not in _PORTALS_OWN},
             findings.more_observed,
         ),
-        warnings=(*[_left(found) for found in left], *findings.warnings),
+        warnings=(
+            *[describe(found, "the API server decides") for found in left],
+            *findings.warnings,
+        ),
     )
-
-
-def _left(violation: Violation) -> str:
-    policy = violation.policy
-    name = f"{policy.kind} {policy.name}: " if policy else ""
-    return f"{name}{violation.message} (the API server decides)"

@@ -85,8 +85,14 @@ def check_template(
     request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
 ) -> TemplateCheck:
     """Judge one pod of a workload by ranges and quotas."""
-    template = _template_of(request)
-    if template is None:
+    path = _PATHS.get(str(request.resource))
+    is_written = request.operation in (Operation.CREATE, Operation.UPDATE)
+    if path is None or request.sub_resource or not is_written:
+        return _NO_TEMPLATE
+    template: Any = request.object
+    for name in path:
+        template = template.get(name) if isinstance(template, dict) else None
+    if not isinstance(template, dict):
         return _NO_TEMPLATE
     pod_request = _pod_request(request, template)
     # Whoever enforces: the pods that are made later meet these ranges and quotas.
@@ -98,17 +104,6 @@ def check_template(
         return TemplateCheck(kind=kind, inspection=_inspect(pod_request, resources_only, now))
     except DecodeError as error:
         return TemplateCheck(kind=kind, trouble=(error.detail,))
-
-
-def _template_of(request: AdmissionRequest) -> Mapping[str, Any] | None:
-    path = _PATHS.get(str(request.resource))
-    written = request.operation in (Operation.CREATE, Operation.UPDATE)
-    if path is None or request.sub_resource or not written:
-        return None
-    found: Any = request.object
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else None
 
 
 def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> AdmissionRequest:

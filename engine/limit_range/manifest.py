@@ -73,11 +73,15 @@ def default_item(item: LimitRangeItem) -> LimitRangeItem:
 def encode_limit_range(limit_range: LimitRange) -> dict[str, Any]:
     """Write the manifest: today's field names, canonical order, empty fields left out."""
     metadata = {"name": limit_range.name, "namespace": limit_range.namespace}
+    limits: list[dict[str, Any]] = [{"type": item.type} for item in limit_range.items]
+    for entry, item in zip(limits, limit_range.items, strict=True):
+        lists = {key: to_json(getattr(item, name)) for key, name in _FIELDS.items()}
+        entry.update({key: texts for key, texts in lists.items() if texts})
     return {
         "apiVersion": "v1",
         "kind": "LimitRange",
         "metadata": {key: text for key, text in metadata.items() if text},
-        "spec": {"limits": [_encode_item(item) for item in limit_range.items]},
+        "spec": {"limits": limits},
     }
 
 
@@ -91,15 +95,9 @@ def _decode_item(raw: Mapping[str, Any], path: str, *, seed_names: bool) -> Limi
             go_field = f"LimitRangeItem.spec.limits.{key}"
             lists[_FIELDS[key]] = expect_resource_list(value, f"{path}.{key}", go_field)
     item = default_item(LimitRangeItem(type=read_text(raw, "type", path, go_type), **lists))
-    return _as_stored(item)
-
-
-def _as_stored(item: LimitRangeItem) -> LimitRangeItem:
-    """Round every quantity, and read it back from its text, all that storage keeps."""
-    return LimitRangeItem(
-        type=item.type,
-        **{name: stored(round_up(getattr(item, name))) for name in _FIELDS.values()},
-    )
+    # Storage keeps nothing of a quantity but its text, which decoding has rounded.
+    amounts = {name: stored(round_up(getattr(item, name))) for name in _FIELDS.values()}
+    return LimitRangeItem(type=item.type, **amounts)
 
 
 def _rename_seed_fields(raw: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -108,8 +106,3 @@ def _rename_seed_fields(raw: Mapping[str, Any], path: str) -> dict[str, Any]:
         if old in raw and new in raw:
             raise DecodeError(f"{path}.{old}", f"{old} is an old name of {new}: give only one")
     return {_SEED_FIELDS.get(key, key): value for key, value in raw.items()}
-
-
-def _encode_item(item: LimitRangeItem) -> dict[str, Any]:
-    lists = {key: to_json(getattr(item, name)) for key, name in _FIELDS.items()}
-    return {"type": item.type, **{key: texts for key, texts in lists.items() if texts}}

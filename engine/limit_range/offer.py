@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.cache import once
 from engine.fields import expect_resource_list, read_map
@@ -63,7 +63,12 @@ def offer_of(request: AdmissionRequest, spec: PodSpec | None) -> Offer:
     """Take apart a pod or a claim; ``spec`` is that of a pod. Raises DecodeError."""
     judged = request.object or {}
     if request.resource.resource != "pods":
-        return Offer({CLAIM: (_claim_subject(judged),)}, is_claim=True)
+        spec_of_claim = read_map(judged, "spec", "spec", _CLAIM_SPEC)
+        resources = read_map(spec_of_claim, "resources", "spec.resources", _CLAIM_RESOURCES)
+        requests = expect_resource_list(
+            resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS
+        )
+        return Offer({CLAIM: (BoundedItem(requests, {}, "spec.resources"),)}, is_claim=True)
     return _pod_offer(spec or read_pod(judged))
 
 
@@ -72,23 +77,13 @@ def _pod_offer(spec: PodSpec) -> Offer:
     containers = [
         BoundedItem(c.requests, c.limits, f"{c.path}.resources") for c in spec.all_containers
     ]
-    return Offer({CONTAINER: tuple(containers), POD: (_pod_subject(spec),)})
-
-
-def _claim_subject(claim: Mapping[str, Any]) -> BoundedItem:
-    spec = read_map(claim, "spec", "spec", _CLAIM_SPEC)
-    resources = read_map(spec, "resources", "spec.resources", _CLAIM_RESOURCES)
-    requests = expect_resource_list(
-        resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS
-    )
-    return BoundedItem(requests, {}, "spec.resources")
-
-
-def _pod_subject(spec: PodSpec) -> BoundedItem:
-    """Sum the pod up; fields point at all containers unless the pod itself says an amount."""
     totals = limit_range_totals(spec)
-    sides = ((REQUESTS, spec.requests), (LIMITS, spec.limits))
+    # An amount that the pod itself states is a field; all others are sums over containers.
     own = frozenset(
-        (side, name) for side, amounts in sides for name in amounts if name in {"cpu", "memory"}
+        (side, name)
+        for side, amounts in ((REQUESTS, spec.requests), (LIMITS, spec.limits))
+        for name in amounts
+        if name in {"cpu", "memory"}
     )
-    return BoundedItem(totals.requests, totals.limits, "spec.containers[*].resources", own)
+    pod = BoundedItem(totals.requests, totals.limits, "spec.containers[*].resources", own)
+    return Offer({CONTAINER: tuple(containers), POD: (pod,)})

@@ -12,9 +12,9 @@ from engine.errors import ErrorType, FieldError, FieldPath
 from engine.limit_range.constraints import ratio_text
 from engine.limit_range.manifest import CLAIM, CONTAINER, POD
 from engine.names import (
-    dns1123_label_errors,
     dns1123_subdomain_errors,
     is_over_commit_allowed,
+    namespace_errors,
     qualified_name_errors,
 )
 from engine.pod import container_name_errors, resource_name_texts
@@ -39,8 +39,13 @@ def validate_limit_range(
     the server makes one up. Nor is an empty namespace, unless it is needed: the server takes it
     from the request.
     """
-    errors = list(_metadata_errors(limit_range))
-    if needs_namespace and not limit_range.namespace:
+    name, namespace = limit_range.name, limit_range.namespace
+    errors = [
+        FieldError(ErrorType.INVALID, "metadata.name", name, text)
+        for text in (dns1123_subdomain_errors(name) if name else ())
+    ]
+    errors += namespace_errors(namespace)
+    if needs_namespace and not namespace:
         errors.append(FieldError(ErrorType.REQUIRED, "metadata.namespace"))
     seen: set[str] = set()
     for position, item in enumerate(limit_range.items):
@@ -49,14 +54,6 @@ def validate_limit_range(
         seen.add(item.type)
         errors += _item_errors(item, path)
     return tuple(dict.fromkeys(errors))
-
-
-def _metadata_errors(limit_range: LimitRange) -> Iterator[FieldError]:
-    name, namespace = limit_range.name, limit_range.namespace
-    for text in dns1123_subdomain_errors(name) if name else ():
-        yield FieldError(ErrorType.INVALID, "metadata.name", name, text)
-    for text in dns1123_label_errors(namespace) if namespace else ():
-        yield FieldError(ErrorType.INVALID, "metadata.namespace", namespace, text)
 
 
 def _type_errors(name: str, seen: set[str], path: FieldPath) -> list[FieldError]:
@@ -71,16 +68,16 @@ def _type_errors(name: str, seen: set[str], path: FieldPath) -> list[FieldError]
 
 def _item_errors(item: LimitRangeItem, path: FieldPath) -> Iterator[FieldError]:
     """Check the names in each map, what the type demands and forbids, then every resource."""
-    is_pod = item.type == POD
+    defaults = {"default": item.default, "defaultRequest": item.default_request}
+    forbidden = [key for key, given in defaults.items() if given and item.type == POD]
     lists = {
         "max": item.max,
         "min": item.min,
-        "default": {} if is_pod else item.default,
-        "defaultRequest": {} if is_pod else item.default_request,
+        **({"default": {}, "defaultRequest": {}} if item.type == POD else defaults),
         "maxLimitRequestRatio": item.max_limit_request_ratio,
     }
     for key, resources in lists.items():
-        if is_pod and _has_forbidden(item, key):
+        if key in forbidden:
             detail = "may not be specified when `type` is 'Pod'"
             yield FieldError(ErrorType.FORBIDDEN, str(path.child(key)), "", detail)
         for name in sorted(resources):
@@ -92,12 +89,6 @@ def _item_errors(item: LimitRangeItem, path: FieldPath) -> Iterator[FieldError]:
         yield from _order_errors(name, values, path)
         yield from _ratio_errors(name, values, path)
         yield from _overcommit_errors(name, values, path)
-
-
-def _has_forbidden(item: LimitRangeItem, key: str) -> bool:
-    """Whether an item of type Pod has defaults, which are for containers only."""
-    forbidden = {"default": item.default, "defaultRequest": item.default_request}
-    return bool(forbidden.get(key))
 
 
 def _name_errors(kind: str, name: str, path: FieldPath) -> list[FieldError]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DecodeError, ErrorType, FieldError, FieldPath, sort_errors
 from engine.fields import decode_string_map, expect
-from engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
+from engine.names import annotations_errors, labels_errors, object_name_errors
 from engine.policy import (
     MetadataPolicy,
     MetadataPolicyRule,
@@ -52,17 +52,14 @@ def decode_metadata_policy(manifest: Mapping[str, Any]) -> MetadataPolicy:
 
 def _decode_rule(raw: object, path: str) -> MetadataPolicyRule:
     shape = expect(raw, dict, path, "MetadataPolicyRule")
+    at = f"{path}.policyPredicate"
+    predicate = expect(shape.get("policyPredicate"), dict, at, "PolicyPredicate")
     return MetadataPolicyRule(
-        policy_predicate=_decode_predicate(shape.get("policyPredicate"), f"{path}.policyPredicate"),
+        policy_predicate=PolicyPredicate(
+            label_selector=_decode_selector(predicate, "labelSelector", at),
+            annotation_selector=_decode_selector(predicate, "annotationSelector", at),
+        ),
         policy_action=_decode_action(shape, path),
-    )
-
-
-def _decode_predicate(raw: object, path: str) -> PolicyPredicate:
-    shape = expect(raw, dict, path, "PolicyPredicate")
-    return PolicyPredicate(
-        label_selector=_decode_selector(shape, "labelSelector", path),
-        annotation_selector=_decode_selector(shape, "annotationSelector", path),
     )
 
 
@@ -128,7 +125,7 @@ def validate_metadata_policy(
 
     ``generate_name`` stands for the name of an object that is still to be given one.
     """
-    errors = [] if generate_name and not policy.name else _name_errors(policy.name)
+    errors = object_name_errors(policy.name, generate_name)
     rules = FieldPath("spec").child("rules")
     if len(policy.rules) > MAX_RULES:
         detail = f"must have at most {MAX_RULES} items"
@@ -136,16 +133,6 @@ def validate_metadata_policy(
     for index, rule in enumerate(policy.rules):
         errors += _rule_errors(rule, rules.index(index))
     return sort_errors(errors)
-
-
-def _name_errors(name: str) -> list[FieldError]:
-    if not name:
-        detail = "name or generateName is required"
-        return [FieldError(ErrorType.REQUIRED, "metadata.name", None, detail)]
-    return [
-        FieldError(ErrorType.INVALID, "metadata.name", name, text)
-        for text in dns1123_subdomain_errors(name)
-    ]
 
 
 def _rule_errors(rule: MetadataPolicyRule, path: FieldPath) -> list[FieldError]:
@@ -193,18 +180,14 @@ def metadata_policy_warnings(policy: MetadataPolicy) -> tuple[str, ...]:
 
 
 def _rule_warnings(rule: MetadataPolicyRule) -> list[str]:
-    action = rule.policy_action
+    action, predicate = rule.policy_action, rule.policy_predicate
+    selectors = (predicate.label_selector, predicate.annotation_selector)
     updates = bool(action.updated_labels or action.updated_annotations)
     found = []
     if action.reject and updates:
         found.append("reject wins: the updated labels and annotations are never set")
     if not action.reject and not updates:
         found.append("the action does nothing")
-    if action.reject and _matches_everything(rule.policy_predicate):
+    if action.reject and all(given in (None, LabelSelector()) for given in selectors):
         found.append("rejects every object of the namespace")
     return found
-
-
-def _matches_everything(predicate: PolicyPredicate) -> bool:
-    selectors = (predicate.label_selector, predicate.annotation_selector)
-    return all(given is None or given == LabelSelector() for given in selectors)

@@ -87,6 +87,19 @@ class _Match:
     text: str
     no_match: Step
 
+    @property
+    def is_enforced(self) -> bool:
+        """Whether the rule refuses and sets; else it only warns or goes on record."""
+        return self.policy.enforcement is Enforcement.ENFORCE
+
+    def step(self, outcome: Outcome, detail: str) -> Step:
+        """Build the trace's entry for the rule."""
+        return _step(self.policy, self.index, outcome, detail)
+
+    def with_mode(self, text: str) -> str:
+        """Add the enforcement to a text where the rule is not enforced."""
+        return text if self.is_enforced else f"{text} (only {self.policy.enforcement})"
+
 
 def reason_not_applicable(request: AdmissionRequest) -> str:
     """Why metadata policies leave this request alone; empty when they do not."""
@@ -114,8 +127,8 @@ def apply(
     matches, steps = _ask(policies, snapshot)
     setters = [match for match in matches if not match.rule.policy_action.reject]
     judged = _judge_rejects(request, matches)
-    active = () if judged.violations else tuple([m for m in setters if _is_enforced(m)])
-    idle = setters if judged.violations else [m for m in setters if not _is_enforced(m)]
+    active = () if judged.violations else tuple([m for m in setters if m.is_enforced])
+    idle = setters if judged.violations else [m for m in setters if not m.is_enforced]
     result = _set_all(obj, active)
     return MetadataResult(
         object=result.object,
@@ -166,7 +179,10 @@ def _judge_rejects(request: AdmissionRequest, matches: list[_Match]) -> _Rejects
         violations=violations,
         observed=observed,
         warnings=warnings,
-        steps=(*ratcheted, *_reject_steps(rejects)),
+        steps=(
+            *ratcheted,
+            *[match.step(Outcome.VIOLATED, match.with_mode("rejected")) for match in rejects],
+        ),
     )
 
 
@@ -176,17 +192,14 @@ def _ask(
     """Every rule of every policy in canonical order: those that match, and steps of the others."""
     matches: list[_Match] = []
     steps: list[Step] = []
-    for policy in sorted(policies, key=_rank):
+    # By bytes, as Go compares names; a lone surrogate in one must not end the review.
+    for policy in sorted(policies, key=lambda p: p.name.encode("utf-8", "surrogatepass")):
         for match in _rules(policy):
             if matches_rule(match.rule, snapshot):
                 matches.append(match)
             else:
                 steps.append(match.no_match)
     return matches, steps
-
-
-def _rank(policy: MetadataPolicy) -> bytes:
-    return policy.name.encode("utf-8", "surrogatepass")
 
 
 @once
@@ -198,7 +211,7 @@ def _rules(policy: MetadataPolicy) -> tuple[_Match, ...]:
             index,
             rule,
             text=f"MetadataPolicy {policy.namespace}/{policy.name} rule {index}",
-            no_match=_step_of(policy, index, Outcome.NOT_MATCHED, ""),
+            no_match=_step(policy, index, Outcome.NOT_MATCHED, ""),
         )
         for index, rule in enumerate(policy.rules)
     )
@@ -221,7 +234,7 @@ def _ratchet(request: AdmissionRequest, rejects: list[_Match]) -> tuple[list[_Ma
     kept, steps = [], []
     for match in rejects:
         if match.policy.ratchet and matches_rule(match.rule, old):
-            steps.append(_step(match, Outcome.PASSED, "the stored object matched already"))
+            steps.append(match.step(Outcome.PASSED, "the stored object matched already"))
         else:
             kept.append(match)
     return kept, steps
@@ -230,10 +243,22 @@ def _ratchet(request: AdmissionRequest, rejects: list[_Match]) -> tuple[list[_Ma
 def _verdicts(
     rejects: list[_Match],
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
-    found = [(match, _violation(match)) for match in rejects]
+    found = [
+        (
+            match,
+            Violation(
+                reason=Reason.REJECTED_BY_RULE,
+                field="metadata",
+                message=f"rejected by {match.text}",
+                policy=match.policy.ref,
+                rule=match.index,
+            ),
+        )
+        for match in rejects
+    ]
     return (
-        tuple(violation for match, violation in found if _is_enforced(match)),
-        tuple(violation for match, violation in found if not _is_enforced(match)),
+        tuple(violation for match, violation in found if match.is_enforced),
+        tuple(violation for match, violation in found if not match.is_enforced),
         tuple(
             violation.message
             for match, violation in found
@@ -242,43 +267,16 @@ def _verdicts(
     )
 
 
-def _is_enforced(match: _Match) -> bool:
-    return match.policy.enforcement is Enforcement.ENFORCE
-
-
-def _violation(match: _Match) -> Violation:
-    return Violation(
-        reason=Reason.REJECTED_BY_RULE,
-        field="metadata",
-        message=f"rejected by {match.text}",
-        policy=match.policy.ref,
-        rule=match.index,
-    )
-
-
-def _step(match: _Match, outcome: Outcome, detail: str) -> Step:
-    return _step_of(match.policy, match.index, outcome, detail)
-
-
-def _step_of(policy: MetadataPolicy, rule: int, outcome: Outcome, detail: str) -> Step:
+def _step(policy: MetadataPolicy, rule: int, outcome: Outcome, detail: str) -> Step:
     return Step(name="MetadataPolicy", outcome=outcome, policy=policy.ref, rule=rule, detail=detail)
-
-
-def _reject_steps(rejects: list[_Match]) -> list[Step]:
-    return [_step(match, Outcome.VIOLATED, _mode(match, "rejected")) for match in rejects]
-
-
-def _mode(match: _Match, text: str) -> str:
-    return text if _is_enforced(match) else f"{text} (only {match.policy.enforcement})"
 
 
 def _idle_steps(idle: list[_Match]) -> list[Step]:
     """Steps of rules that matched and set nothing: their mode, or another rule's reject."""
     return [
-        _step(
-            match,
+        match.step(
             Outcome.UNCHANGED,
-            _mode(match, "nothing set" if _is_enforced(match) else "would set its updates"),
+            match.with_mode("nothing set" if match.is_enforced else "would set its updates"),
         )
         for match in idle
     ]
@@ -296,11 +294,7 @@ def _idle_warnings(idle: list[_Match]) -> list[str]:
 
 
 def _in_order(steps: list[Step]) -> tuple[Step, ...]:
-    return tuple(sorted(steps, key=_place))
-
-
-def _place(step: Step) -> tuple[str, int]:
-    return (step.policy.name if step.policy else "", step.rule or 0)
+    return tuple(sorted(steps, key=lambda s: (s.policy.name if s.policy else "", s.rule or 0)))
 
 
 def _set_all(obj: Mapping[str, Any], active: tuple[_Match, ...]) -> MetadataResult:
@@ -340,7 +334,7 @@ def _too_long(
         policy=active[-1].policy.ref,
         rule=active[-1].index,
     )
-    steps = tuple(_step(match, Outcome.VIOLATED, _TOO_LONG) for match in active)
+    steps = tuple(match.step(Outcome.VIOLATED, _TOO_LONG) for match in active)
     return MetadataResult(object=obj, violations=(violation,), steps=steps, warnings=warnings)
 
 
@@ -367,5 +361,5 @@ def _setter_step(
 def _changed_step(match: _Match, labels: tuple[str, ...], annotations: tuple[str, ...]) -> Step:
     changed = [f"label {key}" for key in labels] + [f"annotation {key}" for key in annotations]
     if not changed:
-        return _step(match, Outcome.UNCHANGED, "nothing to set")
-    return _step(match, Outcome.CHANGED, f"set {', '.join(changed)}")
+        return match.step(Outcome.UNCHANGED, "nothing to set")
+    return match.step(Outcome.CHANGED, f"set {', '.join(changed)}")

@@ -21,7 +21,7 @@ from engine.pod.read import (
     read_pod,
     read_requirements,
 )
-from engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
+from engine.pod.totals import aggregate, is_pod_level
 from engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _default_pod_level(pod: Mapping[str, Any], record: Record) -> Any:
         return fresh
     texts = {
         name: quantity.round_up_milli().printed()
-        for name, quantity in aggregate_requests(_filled(spec)).items()
+        for name, quantity in aggregate(_filled(spec), "requests").items()
         if is_pod_level(name) and is_over_commit_allowed(name)
     }
     return _add_missing(fresh, "requests", {**fresh["limits"], **texts}, at, record)
@@ -219,7 +219,7 @@ def _pages_of(spec: PodSpec) -> dict[str, str]:
         return {}
     return {
         name: quantity.round_up_milli().printed()
-        for name, quantity in aggregate_limits(spec).items()
+        for name, quantity in aggregate(spec, "limits").items()
         if is_hugepage(name) and name not in own
     }
 

@@ -70,8 +70,13 @@ class PodSpec(Remembering):
         return self.containers + self.init_containers
 
 
-def read_pod(pod: Mapping[str, Any]) -> PodSpec:
-    """Read a pod as it stands, without defaulting; raises DecodeError."""
+def read_pod(pod: Mapping[str, Any] | PodSpec) -> PodSpec:
+    """Read a pod as it stands, without defaulting, unless it was read already.
+
+    Raises DecodeError.
+    """
+    if isinstance(pod, PodSpec):
+        return pod
     spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
     excerpt = _excerpt(spec)
     return _read(spec) if excerpt is None else _read_again(excerpt)
@@ -161,11 +166,6 @@ def _is_final(amounts: Mapping[str, Any] | None) -> bool:
         isinstance(value, str) and value == str(Quantity.parse_json(value).round_up_milli())
         for value in (amounts or {}).values()
     )
-
-
-def container_resources(container: Mapping[str, Any]) -> tuple[ResourceList, ResourceList]:
-    """Read requests and limits of one container's manifest; raises DecodeError."""
-    return read_requirements(container.get("resources"), "resources", "resources")
 
 
 def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, ResourceList]:

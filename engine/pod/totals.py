@@ -50,24 +50,13 @@ class ContainerStatus:
     allocated: ResourceList
 
 
-def effective_requests(spec: PodSpec) -> dict[str, Quantity]:
-    """Requests of the whole pod as a LimitRange of type Pod sees them."""
-    return _override(_aggregate(spec, "requests"), spec.requests, hugepages=False)
-
-
-def effective_limits(spec: PodSpec) -> dict[str, Quantity]:
-    """Limits of the whole pod as a LimitRange of type Pod sees them."""
-    return _override(_aggregate(spec, "limits"), spec.limits, hugepages=False)
-
-
-def limit_range_totals(pod: Mapping[str, Any] | PodSpec) -> PodTotals:
-    """Totals as a LimitRange of type Pod sees them: neither overhead nor status counts."""
-    return _limit_range_totals(_as_spec(pod))
-
-
 @once
-def _limit_range_totals(spec: PodSpec) -> PodTotals:
-    return PodTotals(effective_requests(spec), effective_limits(spec))
+def limit_range_totals(spec: PodSpec) -> PodTotals:
+    """Totals as a LimitRange of type Pod sees them: neither overhead nor status counts."""
+    return PodTotals(
+        requests=_override(aggregate(spec, "requests"), spec.requests, hugepages=False),
+        limits=_override(aggregate(spec, "limits"), spec.limits, hugepages=False),
+    )
 
 
 def quota_totals(pod: Mapping[str, Any], spec: PodSpec | None = None) -> PodTotals:
@@ -82,23 +71,13 @@ def quota_totals(pod: Mapping[str, Any], spec: PodSpec | None = None) -> PodTota
 
 @once
 def _quota_totals(spec: PodSpec) -> PodTotals:
-    requests = _override(_aggregate(spec, "requests"), spec.requests, hugepages=True)
-    limits = _override(_aggregate(spec, "limits"), spec.limits, hugepages=True)
+    requests = _override(aggregate(spec, "requests"), spec.requests, hugepages=True)
+    limits = _override(aggregate(spec, "limits"), spec.limits, hugepages=True)
     if spec.overhead:
         requests = add(requests, spec.overhead)
         bounded = {k: v for k, v in spec.overhead.items() if k in limits and limits[k].nano}
         limits = add(limits, bounded)
     return PodTotals(requests, limits)
-
-
-def aggregate_requests(spec: PodSpec) -> dict[str, Quantity]:
-    """Requests of the containers together, whatever the pod itself says."""
-    return _aggregate(spec, "requests")
-
-
-def aggregate_limits(spec: PodSpec) -> dict[str, Quantity]:
-    """Limits of the containers together, whatever the pod itself says."""
-    return _aggregate(spec, "limits")
 
 
 def has_pod_level_resources(spec: PodSpec) -> bool:
@@ -111,12 +90,10 @@ def is_pod_level(name: str) -> bool:
     return name in _POD_LEVEL or is_hugepage(name)
 
 
-def _as_spec(pod: Mapping[str, Any] | PodSpec) -> PodSpec:
-    return pod if isinstance(pod, PodSpec) else read_pod(pod)
-
-
-def _aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
-    """Sum the containers; init containers run one by one, beside the sidecars before them."""
+def aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
+    """Sum one side of the containers, whatever the pod itself states."""
+    # Init containers run one by one, each beside the sidecars started before it, and all of them
+    # before the others: the pod needs the larger of that peak and of what runs to its end.
     total: dict[str, Quantity] = {}
     for container in spec.containers:
         _add_into(total, getattr(container, side))
@@ -205,27 +182,25 @@ def _read_statuses(status: Mapping[str, Any]) -> dict[str, ContainerStatus]:
     """Read what containers report, by name; those that report no resources are left out."""
     found = {}
     for key in STATUS_LISTS:
-        path, go_path = f"status.{key}", f"status.{key}"
-        entries = expect_objects(status.get(key), path, f"PodStatus.{path}", "v1.ContainerStatus")
+        go_path = f"status.{key}"
+        entries = expect_objects(
+            status.get(key), go_path, f"PodStatus.{go_path}", "v1.ContainerStatus"
+        )
         for position, entry in enumerate(entries):
             if entry.get("resources") is None:
                 continue
-            here = f"{path}[{position}]"
-            go_name = f"ContainerStatus.{go_path}.name of type string"
-            found[read_text(entry, "name", here, go_name)] = _read_status(entry, here, go_path)
+            path = f"{go_path}[{position}]"
+            name = read_text(entry, "name", path, f"ContainerStatus.{go_path}.name of type string")
+            requests, limits = read_requirements(
+                entry["resources"], f"{path}.resources", f"{go_path}.resources"
+            )
+            allocated = expect_resource_list(
+                entry.get("allocatedResources"),
+                f"{path}.allocatedResources",
+                f"ContainerStatus.{go_path}.allocatedResources",
+            )
+            found[name] = ContainerStatus(requests, limits, allocated)
     return found
-
-
-def _read_status(entry: Mapping[str, Any], path: str, go_path: str) -> ContainerStatus:
-    requests, limits = read_requirements(
-        entry["resources"], f"{path}.resources", f"{go_path}.resources"
-    )
-    allocated = expect_resource_list(
-        entry.get("allocatedResources"),
-        f"{path}.allocatedResources",
-        f"ContainerStatus.{go_path}.allocatedResources",
-    )
-    return ContainerStatus(requests, limits, allocated)
 
 
 def _is_resize_infeasible(status: Mapping[str, Any]) -> bool:
@@ -246,7 +221,7 @@ def qos_class(pod: Mapping[str, Any] | PodSpec) -> QOSClass:
     ``status.qosClass`` is never looked at, and ephemeral containers do not count. Raises
     DecodeError for a pod that cannot be read.
     """
-    return _class_of(pod if isinstance(pod, PodSpec) else read_pod(pod))
+    return _class_of(read_pod(pod))
 
 
 @once

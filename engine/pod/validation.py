@@ -20,7 +20,7 @@ from engine.names import (
     qualified_name_errors,
 )
 from engine.pod.read import PodSpec, read_pod
-from engine.pod.totals import aggregate_limits, aggregate_requests, is_pod_level
+from engine.pod.totals import aggregate, is_pod_level
 from engine.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _OVERCOMMITTED = "Limit must be set for non overcommitable resources"
 
 def validate_resources(pod: Mapping[str, Any] | PodSpec) -> list[FieldError]:
     """Check the resources of containers, init containers and the pod; raises DecodeError."""
-    return list(resource_errors(pod if isinstance(pod, PodSpec) else read_pod(pod)))
+    return list(resource_errors(read_pod(pod)))
 
 
 def resource_errors(spec: PodSpec) -> Iterator[FieldError]:
@@ -128,13 +128,13 @@ def _is_whole_pages(name: str, quantity: Quantity) -> bool:
 def _pod_level_errors(spec: PodSpec, path: FieldPath) -> list[FieldError]:
     """Check the pod's own resources, alone and against its containers'."""
     errors = validate_requirements(spec.requests, spec.limits, path)
-    together = aggregate_requests(spec)
+    together = aggregate(spec, "requests")
     for name, request in sorted(spec.requests.items()):
         if name in together and is_pod_level(name) and together[name] > request:
             least = together[name]
             detail = f"must be greater than or equal to aggregate container requests of {least}"
             errors.append(_invalid(path.child("requests").key(name), request, detail))
-    for name, least in sorted(aggregate_limits(spec).items()):
+    for name, least in sorted(aggregate(spec, "limits").items()):
         own = spec.limits.get(name)
         if own is not None and is_hugepage(name) and least > own:
             detail = f"must be greater than or equal to aggregate container limits of {least}"

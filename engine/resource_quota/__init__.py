@@ -20,7 +20,6 @@ from engine.resource_quota.evaluators import (
     is_tracked,
     names_of,
     resources_of,
-    tracked_names,
 )
 from engine.resource_quota.limited_resources import (
     covering_quotas,
@@ -84,7 +83,6 @@ __all__ = [
     "scope_requirements",
     "scope_test",
     "scope_value_errors",
-    "tracked_names",
     "uncovered_scopes",
     "update_errors",
     "usage_of",

@@ -103,7 +103,11 @@ def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
     is_refused = bool(found) and _refuses(assessment, found)
     charged: list[_Claim] = []
     if not (is_refused or request.dry_run):
-        charged = [claim for claim in claims.values() if _is_charged(claim)]
+        charged = [
+            claim
+            for claim in claims.values()
+            if claim.demand.match.is_enforced and claim.demand.requested
+        ]
     steps = [
         _quota_step(match, claims.get(match.quota.name), charged) for match in assessment.matches
     ]
@@ -165,10 +169,6 @@ def _text(resources: ResourceList, names: Sequence[str]) -> str:
     return ",".join(f"{name}={resources[name]}" for name in names)
 
 
-def _is_charged(claim: _Claim) -> bool:
-    return claim.demand.match.is_enforced and bool(claim.demand.requested)
-
-
 def _quota_step(match: Match, claim: _Claim | None, charged: Sequence[_Claim]) -> Step:
     """Say in the trace what came of one quota."""
     violations = match.violations + (claim.violations if claim else ())
@@ -182,12 +182,8 @@ def _quota_step(match: Match, claim: _Claim | None, charged: Sequence[_Claim]) -
         return _step(match, Outcome.PASSED, "nothing it bounds grows")
     outcome = Outcome.CHARGED if claim in charged else Outcome.PASSED
     detail = "" if match.quota.enforcement is Enforcement.ENFORCE else "watching: never charged"
-    return _step(match, outcome, detail, _numbers(claim))
-
-
-def _numbers(claim: _Claim) -> dict[str, str]:
-    """Show each sum: what was used, what is asked for, what there is."""
-    return {name: f"{claim.used[name]}{rest}" for name, rest in claim.demand.sums.items()}
+    numbers = {name: f"{claim.used[name]}{rest}" for name, rest in claim.demand.sums.items()}
+    return _step(match, outcome, detail, numbers)
 
 
 def _step(

@@ -69,7 +69,10 @@ class Evaluator:
         """Whether an object of this kind can use what the name bounds."""
         if name in self.names or (self.suffixes and name.endswith(self.suffixes)):
             return True
-        return self.is_pods and _is_pod_name(name)
+        # Huge pages, device classes and extended resources have no fixed names.
+        return self.is_pods and (
+            name.startswith(_POD_PREFIXES) or (name.startswith(_REQUESTS) and not is_native(name))
+        )
 
     def tracked(self, names: Iterable[str]) -> tuple[str, ...]:
         """List those of the names that it tracks, sorted."""
@@ -79,11 +82,6 @@ class Evaluator:
 @lru_cache(maxsize=4096)
 def _tracked(evaluator: Evaluator, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if evaluator.tracks(name)))
-
-
-def _is_pod_name(name: str) -> bool:
-    """Whether a name is one of huge pages, device classes or extended resources of pods."""
-    return name.startswith(_POD_PREFIXES) or (name.startswith(_REQUESTS) and not is_native(name))
 
 
 _PODS = Evaluator(_POD_NAMES | {"count/pods"}, updates=frozenset({"resize"}), is_pods=True)
@@ -134,11 +132,6 @@ def counted_by(name: str) -> GroupVersionResource | None:
     found = GroupVersionResource(group=group, resource=resource)
     is_one = name.startswith(_COUNT) and resource and str(found) not in IGNORED
     return found if is_one else None
-
-
-def tracked_names(resource: GroupVersionResource, names: Iterable[str]) -> list[str]:
-    """List those of a quota's names that objects of the resource use, sorted."""
-    return list(evaluator_of(resource).tracked(names))
 
 
 def names_of(quota: ResourceQuota, resource: GroupVersionResource) -> tuple[str, ...]:

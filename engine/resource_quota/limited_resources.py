@@ -123,17 +123,14 @@ def validate_limited_resources(entries: Sequence[LimitedResource]) -> tuple[Fiel
         if not entry.resource:
             errors.append(FieldError(ErrorType.REQUIRED, path.child("resource").text))
         for position, requirement in enumerate(entry.match_scopes):
-            errors += _requirement_errors(requirement, path.child("matchScopes").index(position))
+            place = path.child("matchScopes").index(position)
+            errors += requirement_errors(requirement, place)
+            errors += [
+                FieldError(ErrorType.INVALID, place.child("values").index(i).text, value, text)
+                for i, value in enumerate(requirement.values)
+                for text in label_value_errors(value)
+            ]
     return sort_errors(errors)
-
-
-def _requirement_errors(requirement: ScopeSelectorRequirement, path: FieldPath) -> list[FieldError]:
-    values = path.child("values")
-    return requirement_errors(requirement, path) + [
-        FieldError(ErrorType.INVALID, values.index(index).text, value, text)
-        for index, value in enumerate(requirement.values)
-        for text in label_value_errors(value)
-    ]
 
 
 def limited_scopes(
@@ -181,14 +178,14 @@ def covering_quotas(
     ``value`` is the name of a PriorityClass or VolumeAttributesClass; other scopes have none. Any
     single entry suffices, even of a quota that does not match as a whole.
     """
-    return tuple(quota for quota in quotas if _covers(quota, scope_name, value))
-
-
-def _covers(quota: ResourceQuota, scope_name: str, value: str) -> bool:
-    for requirement in scope_requirements(quota):
-        if requirement.scope_name == scope_name and _agrees(requirement, value):
-            return True
-    return False
+    return tuple(
+        quota
+        for quota in quotas
+        if any(
+            requirement.scope_name == scope_name and _agrees(requirement, value)
+            for requirement in scope_requirements(quota)
+        )
+    )
 
 
 def _agrees(requirement: ScopeSelectorRequirement, value: str) -> bool:

@@ -67,13 +67,9 @@ class ScopeError(ValueError):
     """A scope selector that cannot be evaluated; the text is the one Kubernetes logs."""
 
 
+@once
 def scope_requirements(quota: ResourceQuota) -> tuple[ScopeSelectorRequirement, ...]:
     """Give all that an object must satisfy: ``scopes`` (each as Exists), then the selector."""
-    return _requirements(quota)
-
-
-@once
-def _requirements(quota: ResourceQuota) -> tuple[ScopeSelectorRequirement, ...]:
     scopes = (ScopeSelectorRequirement(scope, "Exists") for scope in quota.scopes)
     return (*scopes, *(quota.scope_selector or ()))
 
@@ -86,19 +82,19 @@ def scope_test(resource: GroupVersionResource, obj: Mapping[str, Any]) -> ScopeT
     """
     if resource.group:
         return None
-    kinds = {PODS.resource: _pod_test, CLAIMS.resource: _claim_test}
-    make = kinds.get(resource.resource)
-    return make(obj) if make else None
+    tests = {PODS.resource: _matches_pod, CLAIMS.resource: _matches_claim}
+    test = tests.get(resource.resource)
+    return partial(test, obj) if test else None
 
 
 def matching_scopes(
     test: ScopeTest | None, requirements: Iterable[ScopeSelectorRequirement]
 ) -> tuple[ScopeSelectorRequirement, ...]:
     """Give the requirements that the object satisfies one by one; raises ScopeError."""
-    return tuple([r for r in requirements if _ask(test, r)]) if test else ()
+    return tuple([r for r in requirements if _holds(test, r)]) if test else ()
 
 
-def _ask(test: ScopeTest, requirement: ScopeSelectorRequirement) -> bool:
+def _holds(test: ScopeTest, requirement: ScopeSelectorRequirement) -> bool:
     try:
         return test(requirement)
     except SelectorError as error:
@@ -118,12 +114,7 @@ def _spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
     return expect_map(pod.get("spec"), "spec", "Pod.spec of type v1.PodSpec")
 
 
-def _pod_test(pod: Mapping[str, Any]) -> ScopeTest:
-    """Answer scope requirements about a pod."""
-    return partial(_ask_pod, pod)
-
-
-def _ask_pod(pod: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
+def _matches_pod(pod: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
     if requirement.scope_name == PRIORITY_CLASS:
         go_field = "PodSpec.spec.priorityClassName of type string"
         name = expect_string(
@@ -190,16 +181,11 @@ def _crosses(term: Mapping[str, Any], path: str) -> bool:
     return bool(names) or term.get("namespaceSelector") is not None
 
 
-def _claim_test(claim: Mapping[str, Any]) -> ScopeTest:
-    """Answer scope requirements about a PersistentVolumeClaim."""
-
-    def test(requirement: ScopeSelectorRequirement) -> bool:
-        if requirement.scope_name != VOLUME_ATTRIBUTES_CLASS:
-            return False
-        names = _attributes_classes(claim) or {""}
-        return any(matches_value(requirement, name) for name in sorted(names))
-
-    return test
+def _matches_claim(claim: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
+    if requirement.scope_name != VOLUME_ATTRIBUTES_CLASS:
+        return False
+    names = _attributes_classes(claim) or {""}
+    return any(matches_value(requirement, name) for name in sorted(names))
 
 
 def _attributes_classes(claim: Mapping[str, Any]) -> set[str]:

@@ -140,7 +140,7 @@ def missing_names(
     Containers come before init containers; zero counts as stated, and nobody has to state anything
     where the pod itself does. Raises DecodeError.
     """
-    spec = pod if isinstance(pod, PodSpec) else read_pod(pod)
+    spec = read_pod(pod)
     required = sorted(MUST_SPECIFY.intersection(names) - _stated_everywhere(spec))
     if not required:
         return {}
@@ -184,21 +184,19 @@ def _service_usage(service: Mapping[str, Any]) -> dict[str, Quantity]:
     is_balanced = kind == "LoadBalancer"
     node_ports = 0
     if is_balanced or kind == "NodePort":
-        only_given = is_balanced and not _allocates(spec)
-        node_ports = _given_node_ports(ports) if only_given else len(ports)
+        # A load balancer gets a node port for every port unless it declines.
+        path = "spec.allocateLoadBalancerNodePorts"
+        raw = spec.get("allocateLoadBalancerNodePorts") if is_balanced else None
+        is_declined = raw is not None and not expect_bool(
+            raw, path, f"ServiceSpec.{path} of type bool"
+        )
+        node_ports = _given_node_ports(ports) if is_declined else len(ports)
     return {
         "count/services": ONE,
         "services": ONE,
         "services.loadbalancers": ONE if is_balanced else ZERO,
         "services.nodeports": Quantity.from_int(node_ports),
     }
-
-
-def _allocates(spec: Mapping[str, Any]) -> bool:
-    """Whether a load balancer gets a node port for every port; it does by default."""
-    raw = spec.get("allocateLoadBalancerNodePorts")
-    path = "spec.allocateLoadBalancerNodePorts"
-    return raw is None or expect_bool(raw, path, f"ServiceSpec.{path} of type bool")
 
 
 def _given_node_ports(ports: list[Mapping[str, Any]]) -> int:

@@ -6,18 +6,17 @@ Source: ``pkg/apis/core/validation/validation.go`` (ValidateResourceQuota and it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from engine.errors import ErrorType, FieldError, FieldPath, sort_errors
 from engine.names import (
-    dns1123_label_errors,
-    dns1123_subdomain_errors,
     is_integer_resource,
     is_standard_quota_resource,
-    is_standard_resource,
     label_value_errors,
-    qualified_name_errors,
+    namespace_errors,
+    object_name_errors,
 )
+from engine.pod import resource_name_texts
 from engine.quantity import Quantity
 from engine.resource_quota.scopes import (
     ALLOWED_NAMES,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from engine.policy import ResourceQuota
     from engine.selector import ScopeSelectorRequirement
 
-_METADATA: Final = FieldPath("metadata")
 _HARD: Final = FieldPath("spec").child("hard")
 _SCOPES: Final = FieldPath("spec").child("scopes")
 _EXPRESSIONS: Final = FieldPath("spec").child("scopeSelector", "matchExpressions")
@@ -64,10 +62,9 @@ def validate_resource_quota(
 
     ``generate_name`` stands for the name of an object that is still to be given one.
     """
-    errors = _name_errors(quota, generate_name)
+    errors = object_name_errors(quota.name, generate_name) + namespace_errors(quota.namespace)
     for name, quantity in quota.spec_hard.items():
-        errors += _resource_name_errors(name, _HARD.key(name))
-        errors += _amount_errors(name, quantity, _HARD.key(name))
+        errors += _hard_errors(name, quantity)
     errors += _scopes_errors(quota)
     errors += _selector_errors(quota)
     return sort_errors(errors)
@@ -129,37 +126,19 @@ def requirement_errors(requirement: ScopeSelectorRequirement, path: FieldPath) -
     return errors
 
 
-def _name_errors(quota: ResourceQuota, generate_name: str) -> list[FieldError]:
-    place = _METADATA.child("name")
-    errors = [_invalid(place, quota.name, text) for text in dns1123_subdomain_errors(quota.name)]
-    if not quota.name:
-        detail = "name or generateName is required"
-        errors = [FieldError(ErrorType.REQUIRED, place.text, None, detail)]
-        errors = [] if generate_name else errors
-    if quota.namespace:
-        place = _METADATA.child("namespace")
-        texts = dns1123_label_errors(quota.namespace)
-        errors += [_invalid(place, quota.namespace, text) for text in texts]
-    return errors
-
-
-def _resource_name_errors(name: str, path: FieldPath) -> list[FieldError]:
-    """Check a name; a bad one without a slash is reported twice, as Kubernetes does."""
-    texts = qualified_name_errors(name)
-    if not texts and "/" not in name and not is_standard_resource(name):
-        texts = ["must be a standard resource type or fully qualified"]
+def _hard_errors(name: str, quantity: Quantity) -> list[FieldError]:
+    """Check a bounded name and its amount."""
+    path = _HARD.key(name)
+    texts = resource_name_texts(name)
+    # Kubernetes reports an unknown name without a slash twice.
     if "/" not in name and not is_standard_quota_resource(name):
         texts = [*texts, "must be a standard resource for quota"]
-    return [_invalid(path, name, text) for text in texts]
-
-
-def _amount_errors(name: str, quantity: Quantity, path: FieldPath) -> list[FieldError]:
-    texts = []
+    errors = [_invalid(path, name, text) for text in texts]
     if quantity.sign < 0:
-        texts.append("must be greater than or equal to 0")
+        errors.append(_invalid(path, str(quantity), "must be greater than or equal to 0"))
     if is_integer_resource(name) and quantity.nano % _UNIT:
-        texts.append("must be an integer")
-    return [_invalid(path, str(quantity), text) for text in texts]
+        errors.append(_invalid(path, str(quantity), "must be an integer"))
+    return errors
 
 
 def _scopes_errors(quota: ResourceQuota) -> list[FieldError]:
@@ -178,7 +157,17 @@ def _selector_errors(quota: ResourceQuota) -> list[FieldError]:
     """Check the scope selector; its path has no index, and its conflicts show ``scopes``."""
     errors = []
     requirements = quota.scope_selector or ()
-    shown = {"MatchExpressions": [_go_requirement(entry) for entry in requirements]}
+    # Error values show Go's own field names, not those of the JSON.
+    shown = {
+        "MatchExpressions": [
+            {
+                "ScopeName": entry.scope_name,
+                "Operator": entry.operator,
+                "Values": list(entry.values) if entry.values or entry.is_listed else None,
+            }
+            for entry in requirements
+        ]
+    }
     for entry in requirements:
         errors += requirement_errors(entry, _EXPRESSIONS)
         errors += _scope_name_errors(quota, entry.scope_name, _EXPRESSIONS, shown)
@@ -202,16 +191,6 @@ def _scope_name_errors(
 def _has_conflict(scopes: Iterable[str]) -> bool:
     present = set(scopes)
     return any(pair <= present for pair in CONFLICTS)
-
-
-def _go_requirement(requirement: ScopeSelectorRequirement) -> dict[str, Any]:
-    """Render a requirement with Go's field names, as error values do."""
-    values = list(requirement.values)
-    return {
-        "ScopeName": requirement.scope_name,
-        "Operator": requirement.operator,
-        "Values": values if values or requirement.is_listed else None,
-    }
 
 
 def _list_or_null(values: tuple[str, ...]) -> list[str] | None:

@@ -34,6 +34,22 @@ class LabelSelectorRequirement(Remembering):
         requirement = _requirement_of(self)
         return requirement is not None and requirement.matches(labels)
 
+    @classmethod
+    def decode(cls, raw: object, path: str) -> Self:
+        """Read the JSON form; raises ``DecodeError``."""
+        shape = expect(raw, dict, path, "LabelSelectorRequirement")
+        operator = shape.get("operator")
+        return cls(
+            key=expect(shape.get("key"), str, f"{path}.key", "string"),
+            operator=expect(operator, str, f"{path}.operator", "LabelSelectorOperator"),
+            values=decode_string_list(shape.get("values"), f"{path}.values"),
+        )
+
+    def encode(self) -> dict[str, Any]:
+        """Write the JSON form, without values where there are none."""
+        shape: dict[str, Any] = {"key": self.key, "operator": self.operator}
+        return {**shape, "values": list(self.values)} if self.values else shape
+
 
 @once
 def _requirement_of(entry: LabelSelectorRequirement) -> Requirement | None:
@@ -80,7 +96,7 @@ class LabelSelector:
         return cls(
             match_labels=decode_string_map(shape.get("matchLabels"), f"{path}.matchLabels"),
             match_expressions=tuple(
-                _decode_entry(entry, f"{path}.matchExpressions[{index}]")
+                LabelSelectorRequirement.decode(entry, f"{path}.matchExpressions[{index}]")
                 for index, entry in enumerate(entries)
             ),
         )
@@ -91,24 +107,8 @@ class LabelSelector:
         if self.match_labels:
             shape["matchLabels"] = dict(self.match_labels)
         if self.match_expressions:
-            shape["matchExpressions"] = [_encode_entry(entry) for entry in self.match_expressions]
+            shape["matchExpressions"] = [entry.encode() for entry in self.match_expressions]
         return shape
-
-
-def _decode_entry(raw: object, path: str) -> LabelSelectorRequirement:
-    shape = expect(raw, dict, path, "LabelSelectorRequirement")
-    return LabelSelectorRequirement(
-        key=expect(shape.get("key"), str, f"{path}.key", "string"),
-        operator=expect(shape.get("operator"), str, f"{path}.operator", "LabelSelectorOperator"),
-        values=decode_string_list(shape.get("values"), f"{path}.values"),
-    )
-
-
-def _encode_entry(entry: LabelSelectorRequirement) -> dict[str, Any]:
-    shape: dict[str, Any] = {"key": entry.key, "operator": entry.operator}
-    if entry.values:
-        shape["values"] = list(entry.values)
-    return shape
 
 
 def validate_label_selector(
@@ -120,9 +120,11 @@ def validate_label_selector(
     lower-cased and values are free text.
     """
     at = path if isinstance(path, FieldPath) else FieldPath(path)
-    errors = _label_errors(
-        selector.match_labels, at.child("matchLabels"), label_values=label_values
-    )
+    errors: list[FieldError] = []
+    for key, value in sorted(selector.match_labels.items()):
+        errors += _key_errors(key, at.child("matchLabels"), lower=not label_values)
+        if label_values:
+            errors += _value_errors(value, at.child("matchLabels"))
     for index, entry in enumerate(selector.match_expressions):
         place = at.child("matchExpressions").index(index)
         errors += _entry_errors(entry, place, label_values=label_values)
@@ -139,17 +141,6 @@ def _value_errors(value: str, path: FieldPath) -> list[FieldError]:
         FieldError(ErrorType.INVALID, path.text, value, message)
         for message in label_value_errors(value)
     ]
-
-
-def _label_errors(
-    labels: Mapping[str, str], path: FieldPath, *, label_values: bool
-) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for key, value in sorted(labels.items()):
-        errors += _key_errors(key, path, lower=not label_values)
-        if label_values:
-            errors += _value_errors(value, path)
-    return errors
 
 
 def _operator_errors(entry: LabelSelectorRequirement, path: FieldPath) -> list[FieldError]:

@@ -77,15 +77,13 @@ class Requirement:
         if self.operator in _PRESENCE:
             return present is (self.operator is SelectorOperator.EXISTS)
         if self.operator in _COMPARISONS:
-            return present and self._compares(labels[self.key])
+            ours, theirs = parse_int64(self.values[0]), parse_int64(labels.get(self.key, ""))
+            if ours is None or theirs is None:
+                return False
+            is_greater = self.operator is SelectorOperator.GREATER_THAN
+            return theirs > ours if is_greater else theirs < ours
         listed = present and labels[self.key] in self.values
         return listed is not (self.operator in _NEGATED)
-
-    def _compares(self, value: str) -> bool:
-        ours, theirs = parse_int64(self.values[0]), parse_int64(value)
-        if ours is None or theirs is None:
-            return False
-        return theirs > ours if self.operator is SelectorOperator.GREATER_THAN else theirs < ours
 
     def __str__(self) -> str:
         values = ",".join(self.values)
@@ -120,35 +118,20 @@ def _arity_errors(operator: SelectorOperator, values: Sequence[str]) -> list[Fie
     return [FieldError(ErrorType.INVALID, "values", list(values) or None, detail)] if detail else []
 
 
-def _value_errors(key: str, values: Sequence[str]) -> list[FieldError]:
-    found = []
-    for index, value in enumerate(values):
-        messages = label_value_errors(value)
-        if messages:
-            path = FieldPath("values").index(index).key(key).text
-            found.append(FieldError(ErrorType.INVALID, path, value, "; ".join(messages)))
-    return found
-
-
-def _number_errors(operator: SelectorOperator, values: Sequence[str]) -> list[FieldError]:
-    if operator not in _COMPARISONS:
-        return []
-    detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-    return [
-        FieldError(ErrorType.INVALID, f"values[{index}]", value, detail)
-        for index, value in enumerate(values)
-        if parse_int64(value) is None
-    ]
-
-
 def build_requirement(key: str, operator: SelectorOperator, values: Sequence[str]) -> Requirement:
     """A checked requirement; raises ``SelectorError`` with the library's own text."""
-    errors = [
-        *key_errors(key),
-        *_arity_errors(operator, values),
-        *_number_errors(operator, values),
-        *_value_errors(key, values),
-    ]
+    errors = key_errors(key) + _arity_errors(operator, values)
+    if operator in _COMPARISONS:
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        errors += [
+            FieldError(ErrorType.INVALID, f"values[{index}]", value, detail)
+            for index, value in enumerate(values)
+            if parse_int64(value) is None
+        ]
+    for index, value in enumerate(values):
+        if messages := label_value_errors(value):
+            path = FieldPath("values").index(index).key(key).text
+            errors.append(FieldError(ErrorType.INVALID, path, value, "; ".join(messages)))
     if errors:
         raise SelectorError(bracketed(str(error) for error in errors))
     return Requirement(key, operator, tuple(sorted(set(values))))

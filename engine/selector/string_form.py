@@ -56,92 +56,89 @@ class Selector:
 
 def parse_selector(text: str) -> Selector:
     """Read the string form; raises ``SelectorError`` with Kubernetes' text."""
-    return _Parser(_TOKENS.findall(text)).parse()
+    return _Parser(_TOKENS.findall(text)).selector()
 
 
 class _Parser:
     """Reads tokens from left to right, one requirement after another."""
 
     def __init__(self, tokens: list[str]) -> None:
-        self._tokens = tokens
-        self._at = 0
+        self.tokens = tokens
+        self.position = 0
 
-    def _peek(self) -> str:
-        return self._tokens[self._at] if self._at < len(self._tokens) else _END
+    def peek(self) -> str:
+        """Look at the next token, empty at the end."""
+        return self.tokens[self.position] if self.position < len(self.tokens) else _END
 
-    def _take(self) -> str:
-        word = self._peek()
-        self._at += 1
+    def take(self) -> str:
+        """Go past the next token."""
+        word = self.peek()
+        self.position += 1
         return word
 
-    def parse(self) -> Selector:
+    def selector(self) -> Selector:
+        """Read all requirements, separated by commas."""
         found: list[Requirement] = []
-        if self._peek() == _END:
+        if self.peek() == _END:
             return Selector()
-        if not _starts_requirement(self._peek()):
+        if not _starts_requirement(self.peek()):
             raise SelectorError(
-                f"found '{self._peek()}', expected: !, identifier, or 'end of string'"
+                f"found '{self.peek()}', expected: !, identifier, or 'end of string'"
             )
         while True:
-            found.append(self._named_requirement())
-            word = self._take()
+            try:
+                found.append(self.requirement())
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from None
+            word = self.take()
             if word == _END:
                 return Selector.of(found)
             if word != ",":
                 raise SelectorError(f"found '{word}', expected: ',' or 'end of string'")
-            if not _starts_requirement(self._peek()):
-                raise SelectorError(f"found '{self._peek()}', expected: identifier after ','")
+            if not _starts_requirement(self.peek()):
+                raise SelectorError(f"found '{self.peek()}', expected: identifier after ','")
 
-    def _named_requirement(self) -> Requirement:
-        try:
-            return self._requirement()
-        except SelectorError as error:
-            raise SelectorError(f"unable to parse requirement: {error}") from None
-
-    def _requirement(self) -> Requirement:
-        absent = self._peek() == "!"
-        if absent:
-            self._take()
-        key = self._identifier()
+    def requirement(self) -> Requirement:
+        """Read one requirement: a key, mostly an operator, and values."""
+        is_absent = self.peek() == "!"
+        if is_absent:
+            self.take()
+        key = self.identifier()
         if errors := key_errors(key):
             raise SelectorError(bracketed(str(error) for error in errors))
-        if absent:
+        if is_absent:
             return build_requirement(key, SelectorOperator.DOES_NOT_EXIST, ())
-        if self._peek() in (_END, ","):
+        if self.peek() in (_END, ","):
             return build_requirement(key, SelectorOperator.EXISTS, ())
-        operator = self._operator()
-        listed = operator in (SelectorOperator.IN, SelectorOperator.NOT_IN)
-        return build_requirement(key, operator, self._values() if listed else self._value())
+        word = self.take()
+        if word not in _OPERATORS:
+            expected = ", ".join(operator.value for operator in _OPERATORS.values())
+            raise SelectorError(f"found '{word}', expected: {expected}")
+        operator = _OPERATORS[word]
+        if operator in (SelectorOperator.IN, SelectorOperator.NOT_IN):
+            return build_requirement(key, operator, self.values())
+        value = "" if self.peek() in (_END, ",") else self.identifier()
+        return build_requirement(key, operator, [value])
 
-    def _identifier(self) -> str:
-        word = self._take()
+    def identifier(self) -> str:
+        """Read a key or value."""
+        word = self.take()
         if word == _END or word in _SYMBOLS:
             raise SelectorError(f"found '{word}', expected: identifier")
         return word
 
-    def _operator(self) -> SelectorOperator:
-        word = self._take()
-        if word not in _OPERATORS:
-            expected = ", ".join(operator.value for operator in _OPERATORS.values())
-            raise SelectorError(f"found '{word}', expected: {expected}")
-        return _OPERATORS[word]
-
-    def _value(self) -> list[str]:
-        return [""] if self._peek() in (_END, ",") else [self._identifier()]
-
-    def _values(self) -> list[str]:
-        """A list in parentheses, where an entry left out is the empty value."""
-        if (word := self._take()) != "(":
+    def values(self) -> list[str]:
+        """Read a list in parentheses, where an entry left out is the empty value."""
+        if (word := self.take()) != "(":
             raise SelectorError(f"found '{word}' expected: '('")
-        values = {self._entry()}
-        while (word := self._take()) == ",":
-            values.add(self._entry())
+        found = set()
+        while True:
+            found.add("" if self.peek() in (",", ")") else self.identifier())
+            if (word := self.take()) != ",":
+                break
         if word != ")":
             raise SelectorError(f"found '{word}', expected: ',' or ')'")
-        return sorted(values)
-
-    def _entry(self) -> str:
-        return "" if self._peek() in (",", ")") else self._identifier()
+        return sorted(found)
 
 
 def _starts_requirement(word: str) -> bool:

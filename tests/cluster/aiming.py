@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from admission import offline
 from engine.chain import admit
-from engine.pod import limit_range_totals
+from engine.pod import limit_range_totals, read_pod
 from engine.policy import PolicySet
 from engine.request import Phase
 from tests.cluster.amounts import PAGES, UNIT, spell, value
@@ -229,5 +229,5 @@ def _beside(kind: str, name: str, amount: int, decision: Decision) -> int:
     """What the rest of a pod asks for, where a range is about the whole of it."""
     if kind != "Pod" or decision.object is None:
         return 0
-    total = limit_range_totals(decision.object).limits.get(name)
+    total = limit_range_totals(read_pod(decision.object)).limits.get(name)
     return total.nano - amount if total else 0

@@ -13,7 +13,7 @@ from engine.wire import RawNumber, dumps, loads
 
 
 def deep(text: str) -> Any:
-    return wire._Reader(text).read()
+    return wire.DeepReader(text).read()
 
 
 READERS = pytest.mark.parametrize("read", [loads, deep])

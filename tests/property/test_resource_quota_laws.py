@@ -14,7 +14,7 @@ from engine.resource_quota import (
     decode_resource_quota,
     encode_resource_quota,
     evaluate,
-    tracked_names,
+    evaluator_of,
     usage_of,
     validate_resource_quota,
 )
@@ -81,7 +81,7 @@ def test_resize_costs_no_more_than_a_new_pod(hard: Any, before: Any, after: Any)
 def test_everything_a_pod_uses_is_tracked(obj: Any) -> None:
     resource = request(obj).resource
     usage = usage_of(obj, resource)
-    assert tracked_names(resource, usage) == sorted(usage)
+    assert list(evaluator_of(resource).tracked(usage)) == sorted(usage)
 
 
 @given(HARD)

@@ -11,11 +11,8 @@ import pytest
 from engine.errors import DecodeError, FieldPath
 from engine.patch import PatchBuilder
 from engine.pod import (
-    container_resources,
     default_claim,
     default_pod,
-    effective_limits,
-    effective_requests,
     has_pod_level_resources,
     is_terminal,
     limit_range_totals,
@@ -24,6 +21,7 @@ from engine.pod import (
     validate_requirements,
     validate_resources,
 )
+from engine.pod.read import read_requirements
 from engine.resource_list import to_json
 from engine.wire import RawNumber, loads
 from tests.builders import claim, container, pod
@@ -65,7 +63,9 @@ def test_a_null_container_is_an_empty_one() -> None:
 
 
 def test_a_null_quantity_is_zero_and_stays() -> None:
-    requests, limits = container_resources(container(requests={"cpu": None}))
+    requests, limits = read_requirements(
+        container(requests={"cpu": None})["resources"], "resources", "resources"
+    )
     assert to_json(requests) == {"cpu": "0"}
     assert limits == {}
 
@@ -372,8 +372,8 @@ def test_containers_are_summed_and_keep_the_format_of_the_first() -> None:
             container("a", requests={"memory": "30Mi"}), container("b", requests={"memory": "30Mi"})
         )
     )
-    assert to_json(effective_requests(spec)) == {"memory": "60Mi"}
-    assert effective_limits(spec) == {}
+    assert to_json(limit_range_totals(spec).requests) == {"memory": "60Mi"}
+    assert limit_range_totals(spec).limits == {}
 
 
 def test_init_containers_run_one_by_one_beside_the_sidecars_before_them() -> None:
@@ -385,7 +385,7 @@ def test_init_containers_run_one_by_one_beside_the_sidecars_before_them() -> Non
             container("after", requests={"cpu": "2500m"}),
         ],
     )
-    assert to_json(limit_range_totals(manifest).requests) == {"cpu": "3500m"}
+    assert to_json(limit_range_totals(read_pod(manifest)).requests) == {"cpu": "3500m"}
 
 
 def test_sidecars_add_to_containers() -> None:
@@ -401,7 +401,7 @@ def test_of_equal_amounts_the_containers_text_stays() -> None:
         pod(container("a", requests={"memory": "1Gi"})),
         initContainers=[container("i", requests={"memory": "1024Mi"})],
     )
-    assert to_json(limit_range_totals(manifest).requests) == {"memory": "1Gi"}
+    assert to_json(limit_range_totals(read_pod(manifest)).requests) == {"memory": "1Gi"}
 
 
 OWN = {"requests": {"cpu": "5", "hugepages-2Mi": "8Mi", "x/y": "1"}, "limits": {"memory": "9Gi"}}
@@ -409,8 +409,8 @@ OWN = {"requests": {"cpu": "5", "hugepages-2Mi": "8Mi", "x/y": "1"}, "limits": {
 
 def test_the_pods_own_amounts_stand_in_for_the_sum() -> None:
     manifest = with_spec(pod(container("a", requests={"cpu": "1"})), resources=OWN)
-    assert to_json(limit_range_totals(manifest).requests) == {"cpu": "5"}
-    assert to_json(limit_range_totals(manifest).limits) == {"memory": "9Gi"}
+    assert to_json(limit_range_totals(read_pod(manifest)).requests) == {"cpu": "5"}
+    assert to_json(limit_range_totals(read_pod(manifest)).limits) == {"memory": "9Gi"}
     assert to_json(quota_totals(manifest).requests) == {"cpu": "5", "hugepages-2Mi": "8Mi"}
 
 
@@ -422,7 +422,7 @@ def test_quotas_count_overhead_and_limit_ranges_do_not() -> None:
     totals = quota_totals(manifest)
     assert to_json(totals.requests) == {"cpu": "250m", "memory": "1Mi"}
     assert to_json(totals.limits) == {"cpu": "1250m", "memory": "0"}
-    assert to_json(limit_range_totals(manifest).limits) == {"cpu": "1", "memory": "0"}
+    assert to_json(limit_range_totals(read_pod(manifest)).limits) == {"cpu": "1", "memory": "0"}
 
 
 def resizing(reason: str = "", **status: Any) -> Manifest:
@@ -461,7 +461,7 @@ def test_quotas_count_the_larger_of_spec_and_status(
     totals = quota_totals(manifest)
     assert to_json(totals.requests) == {"cpu": requests}
     assert to_json(totals.limits) == {"cpu": limits}
-    assert to_json(limit_range_totals(manifest).requests) == {"cpu": "2"}
+    assert to_json(limit_range_totals(read_pod(manifest)).requests) == {"cpu": "2"}
 
 
 @pytest.mark.parametrize(
@@ -567,7 +567,7 @@ def test_a_sum_that_was_filled_in_keeps_its_format(
     defaulted = default_pod(copy.deepcopy(default_pod(manifest)))
     assert defaulted["spec"]["resources"]["requests"] == {"memory": text}
     assert f'"{shown}": must be less than or equal to memory limit' in refusals(defaulted)[0]
-    assert str(effective_requests(read_pod(defaulted))["memory"]) == shown
+    assert str(limit_range_totals(read_pod(defaulted)).requests["memory"]) == shown
 
 
 @pytest.mark.parametrize(
@@ -624,6 +624,6 @@ def test_a_sum_that_was_filled_in_keeps_its_format(
     ],
 )
 def test_requirements_beyond_the_vectors(resources: Manifest, expected: list[str]) -> None:
-    requests, limits = container_resources({"resources": resources})
+    requests, limits = read_requirements(resources, "resources", "resources")
     errors = validate_requirements(requests, limits, FieldPath("r"))
     assert [error.message for error in errors] == expected

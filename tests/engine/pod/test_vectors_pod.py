@@ -12,13 +12,13 @@ import pytest
 
 from engine.errors import DecodeError, FieldPath
 from engine.pod import (
-    container_resources,
     default_pod,
     qos_class,
     quota_totals,
     validate_requirements,
     validate_resources,
 )
+from engine.pod.read import read_requirements
 from engine.resource_list import to_json
 from engine.wire import loads
 
@@ -92,7 +92,7 @@ def test_pod_that_no_server_reads_is_refused(case: dict[str, Any]) -> None:
 
 @each(REQUIREMENTS)
 def test_requirements_are_validated(case: dict[str, Any]) -> None:
-    requests, limits = container_resources({"resources": case["resources"]})
+    requests, limits = read_requirements(case["resources"], "resources", "resources")
     errors = validate_requirements(requests, limits, FieldPath(case["fieldPath"]))
     found = sorted((error.field, error.type.name, error.detail) for error in errors)
     expected = [(e["field"], e["type"].upper(), e["detail"]) for e in case["errors"]]

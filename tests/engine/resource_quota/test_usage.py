@@ -12,11 +12,11 @@ from engine.resource_list import to_json
 from engine.resource_quota import (
     QuotaSubject,
     decode_resource_quota,
+    evaluator_of,
     match_quota,
     matching_scopes,
     missing_names,
     scope_test,
-    tracked_names,
     usage_of,
 )
 from engine.selector import ScopeSelectorRequirement
@@ -99,7 +99,7 @@ def test_extended_resources_and_device_classes_count_as_requests() -> None:
         "requests.deviceclass.resource.kubernetes.io/fpga",
     ]
     assert list(amounts) == [*names, "requests.hugepages-2Mi", "requests.nvidia.com/gpu"]
-    assert tracked_names(PODS, [*amounts, "limits.nvidia.com/gpu"]) == list(amounts)
+    assert evaluator_of(PODS).tracked([*amounts, "limits.nvidia.com/gpu"]) == tuple(amounts)
 
 
 def test_pod_that_states_its_own_resources_need_not_in_containers() -> None:

@@ -186,7 +186,7 @@ def test_names_are_tracked(file: str, resource: str) -> None:
     for case in read(file):
         if case.get("group") == "matchingResources":
             kind = GroupVersionResource(resource=resource)
-            tracked = resource_quota.tracked_names(kind, case["resources"])
+            tracked = list(resource_quota.evaluator_of(kind).tracked(case["resources"]))
             assert tracked == sorted(case["matched"]), case["name"]
 
 
