@@ -126,16 +126,13 @@ class Quantity:
 
     def stored(self) -> Quantity:
         """Return it as it is read back after storage, where only its text survives."""
-        return self if self._survives_storage() else Quantity.parse(str(self))
-
-    def _survives_storage(self) -> bool:
-        """Whether the canonical text reads as this very value and format; most sums do."""
-        if self.text is not None:
-            return False
+        # The canonical text of nearly every sum reads as the same value and format.
         if self.format == DECIMAL_SI:
-            return -_LARGEST_DECIMAL < self.nano < _LARGEST_DECIMAL
-        has_suffix = self.format == BINARY_SI and self.nano % (KIBI * NANO) == 0
-        return has_suffix and 0 < self.nano <= LARGEST_BINARY
+            is_kept = -_LARGEST_DECIMAL < self.nano < _LARGEST_DECIMAL
+        else:
+            is_kept = self.format == BINARY_SI and not self.nano % _WHOLE_KIBI
+            is_kept = is_kept and 0 < self.nano <= LARGEST_BINARY
+        return self if is_kept and self.text is None else Quantity.parse(str(self))
 
     def printed(self) -> str:
         """Write the text so that it reads as this very quantity in this process.

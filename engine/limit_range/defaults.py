@@ -20,7 +20,7 @@ from engine.resource_list import to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from engine.pod import Container, PodSpec
+    from engine.pod import PodSpec
     from engine.policy import LimitRange
 
 ANNOTATION = "kubernetes.io/limit-ranger"
@@ -98,20 +98,15 @@ def _stated_everywhere(spec: PodSpec) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _slots(spec: PodSpec) -> list[_Slot]:
-    containers = enumerate(spec.containers)
-    init_containers = enumerate(spec.init_containers)
-    return [_slot(c, "container", ("spec", "containers", i)) for i, c in containers] + [
-        _slot(c, "init container", ("spec", "initContainers", i)) for i, c in init_containers
-    ]
-
-
-def _slot(container: Container, label: str, path: tuple[str | int, ...]) -> _Slot:
-    return _Slot(
-        f"{label} {container.name}",
-        (*path, "resources"),
-        set(container.limits),
-        set(container.requests),
+    groups = (
+        ("container", "containers", spec.containers),
+        ("init container", "initContainers", spec.init_containers),
     )
+    return [
+        _Slot(f"{label} {c.name}", ("spec", key, i, "resources"), set(c.limits), set(c.requests))
+        for label, key, containers in groups
+        for i, c in enumerate(containers)
+    ]
 
 
 def _apply(

@@ -171,23 +171,17 @@ def is_protected(key: str) -> bool:
 
 
 def metadata_policy_warnings(policy: MetadataPolicy) -> tuple[str, ...]:
-    """Say what is allowed but surely not meant, rule by rule."""
-    return tuple(
-        f"spec.rules[{index}]: {text}"
-        for index, rule in enumerate(policy.rules)
-        for text in _rule_warnings(rule)
-    )
-
-
-def _rule_warnings(rule: MetadataPolicyRule) -> list[str]:
-    action, predicate = rule.policy_action, rule.policy_predicate
-    selectors = (predicate.label_selector, predicate.annotation_selector)
-    updates = bool(action.updated_labels or action.updated_annotations)
-    found = []
-    if action.reject and updates:
-        found.append("reject wins: the updated labels and annotations are never set")
-    if not action.reject and not updates:
-        found.append("the action does nothing")
-    if action.reject and all(given in (None, LabelSelector()) for given in selectors):
-        found.append("rejects every object of the namespace")
-    return found
+    """List rules that are valid and surely not meant."""
+    found: list[str] = []
+    for index, rule in enumerate(policy.rules):
+        action, predicate = rule.policy_action, rule.policy_predicate
+        selectors = (predicate.label_selector, predicate.annotation_selector)
+        updates = bool(action.updated_labels or action.updated_annotations)
+        place = f"spec.rules[{index}]"
+        if action.reject and updates:
+            found.append(f"{place}: reject wins: the updated labels and annotations are never set")
+        if not action.reject and not updates:
+            found.append(f"{place}: the action does nothing")
+        if action.reject and all(given in (None, LabelSelector()) for given in selectors):
+            found.append(f"{place}: rejects every object of the namespace")
+    return tuple(found)

@@ -16,7 +16,6 @@ from engine.names import is_hugepage, is_over_commit_allowed
 from engine.pod.read import (
     ALL_CONTAINER_LISTS,
     ALL_STATUS_LISTS,
-    Container,
     PodSpec,
     read_pod,
     read_requirements,
@@ -107,7 +106,10 @@ def _forget(path: Tokens, value: Any) -> None:
 
 
 def _default_containers(spec: Mapping[str, Any], group: str, record: Record) -> list[Any]:
-    """Default one of the container lists; the same list if nothing changes."""
+    """Round one list of containers and copy limits to missing requests.
+
+    Returns the same list if nothing changes.
+    """
     entries: list[Any] = spec[group]
     expect_objects(entries, f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container")
     fresh = entries
@@ -116,23 +118,15 @@ def _default_containers(spec: Mapping[str, Any], group: str, record: Record) -> 
         if resources is None:
             continue
         at = ("spec", group, position, "resources")
-        defaulted = _default_resources(resources, at, record)
+        defaulted = _round_sides(resources, at, "ResourceRequirements", record)
+        limits = defaulted.get("limits")
+        # Ephemeral containers may not state resources: theirs are rounded, never completed.
+        if limits and group != "ephemeralContainers":
+            defaulted = _add_missing(defaulted, "requests", limits, at, record)
         if defaulted is not resources:
             fresh = entries.copy() if fresh is entries else fresh
             fresh[position] = {**entry, "resources": defaulted}
     return fresh
-
-
-def _default_resources(resources: Any, at: Tokens, record: Record) -> Any:
-    """Round one container's resources, and copy requests from its limits where it has none.
-
-    Ephemeral containers, which may have no resources at all, are only rounded.
-    """
-    fresh = _round_sides(resources, at, "ResourceRequirements", record)
-    limits = fresh.get("limits")
-    if not limits or "ephemeralContainers" in at:
-        return fresh
-    return _add_missing(fresh, "requests", limits, at, record)
 
 
 def _add_missing(
@@ -226,15 +220,11 @@ def _pages_of(spec: PodSpec) -> dict[str, str]:
 
 def _filled(spec: PodSpec) -> PodSpec:
     """The pod with the containers' requests filled in from their limits."""
-    return replace(
-        spec,
-        containers=tuple(map(_fill, spec.containers)),
-        init_containers=tuple(map(_fill, spec.init_containers)),
+    containers, init_containers = (
+        tuple([replace(c, requests={**c.limits, **c.requests}) for c in group])
+        for group in (spec.containers, spec.init_containers)
     )
-
-
-def _fill(container: Container) -> Container:
-    return replace(container, requests={**container.limits, **container.requests})
+    return replace(spec, containers=containers, init_containers=init_containers)
 
 
 def _default_status(pod: Mapping[str, Any], record: Record) -> dict[str, Any]:

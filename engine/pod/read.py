@@ -118,12 +118,10 @@ def _read_excerpt(excerpt: bytes) -> PodSpec:
     return replace(_read(spec), is_settled=_is_settled(spec))
 
 
-def _weigh(excerpt: bytes, _spec: PodSpec) -> int:
-    """Estimate the bytes of a spec with all that is worked out of it."""
-    return _TIMES * len(excerpt)
-
-
-_read_again: Final = Kept(_read_excerpt, _weigh, most=_KEPT, room=_ROOM)
+# The estimate covers the spec with all facts that are kept with it.
+_read_again: Final = Kept(
+    _read_excerpt, lambda excerpt, _spec: _TIMES * len(excerpt), most=_KEPT, room=_ROOM
+)
 
 
 def _read(spec: Mapping[str, Any]) -> PodSpec:
@@ -148,16 +146,15 @@ def _is_settled(spec: Mapping[str, Any]) -> bool:
     """
     if spec["resources"] is not None or not _is_final(spec["overhead"]):
         return False
-    stated = [c["resources"] or {} for group in CONTAINER_LISTS for c in spec[group] or ()]
-    return all(map(_has_final_resources, stated))
-
-
-def _has_final_resources(resources: Mapping[str, Any]) -> bool:
-    """Whether all amounts stay as they are, and each limit has its request."""
-    limits, requests = resources.get("limits"), resources.get("requests")
-    if not _is_final(limits) or not _is_final(requests):
-        return False
-    return not limits or (requests is not None and limits.keys() <= requests.keys())
+    for container in (c for group in CONTAINER_LISTS for c in spec[group] or ()):
+        resources = container["resources"] or {}
+        limits, requests = resources.get("limits"), resources.get("requests")
+        if not _is_final(limits) or not _is_final(requests):
+            return False
+        # Defaulting copies each limit that has no request.
+        if limits and (requests is None or not limits.keys() <= requests.keys()):
+            return False
+    return True
 
 
 def _is_final(amounts: Mapping[str, Any] | None) -> bool:

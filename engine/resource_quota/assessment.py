@@ -211,7 +211,10 @@ def _put_together(
     uncovered: list[Violation] = []
     if not usage.violations:
         demands = tuple([_demand(match, usage) for match in matches if match.is_countable])
-        if (limits.names or limits.scopes) and _grows(matches, usage):
+        matched = [match for match in matches if match.is_matched and match.is_enforced]
+        growth = [usage.more if match.matched_old else usage.new for match in matched]
+        # An update that uses nothing new needs no covering quota.
+        if (limits.names or limits.scopes) and any(growth or [usage.more]):
             uncovered = _uncovered(request, matches, limits)
     return Assessment(
         request=request,
@@ -236,14 +239,6 @@ def _demand(match: Match, usage: _Usage) -> Demand:
         sums={name: f" + {requested[name]} of {hard[name]}" for name in sorted(requested)},
         charge=Charge(quota=match.quota.ref, delta=requested, amounts=counted),
     )
-
-
-def _grows(matches: tuple[Match, ...], usage: _Usage) -> bool:
-    """Whether anything new is used at all; where nothing is, nothing has to be covered."""
-    matched = [match for match in matches if match.is_matched and match.is_enforced]
-    if not matched:
-        return bool(usage.more)
-    return any(usage.more if match.matched_old else usage.new for match in matched)
 
 
 def _uncovered(

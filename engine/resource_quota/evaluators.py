@@ -165,26 +165,20 @@ def reason_not_counted(request: AdmissionRequest) -> str:
         return "the object is not inside a namespace"
     if str(request.resource) in IGNORED:
         return f"quotas never count {request.resource}"
-    if request.object is None or not _handles(request):
+    if request.object is None or not _is_counted(request):
         return "quotas do not count this operation"
     return ""
 
 
-def _handles(request: AdmissionRequest) -> bool:
+def _is_counted(request: AdmissionRequest) -> bool:
     if request.operation is Operation.CREATE:
         return not request.sub_resource
     if request.operation is not Operation.UPDATE:
         return False
     if request.sub_resource in evaluator_of(request.resource).updates:
         return True
-    return _changes_terminating(request)
-
-
-def _changes_terminating(request: AdmissionRequest) -> bool:
-    """Whether a pod's update moves it from one kind of quota to another."""
-    if str(request.resource) != PODS or request.sub_resource:
-        return False
     before, after = request.old_object, request.object
-    if before is None or after is None:
+    if str(request.resource) != PODS or request.sub_resource or before is None or after is None:
         return False
+    # A deadline moves a pod between the quotas of the scopes Terminating and NotTerminating.
     return is_terminating(before) != is_terminating(after)

@@ -184,12 +184,6 @@ def _crosses(term: Mapping[str, Any], path: str) -> bool:
 def _matches_claim(claim: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
     if requirement.scope_name != VOLUME_ATTRIBUTES_CLASS:
         return False
-    names = _attributes_classes(claim) or {""}
-    return any(matches_value(requirement, name) for name in sorted(names))
-
-
-def _attributes_classes(claim: Mapping[str, Any]) -> set[str]:
-    """Read the classes that a claim asks for, has, or is being moved to."""
     kind = "PersistentVolumeClaim"
     spec = expect_map(claim.get("spec"), "spec", f"{kind}.spec of type v1.{kind}Spec")
     status = expect_map(claim.get("status"), "status", f"{kind}.status of type v1.{kind}Status")
@@ -201,8 +195,9 @@ def _attributes_classes(claim: Mapping[str, Any]) -> set[str]:
         (status, "currentVolumeAttributesClassName", "status", f"{kind}Status"),
         (target, "targetVolumeAttributesClassName", at, "ModifyVolumeStatus"),
     )
-    names = (
+    # A claim counts for the class that it asks for, has, and is being moved to.
+    names = {
         expect_string(parent.get(key), f"{path}.{key}", f"{struct}.{path}.{key} of type string")
         for parent, key, path, struct in places
-    )
-    return {name for name in names if name}
+    } - {""}
+    return any(matches_value(requirement, name) for name in sorted(names or {""}))

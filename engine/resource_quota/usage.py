@@ -82,7 +82,9 @@ def usage_of(
     """
     name = str(resource)
     if name == PODS:
-        return _pod_usage(obj, now, spec)
+        if is_terminal(obj) or _is_past_grace(obj, now):
+            return {"count/pods": ONE}
+        return dict(_running_usage(quota_totals(obj, spec)))
     if name == SERVICES:
         return _service_usage(obj)
     if name == CLAIMS:
@@ -90,14 +92,6 @@ def usage_of(
     if name == RESOURCE_CLAIMS:
         return _resource_claim_usage(obj)
     return dict.fromkeys(count_names(resource), ONE)
-
-
-def _pod_usage(
-    pod: Mapping[str, Any], now: str | int | None, spec: PodSpec | None
-) -> dict[str, Quantity]:
-    if is_terminal(pod) or _is_past_grace(pod, now):
-        return {"count/pods": ONE}
-    return dict(_running_usage(quota_totals(pod, spec)))
 
 
 @once

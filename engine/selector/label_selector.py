@@ -127,7 +127,10 @@ def validate_label_selector(
             errors += _value_errors(value, at.child("matchLabels"))
     for index, entry in enumerate(selector.match_expressions):
         place = at.child("matchExpressions").index(index)
-        errors += _entry_errors(entry, place, label_values=label_values)
+        errors += _operator_errors(entry, place)
+        errors += _key_errors(entry.key, place.child("key"), lower=not label_values)
+        for position, value in enumerate(entry.values if label_values else ()):
+            errors += _value_errors(value, place.child("values").index(position))
     return errors
 
 
@@ -156,14 +159,3 @@ def _operator_errors(entry: LabelSelectorRequirement, path: FieldPath) -> list[F
         detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
         return [FieldError(ErrorType.FORBIDDEN, place, None, detail)]
     return []
-
-
-def _entry_errors(
-    entry: LabelSelectorRequirement, path: FieldPath, *, label_values: bool
-) -> list[FieldError]:
-    errors = _operator_errors(entry, path)
-    errors += _key_errors(entry.key, path.child("key"), lower=not label_values)
-    if label_values:
-        for index, value in enumerate(entry.values):
-            errors += _value_errors(value, path.child("values").index(index))
-    return errors
