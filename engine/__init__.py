@@ -1,1 +1,1 @@
-"""The rules: plain Python, values in, values out. No clock, no I/O, no float, no framework."""
+"""The rules of admission as pure functions over values: no clock, I/O, float or framework."""

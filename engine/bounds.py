@@ -1,6 +1,6 @@
-"""Bounds of a decision: how many violations are listed, and how long texts may be.
+"""Limits on the size of a decision: how many violations it lists, how long messages may be.
 
-What one object can break grows with the object times the policies; what anybody reads does not.
+The number of violations grows with the object times the policies; a person reads a few.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ if TYPE_CHECKING:
     from engine.decision import Reason, Violation
 
 MOST_VIOLATIONS: Final = 50
-"""So many violations a decision lists; of the others it has the number."""
+"""The most violations that a decision lists; it counts the others."""
 LONGEST_MESSAGE: Final = 16 * 1024
-"""Bytes of a message, and of the causes together, that are given whole."""
+"""Bytes of a message, and of all causes together; longer ones are cut."""
 LONGEST_REVIEW: Final = 4
-"""Seconds that judging one review may take."""
+"""The most seconds that one review may take."""
 AND_MORE: Final = "and more"
 _SEPARATOR: Final = ", "
 
 
 class TooLongError(Exception):
-    """Judging a request took the time that one may take; raised by its ``pause``."""
+    """The request used up its time; its ``pause`` raises this."""
 
 
 class Collected:
     """Violations in the order in which they are found, as many as an answer can show.
 
-    Kept are the first ``MOST_VIOLATIONS``, and of the others those whose text is new, up to
-    ``LONGEST_MESSAGE``: all that the list and the message of a decision are made of. The rest is
-    only counted, by its reason.
+    It keeps the first ``MOST_VIOLATIONS``, and further ones while their text is new and the texts
+    fit into ``LONGEST_MESSAGE``. It only counts the rest, by reason.
     """
 
     __slots__ = ("_room", "_texts", "kept", "more")
@@ -47,27 +46,28 @@ class Collected:
 
     @property
     def lists_all(self) -> bool:
-        """Whether there is room for whatever comes next."""
+        """Whether the list still has room, so that any violation is kept."""
         return len(self.kept) < MOST_VIOLATIONS
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more can be kept: what comes is to be counted alone."""
+        """Whether neither list nor message has room: further violations are only counted."""
         return self._room <= 0 and not self.lists_all
 
     def wants(self, text: str) -> bool:
-        """Whether a violation of this text, the next in order, is to be kept."""
+        """Whether to keep the next violation, which has this text."""
         return self.lists_all or (self._room > 0 and text not in self._texts)
 
     def keep(self, violation: Violation, text: str) -> None:
-        """Keep one that is wanted."""
+        """Keep a violation for which ``wants`` is true."""
         self.kept.append(violation)
+        # The message shows each text once, so that only new ones take room.
         if text not in self._texts:
             self._texts.add(text)
             self._room -= size_of(text) + len(_SEPARATOR)
 
     def count(self, reason: Reason, number: int = 1) -> None:
-        """Count what is not kept."""
+        """Count violations that are not kept."""
         if number > 0:
             self.more[reason] = self.more.get(reason, 0) + number
 
@@ -75,8 +75,8 @@ class Collected:
 def bounded(texts: Iterable[str], most: int = LONGEST_MESSAGE, *, is_cut: bool = False) -> str:
     """Join texts as Kubernetes aggregates errors: each once, in brackets where there are several.
 
-    What is longer than ``most`` bytes ends after a whole text, with ``AND_MORE``; so it does where
-    ``is_cut`` says that there are others.
+    A result above ``most`` bytes is cut after a whole text and ends with ``AND_MORE``, as does one
+    of which ``is_cut`` says that the caller has left texts out.
     """
     unique = list(dict.fromkeys(texts))
     if not is_cut:
@@ -93,9 +93,11 @@ def bounded(texts: Iterable[str], most: int = LONGEST_MESSAGE, *, is_cut: bool =
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many bytes, and a sign for what is cut off."""
+    """Cut a text to ``most`` bytes, an ellipsis included."""
+    # A character takes at most four bytes: most texts are known to fit without encoding them.
     if len(text) * 4 <= most or size_of(text) <= most:
         return text
+    # The cut may split a character, whose remains the decoder ignores.
     cut = text.encode("utf-8", "surrogatepass")[: max(most - 3, 0)]
     return f"{cut.decode('utf-8', 'ignore')}…"
 
@@ -103,7 +105,7 @@ def shortened(text: str, most: int) -> str:
 def added(first: Mapping[Reason, int], *others: Mapping[Reason, int]) -> Mapping[Reason, int]:
     """Add up counts by reason."""
     filled = [each for each in (first, *others) if each]
-    if len(filled) < 2:  # noqa: PLR2004 - one alone, as nearly always
+    if len(filled) < 2:  # noqa: PLR2004 - nearly always there is one
         return filled[0] if filled else first
     total: Counter[Reason] = Counter()
     for each in filled:
@@ -114,7 +116,7 @@ def added(first: Mapping[Reason, int], *others: Mapping[Reason, int]) -> Mapping
 def cut_list(
     found: Sequence[Violation], more: Mapping[Reason, int]
 ) -> tuple[tuple[Violation, ...], Mapping[Reason, int]]:
-    """Give the first violations, and by their reasons how many others there are."""
+    """Return the first violations, and by reason the number of the others."""
     if len(found) <= MOST_VIOLATIONS:
         return tuple(found), more
     rest = Counter([each.reason for each in found[MOST_VIOLATIONS:]])

@@ -1,6 +1,6 @@
-"""Caches bounded in entries and bytes, and facts computed once for a frozen value.
+"""A cache bounded in entries and bytes, and ``once``: facts that a frozen value keeps.
 
-Whoever sends objects decides how large their answers are, so that to count them bounds nothing.
+Clients decide how large their objects are, so that a bound on entries alone bounds no memory.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key", bound="Hashable")
 _Answer = TypeVar("_Answer")
 _SHARE = 16
-"""An answer that takes more than this part of the room is not kept at all."""
+"""The largest answer that is kept is this fraction of the room."""
 
 
 class Kept(Generic[_Key, _Answer]):
-    """A function of one key that answers from the second time on what it answered the first.
+    """A memoized function of one key, bounded to ``most`` answers and ``room`` bytes.
 
-    ``most`` answers of ``room`` bytes are kept, as ``weigh`` estimates them, half of them for sure
-    while they are asked for: when one half is full, what was not asked for since the other was
-    begun is forgotten. Answers are never None. What is raised is raised again each time. Any
-    thread may call it: two that come at once may count one answer for both, which is made good
-    when the half is full.
+    ``weigh`` estimates the bytes of an answer. There are two generations: a hit in the older one
+    copies the answer to the younger; when the younger is full it becomes the older, and answers
+    that nobody used since are dropped. Answers are never None. Exceptions are not kept. It is safe
+    for threads: two that add at once may miscount the bytes, until the next generation begins.
     """
 
     __slots__ = (
@@ -51,21 +50,21 @@ class Kept(Generic[_Key, _Answer]):
         self.cache_clear()
 
     def cache_clear(self) -> None:
-        """Forget all of them."""
+        """Drop all answers."""
         self._young: dict[_Key, _Answer] = {}
         self._older: dict[_Key, _Answer] = {}
         self._taken = 0
 
     @property
     def taken(self) -> int:
-        """The bytes of the newer half, as they were estimated."""
+        """The estimated bytes of the younger generation."""
         return self._taken
 
     def __len__(self) -> int:
         return len(self._young) + len(self._older)
 
     def __call__(self, key: _Key) -> _Answer:
-        """Answer, out of what is kept where that is possible."""
+        """Return the kept answer, or compute it."""
         found = self._young.get(key)
         if found is not None:
             return found
@@ -74,6 +73,7 @@ class Kept(Generic[_Key, _Answer]):
             found = self._work(key)
         weight = self._weigh(key, found)
         if weight <= self._largest:
+            # No lock: threads that swap at once lose answers, which costs time and no correctness.
             if len(self._young) >= self._most or self._taken + weight > self._room:
                 self._older, self._young, self._taken = self._young, {}, 0
             self._young[key] = found
@@ -86,16 +86,16 @@ _Fact = TypeVar("_Fact")
 
 
 class Remembering:
-    """A value that facts can be kept with; any thread may add to them. Most never have any."""
+    """A base for frozen values that keep facts; the slot stays unset until the first one."""
 
     __slots__ = ("_facts",)
     _facts: dict[object, Any]
 
 
 def once(work: Callable[[_Value], _Fact]) -> Callable[[_Value], _Fact]:
-    """Make a function of one value answer from the second time on what it answered the first.
+    """Memoize a function of one value in the value itself, so that both are dropped together.
 
-    Nobody may change the answer. What is raised is raised again each time.
+    Callers must not change the answer. Exceptions are not kept.
     """
 
     @wraps(work)

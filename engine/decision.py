@@ -1,4 +1,4 @@
-"""The decision as a value: verdict, violations, trace, patch and charges."""
+"""``Decision`` and its parts as values: violations, trace steps, charges, reasons, outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Reason(StrEnum):
-    """Why a request was refused or marked: stable codes, one for each rule."""
+    """Stable codes of the causes for which a request is refused or observed."""
 
     MIN_CONSTRAINT = "MinConstraint"
     MAX_CONSTRAINT = "MaxConstraint"
@@ -42,7 +42,7 @@ class Reason(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What one step of the chain did."""
+    """The result of one step of the chain."""
 
     SKIPPED = "skipped"
     NOT_MATCHED = "not-matched"
@@ -56,7 +56,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One rule that did not hold.
+    """One rule that the object breaks.
 
     ``message`` is Kubernetes' text without the ``<resource> "<name>" is forbidden: `` prefix.
     ``field`` points into the judged object. ``numbers`` are the texts that were compared, by role:
@@ -74,7 +74,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step(Remembering):
-    """One entry of the trace: which policy (and rule) was asked, and what came of it."""
+    """One entry of the trace: a policy (and rule) that was evaluated, and the result."""
 
     name: str
     outcome: Outcome
@@ -86,10 +86,10 @@ class Step(Remembering):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge(Remembering):
-    """What admitting the object costs one quota.
+    """The cost of admitting the object to one quota.
 
-    ``delta`` is what ``used`` grows by; ``amounts`` is the object's whole usage, cut to the
-    quota's own names: stored absolutely, so that a replay charges nothing.
+    ``delta`` is the growth of ``used``. ``amounts`` is the whole usage of the object under the
+    quota's names; the ledger stores it absolutely, so that charging twice has no effect.
     """
 
     quota: PolicyRef
@@ -101,15 +101,15 @@ class Charge(Remembering):
 class Decision:
     """The answer to one request: recorded as it is, rendered as it is.
 
-    ``code`` and ``reason`` are those of the Status (403 ``Forbidden``, 422 ``Invalid``, …); for an
-    allowed request 200 and empty. ``violations`` are those that refused; those of policies in
-    ``warn`` and ``audit`` mode are in ``observed``: the first ones, and by reason how many more
-    there are. ``causes`` are field and text of all that is wrong with an invalid object, up to
-    the length of a message. ``object`` is the object after mutation.
-    ``used`` maps quota name to what it would have used after this request. ``details`` are those
-    of the Status (``name``, ``group``, ``kind``), for denied requests. ``patch`` is for the
-    object as an API server sends it, after its defaulting. ``authority`` says who enforces ranges
-    and quotas; where that is not the portal, what it found about them is in ``observed``, too.
+    ``code`` and ``reason`` are those of the Status (403 ``Forbidden``, 422 ``Invalid``, …); an
+    allowed request has 200 and an empty reason. ``violations`` refuse; ``observed`` are those of
+    policies in ``warn`` and ``audit`` mode. Both list the first ones and count the others by
+    reason. ``causes`` are field and text of every error in an invalid object, up to the length of a
+    message. ``object`` is the object after mutation. ``used`` maps each quota's name to its used
+    amounts after this request. ``details`` are those of a denial's Status (``name``, ``group``,
+    ``kind``). ``patch`` fits the object that an API server sends, after its defaulting.
+    ``authority`` is who enforces ranges and quotas; where the API server does, the portal's
+    violations of them are in ``observed``, too.
     """
 
     allowed: bool

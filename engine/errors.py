@@ -1,4 +1,4 @@
-"""Field paths and field errors, worded as Kubernetes words them.
+"""Field paths, field errors and decode errors, worded as Kubernetes words them.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation/field/errors.go`` and ``path.go``.
 """
@@ -69,7 +69,7 @@ class FieldPath:
 
 
 def render_value(value: object) -> str:
-    """A value as Go's ``encoding/json`` prints it: compact, ``<>&`` escaped."""
+    """Render a value as Go's ``encoding/json`` does: compact, with ``<>&`` escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -106,28 +106,28 @@ class FieldError:
 
 
 def bracketed(texts: Iterable[str]) -> str:
-    """Join texts as an aggregate: duplicates dropped, brackets only around several."""
+    """Join texts as Go's aggregate of errors: without duplicates, in brackets if several."""
     unique = list(dict.fromkeys(texts))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
 
 
 def sort_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
-    """Errors by path and text, without repeats: Go's order is random, ours is not."""
+    """Sort errors by path and text, without duplicates; Go iterates maps in random order."""
     unique = {str(error): error for error in errors}  # a bad value may be a list: not hashable
     return tuple(unique[text] for text in sorted(unique, key=lambda t: (unique[t].field, t)))
 
 
 def invalid_message(kind: str, name: str, errors: Iterable[FieldError]) -> str:
-    """The text of the API server's 422 answer."""
+    """Word the API server's 422 answer."""
     return f'{kind} "{name}" is invalid: {bracketed(str(e) for e in errors)}'
 
 
 class DecodeError(ValueError):
-    """An object the API server could not read at all (its HTTP 400).
+    """An object that the API server could not decode (its HTTP 400).
 
-    ``field`` is the path of the trouble, ``detail`` the text after
-    ``<Kind> in version "<v>" cannot be handled as a <Kind>: ``. ``bad_value`` is a quantity's text
-    that could not be read, None elsewhere.
+    ``field`` is the path of the value, ``detail`` the text after
+    ``<Kind> in version "<v>" cannot be handled as a <Kind>: ``. ``bad_value`` is the text of an
+    unreadable quantity, None for other values.
     """
 
     def __init__(self, field: str, detail: str, bad_value: object = None) -> None:

@@ -1,7 +1,7 @@
 """Syntax of names: labels, annotations, objects and resources, with Kubernetes' own texts.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/apis/core/{helper,v1/helper}``.
-All lengths are bytes; functions named ``…_errors`` return texts, empty when all is well.
+All lengths are in bytes. Functions named ``…_errors`` return an empty list for a valid name.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ _STANDARD_QUOTA: Final = (
 
 
 def dns1123_label_errors(text: str) -> list[str]:
-    """Say what is wrong with a name of a namespace or container."""
+    """Check a name of a namespace or container."""
     return _errors(text, _LABEL, _CHARACTERS.format(_NAME_LENGTH), _LABEL_MESSAGE)
 
 
 def dns1123_subdomain_errors(text: str) -> list[str]:
-    """Say what is wrong with an object's name."""
+    """Check an object's name."""
     too_long = _CHARACTERS.format(_SUBDOMAIN_LENGTH)
     return _errors(text, _SUBDOMAIN, too_long, _SUBDOMAIN_MESSAGE)
 
@@ -113,17 +113,18 @@ def namespace_errors(namespace: str) -> list[FieldError]:
 
 
 def label_value_errors(text: str) -> list[str]:
-    """Say what is wrong with a label's value."""
+    """Check a label's value."""
     return _errors(text, _VALUE, _BYTES.format(_NAME_LENGTH), _VALUE_MESSAGE)
 
 
 def qualified_name_errors(text: str) -> list[str]:
-    """Say what is wrong with ``[prefix/]name``: a label key, annotation key, resource name."""
+    """Check ``[prefix/]name``: a label key, annotation key or resource name."""
+    # Long keys, which a client makes up, must not fill the cache.
     return list(_qualified(text) if len(text) <= _SUBDOMAIN_LENGTH else _qualified_anew(text))
 
 
 def labels_errors(labels: Mapping[str, str], path: FieldPath) -> list[FieldError]:
-    """List bad keys and values; every error points at the map itself, as Kubernetes' do."""
+    """Check labels; every error points at the map itself, as in Kubernetes."""
     errors: list[FieldError] = []
     for key in sorted(labels):
         value = labels[key]
@@ -135,7 +136,7 @@ def labels_errors(labels: Mapping[str, str], path: FieldPath) -> list[FieldError
 def annotations_errors(
     annotations: Mapping[str, str], path: FieldPath, *, size: int = MAX_ANNOTATIONS
 ) -> list[FieldError]:
-    """List bad keys (capitals are fine), and too many bytes of keys and values."""
+    """Check keys of annotations, ignoring case, and the size of keys and values together."""
     errors = [
         _invalid(path, key, text)
         for key in sorted(annotations)
@@ -153,19 +154,20 @@ def annotations_size(annotations: Mapping[str, str | None]) -> int:
 
 
 def is_hugepage(name: str) -> bool:
-    """Whether the resource is memory in pages of one size."""
+    """Whether the resource is memory in huge pages."""
     return name.startswith("hugepages-")
 
 
 def is_native(name: str) -> bool:
-    """Whether the resource belongs to Kubernetes: no prefix, or one of its own."""
+    """Whether the resource is Kubernetes' own: it has no prefix, or one of Kubernetes'."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether the name is a legal one of a resource that is not Kubernetes' own."""
+    """Whether the name is a valid one of a resource that is not Kubernetes' own."""
     if is_native(name) or name.startswith("requests."):
         return False
+    # Quotas bound it under this longer name, which must be valid, too.
     return not qualified_name_errors(f"requests.{name}")
 
 
@@ -175,17 +177,17 @@ def is_over_commit_allowed(name: str) -> bool:
 
 
 def is_standard_container_resource(name: str) -> bool:
-    """Whether an unprefixed name is one that containers may ask for."""
+    """Whether containers may request the unprefixed name."""
     return name in _COMPUTE or is_hugepage(name)
 
 
 def is_standard_quota_resource(name: str) -> bool:
-    """Whether an unprefixed name is one that a quota may bound."""
+    """Whether a quota may bound the unprefixed name."""
     return name in _STANDARD_QUOTA or name.startswith(("hugepages-", "requests.hugepages-"))
 
 
 def is_standard_resource(name: str) -> bool:
-    """Whether an unprefixed name is any that Kubernetes knows."""
+    """Whether Kubernetes knows the unprefixed name at all."""
     return name == "storage" or is_standard_quota_resource(name)
 
 
@@ -200,14 +202,14 @@ def size_of(text: str) -> int:
 
 
 def _errors(text: str, pattern: re.Pattern[str], too_long: str, message: str) -> list[str]:
-    """Check length, then shape; the bound is named by the text ``too_long``."""
+    """Check length, then syntax."""
     bound = _SUBDOMAIN_LENGTH if pattern is _SUBDOMAIN else _NAME_LENGTH
     errors = [too_long] if size_of(text) > bound else []
     return errors if pattern.fullmatch(text) else [*errors, message]
 
 
 def _qualified_anew(text: str) -> tuple[str, ...]:
-    """Do the work of qualified_name_errors."""
+    """Check ``[prefix/]name`` without the cache."""
     parts = text.split("/", _MAX_PARTS)
     if len(parts) > _MAX_PARTS:
         return (_TWO_SLASHES_MESSAGE,)

@@ -1,7 +1,7 @@
-"""JSON Patch operations, recorded while an object is changed.
+"""JSON Patch: operations, pointers, and a builder that records them while it changes a copy.
 
-Source: RFC 6902 and RFC 6901. Objects are never compared to find a patch, and never changed in
-place: what lies on the way to a change is copied, all the rest is shared with the original.
+Source: RFC 6902 and RFC 6901. Patches are never found by comparison. The builder copies only the
+containers on the path to a change and shares everything else with the original.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ class Absent:
 
 
 ABSENT: Final = Absent()
-"""Stands for a field that is not there, where None is the value null."""
+"""Marks an absent field where None is the value null."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchOperation:
     """One operation: ``op``, pointer, JSON value.
 
-    ``add`` puts a value into a map, present or not; ``replace`` stands for list entries, which
-    ``add`` would shift; ``remove`` carries no value.
+    ``add`` sets a key of a map, present or not; ``replace`` sets a list entry, since ``add`` would
+    insert one; ``remove`` has no value.
     """
 
     op: str
@@ -36,7 +36,7 @@ class PatchOperation:
     value: Any = None
 
     def to_json(self) -> dict[str, Any]:
-        """Write it as RFC 6902 does; ``remove`` carries no value."""
+        """Render it as RFC 6902 does."""
         if self.op == "remove":
             return {"op": self.op, "path": self.path}
         return {"op": self.op, "path": self.path, "value": self.value}
@@ -56,7 +56,7 @@ def pointer(tokens: Sequence[Token]) -> str:
 def apply_patch(
     original: Mapping[str, Any], operations: Sequence[PatchOperation]
 ) -> Mapping[str, Any]:
-    """Change an object as a builder's operations say; they were written for one of its shape."""
+    """Apply operations that a builder wrote for an object of the same shape."""
     if not operations:
         return original
     builder = PatchBuilder(original)
@@ -70,9 +70,9 @@ def apply_patch(
 
 
 class PatchBuilder:
-    """An object being changed: ``object`` is how it stands, ``operations`` how it came there.
+    """Changes a copy of an object: ``object`` is the present state, ``operations`` lead to it.
 
-    Maps that are missing or null on the way to a change are added first, each by its own operation.
+    Maps that are missing or null on the path to a change are added by operations of their own.
     """
 
     __slots__ = ("_owned", "object", "operations")
@@ -84,10 +84,10 @@ class PatchBuilder:
         self._owned: dict[int, Any] = {id(self.object): self.object}
 
     def set(self, path: Sequence[Token], value: Any) -> bool:
-        """Put ``value`` at ``path``; False, and no operation, if it stands there already.
+        """Put ``value`` at ``path``; returns False and records nothing if it is there already.
 
-        Lists on the way must exist and be long enough. Raises LookupError or TypeError where the
-        object does not have the shape that the path takes for granted.
+        Lists on the path must exist and be long enough. Raises LookupError or TypeError where the
+        object lacks the shape that the path assumes.
         """
         parent = self._open(path[:-1])
         key: Any = path[-1]
@@ -98,7 +98,7 @@ class PatchBuilder:
         return True
 
     def put(self, path: Sequence[str], value: Any) -> None:
-        """Put ``value`` where an operation's path leads; nothing is written down."""
+        """Put ``value`` at the path of an operation, without recording another."""
         node: Any = self.object
         for token in path[:-1]:
             key = _key(node, token)
@@ -109,11 +109,11 @@ class PatchBuilder:
         node[_key(node, path[-1])] = value
 
     def record(self, path: Sequence[Token], value: Any) -> None:
-        """Write down a change that somebody else made to the object, which stays as it is here."""
+        """Record a change that the caller makes to an object of its own."""
         self.operations.append(PatchOperation("add", pointer(path), value))
 
     def _open(self, path: Sequence[Token]) -> Any:
-        """Walk to the container at ``path``; every container passed becomes a copy of ours."""
+        """Walk to the container at ``path``, copying every container on the path once."""
         node: Any = self.object
         for depth, token in enumerate(path):
             child = node.get(token) if isinstance(node, dict) else node[token]

@@ -1,4 +1,4 @@
-"""Policies as values: LimitRange, MetadataPolicy, ResourceQuota, and the set of a namespace."""
+"""Policies as values: LimitRange, MetadataPolicy, ResourceQuota, LimitedResource, ``PolicySet``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Enforcement(StrEnum):
-    """What a policy's verdict does: refuse, warn the caller, or only go on record."""
+    """The effect of a policy's verdict: refuse, warn the client, or only record."""
 
     ENFORCE = "enforce"
     WARN = "warn"
@@ -25,11 +25,11 @@ class Enforcement(StrEnum):
 
 
 class Authority(StrEnum):
-    """Whose verdict on ranges and quotas counts; metadata policies are always the portal's.
+    """Who enforces ranges and quotas; the portal always enforces metadata policies.
 
-    ``NATIVE``: the API server's own LimitRanger and ResourceQuota act on the same policies, and
-    only they refuse. The portal still refuses what they do not know: a limited resource
-    without a covering quota.
+    ``NATIVE``: the API server's own LimitRanger and ResourceQuota plugins enforce the same
+    policies, and the portal refuses only what they do not know: a limited resource without a
+    covering quota.
     """
 
     PORTAL = "portal"
@@ -37,13 +37,13 @@ class Authority(StrEnum):
 
 
 ENFORCEMENT_ANNOTATION: Final = "policy.gatehouse.dev/enforcement"
-"""Where a manifest says its enforcement: an annotation, since Kubernetes drops unknown fields."""
+"""The annotation of a manifest's enforcement; Kubernetes would drop an unknown field."""
 
 
 def decode_enforcement(annotations: object) -> Enforcement:
     """Read the enforcement from a manifest's ``metadata.annotations``; absent is ``enforce``.
 
-    Raises ``DecodeError`` for a word that is none of the three.
+    Raises ``DecodeError`` for any other word.
     """
     text = annotations.get(ENFORCEMENT_ANNOTATION) if isinstance(annotations, dict) else None
     if text is None:
@@ -55,7 +55,7 @@ def decode_enforcement(annotations: object) -> Enforcement:
 
 
 def encode_enforcement(enforcement: Enforcement) -> dict[str, str]:
-    """Give the annotation that says so; the default needs none."""
+    """Return the annotation of an enforcement; the default needs none."""
     if enforcement is Enforcement.ENFORCE:
         return {}
     return {ENFORCEMENT_ANNOTATION: enforcement.value}
@@ -95,7 +95,7 @@ class LimitRange(Remembering):
 
     @property
     def ref(self) -> PolicyRef:
-        """How records name this object."""
+        """The reference by which records name this object."""
         return _ref_of(self)
 
 
@@ -109,7 +109,7 @@ class PolicyPredicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyAction:
-    """What a matching rule does: refuse, or add and overwrite labels and annotations."""
+    """The effect of a matching rule: refuse, or add and overwrite labels and annotations."""
 
     reject: bool = False
     updated_labels: Mapping[str, str] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class MetadataPolicy(Remembering):
 
     @property
     def ref(self) -> PolicyRef:
-        """How records name this object."""
+        """The reference by which records name this object."""
         return _ref_of(self)
 
 
@@ -150,9 +150,9 @@ class MetadataPolicy(Remembering):
 class ResourceQuota(Remembering):
     """A ResourceQuota of one namespace.
 
-    ``hard`` is what is enforced and ``used`` what is consumed (both as in ``status``);
-    ``spec_hard`` is what was asked for. A fresh quota whose status is not computed yet
-    has empty ``hard`` and ``used``: it limits nothing, though its scopes still cover.
+    ``hard`` is enforced and ``used`` is consumed, both as in ``status``; ``spec_hard`` is as in
+    ``spec``. A new quota whose status is not computed yet has empty ``hard`` and ``used``: it
+    bounds nothing, though its scopes already cover.
     """
 
     name: str
@@ -167,7 +167,7 @@ class ResourceQuota(Remembering):
 
     @property
     def ref(self) -> PolicyRef:
-        """How records name this object."""
+        """The reference by which records name this object."""
         return _ref_of(self)
 
 
@@ -181,7 +181,7 @@ def _ref_of(policy: LimitRange | MetadataPolicy | ResourceQuota) -> PolicyRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitedResource:
-    """One entry of the cluster's ``limitedResources``: what needs a covering quota."""
+    """One entry of the cluster's ``limitedResources``: usage that needs a covering quota."""
 
     resource: str
     api_group: str = ""
@@ -191,7 +191,7 @@ class LimitedResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet(Remembering):
-    """All that decides about one namespace of one cluster, each kind in name order."""
+    """All policies of one namespace of one cluster, each kind in name order."""
 
     cluster: str = ""
     namespace: str = ""

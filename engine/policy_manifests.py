@@ -1,6 +1,6 @@
-"""Decode policies from manifests that are stored nowhere, and name their kinds.
+"""Decode and check policies given as manifests, and map kinds to groups, scopes and resources.
 
-Plain Python: the command line, the simulation and the tests read the same manifests alike.
+The command line, the simulation and the tests read such manifests, which no database holds.
 """
 
 from __future__ import annotations
@@ -72,17 +72,18 @@ _GROUP_OF: Final = {kind: group for group, kinds in _GROUPS.items() for kind in 
 
 
 def is_policy(manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest is one of the three kinds that decide."""
+    """Whether a manifest is a LimitRange, a ResourceQuota or a MetadataPolicy."""
+    # A tuple compares, where a dict would hash: the kind may be any JSON, and lists have no hash.
     return manifest.get("kind") in tuple(_DECODERS)
 
 
 def build_policy_set(
     manifests: Sequence[Any], limited_resources: object = None, *, namespace: str = ""
 ) -> PolicySet:
-    """Decode policies into what decides about one namespace; raises ``DecodeError``.
+    """Decode manifests into the policy set of one namespace; raises ``DecodeError``.
 
-    Manifests of other kinds and of other namespaces are left out; one that names no namespace
-    is of this one. Errors are fields of ``policies[i]`` and ``limitedResources``.
+    Manifests of other kinds and namespaces are left out; one without a namespace belongs to this
+    one. Fields of errors begin with ``policies[i]`` or ``limitedResources``.
     """
     policies = [
         policy
@@ -119,7 +120,7 @@ def decode_policy(manifest: object, path: str) -> Policy | None:
 
 
 def check_policies(manifests: Sequence[Any]) -> None:
-    """Refuse policies that Kubernetes would not store; raises ``DecodeError`` with all findings."""
+    """Refuse policies that Kubernetes would not store; raises ``DecodeError`` with all errors."""
     for index, manifest in enumerate(manifests):
         policy = decode_policy(manifest, f"policies[{index}]")
         errors = _VALIDATORS[policy.ref.kind](policy) if policy is not None else ()
@@ -129,7 +130,7 @@ def check_policies(manifests: Sequence[Any]) -> None:
 
 
 def _of_kind(kind: str, policies: Iterable[Policy]) -> tuple[Any, ...]:
-    """Policies of one kind in name order."""
+    """Select the policies of one kind, in name order."""
     return tuple(sorted((p for p in policies if p.ref.kind == kind), key=lambda p: p.name))
 
 
@@ -147,7 +148,7 @@ def is_cluster_scoped(kind: object) -> bool:
 
 
 def kind_of(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Read group, version and kind of an object; a few well-known kinds may leave out the group."""
+    """Read group, version and kind of an object; for well-known kinds the group may be missing."""
     kind = obj.get("kind")
     group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
     name = kind if isinstance(kind, str) else ""
@@ -155,7 +156,7 @@ def kind_of(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resource_of(kind: object) -> dict[str, Any]:
-    """Guess the resource as Kubernetes does for kinds that do not say: plural and lower case."""
+    """Guess the resource of a kind as Kubernetes does: its plural in lower case."""
     shape = kind if isinstance(kind, dict) else {}
     name = str(shape.get("kind") or "").lower()
     if name.endswith("s"):

@@ -1,7 +1,7 @@
-"""Quantities: parsing, exact comparison and arithmetic, canonical text.
+"""``Quantity``: a resource amount as an exact value, with Kubernetes' arithmetic and comparison.
 
 Source: ``k8s.io/apimachinery/pkg/api/resource`` (quantity.go, suffix.go, amount.go), with the exact
-arithmetic of its newest form. A value is a whole number of nanos; a power of ten is never expanded.
+arithmetic of its newest form. Values are whole numbers of nanos; ``quantity_text`` has their texts.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ __all__ = [
 _MILLI: Final = 10**6  # in nanos
 _LARGEST_DECIMAL: Final = 10**18 * NANO  # from E on a power of ten may have no suffix
 _WHOLE_KIBI: Final = KIBI * NANO
-_MODEST: Final = INFINITE // 2  # a term and a sum below it show that the other term is finite
-# What Go's strings.TrimSpace takes off; a JSON string cannot hold its control characters bare.
+_MODEST: Final = INFINITE // 2  # with one term and the sum below it, the other term is finite
+# Go's strings.TrimSpace removes these, and control characters, which no JSON string holds bare.
 _JSON_SPACE: Final = (
     " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -56,10 +56,10 @@ _JSON_SPACE: Final = (
 class Quantity:
     """An amount of a resource.
 
-    ``nano`` is the exact value times 10^9. From 10^61 on all values are one and the same infinity.
-    ``format`` is DecimalSI, BinarySI, DecimalExponent or empty (from a JSON null).
-    ``text`` is what Kubernetes keeps of the input and prints, or None for the canonical text.
-    Equality, order and hash go by value alone: ``1024Mi == 1Gi``.
+    ``nano`` is the exact value times 10^9; all values from 10^61 on are the same infinity.
+    ``format`` is DecimalSI, BinarySI, DecimalExponent, or empty for a JSON null. ``text`` is the
+    input where Kubernetes keeps and prints it, None where it prints the canonical text. Equality,
+    order and hash use the value alone: ``1024Mi == 1Gi``.
     """
 
     nano: int
@@ -75,8 +75,8 @@ class Quantity:
     def parse_json(cls, value: object) -> Quantity:
         """Read a decoded JSON value: a string, a number (its text, or an int), or null.
 
-        Control characters can only come from an escape, which Kubernetes does not decode here:
-        they are refused like every other shape, with FORMAT.
+        A control character can only come from an escape, which Kubernetes does not decode here, so
+        that it is refused with FORMAT.
         """
         if type(value) is str and len(value) <= CACHED_LENGTH:
             return _parse_json_cached(value)
@@ -92,7 +92,7 @@ class Quantity:
 
     @classmethod
     def from_int(cls, number: int, fmt: str = DECIMAL_SI) -> Quantity:
-        """Make a quantity of a whole number, in the given format."""
+        """Build a quantity from a whole number."""
         return cls(_bounded(number * NANO), fmt)
 
     @property
@@ -125,7 +125,7 @@ class Quantity:
         return Quantity(_away(self.nano, _MILLI) * _MILLI, self.format)
 
     def stored(self) -> Quantity:
-        """Return it as it is read back after storage, where only its text survives."""
+        """Return the quantity as read back after storage, which keeps only its text."""
         # The canonical text of nearly every sum reads as the same value and format.
         if self.format == DECIMAL_SI:
             is_kept = -_LARGEST_DECIMAL < self.nano < _LARGEST_DECIMAL
@@ -135,17 +135,16 @@ class Quantity:
         return self if is_kept and self.text is None else Quantity.parse(str(self))
 
     def printed(self) -> str:
-        """Write the text so that it reads as this very quantity in this process.
+        """Render a text that reads as this very quantity within this process.
 
-        A text that is kept as it was typed stays, as ``1E3``. A sum of binary amounts that is no
-        whole number of KiB has no suffix, and its text alone reads as decimal. An API server goes
-        on with the sum until it is stored.
+        The text of a sum of binary amounts that is no whole number of KiB has no suffix and reads
+        as decimal, while an API server works with the sum itself until it stores it.
         """
         text = str(self)
         return text if Quantity.parse(text).format == self.format else _Printed.of(self, text)
 
     def canonical(self) -> str:
-        """Write the canonical text, whatever the input looked like."""
+        """Render the canonical text, whatever the input was."""
         return write(self.nano, self.format)
 
     def __str__(self) -> str:
@@ -158,7 +157,8 @@ class Quantity:
         return _made(nano, self.format if self.nano else other.format)
 
     def stored_sum(self, more: Quantity) -> Quantity:
-        """Add, and return the sum as ``stored`` does: in one go for what nearly all sums are."""
+        """Add, and return the sum as ``stored`` does; short for nearly all sums."""
+        # Signs and bounds together prove that the canonical text reads as this value and format.
         nano, fmt = self.nano + more.nano, self.format if self.nano else more.format
         if fmt == DECIMAL_SI:
             is_kept = 0 <= self.nano <= nano < _LARGEST_DECIMAL
@@ -193,7 +193,7 @@ class Quantity:
 
 
 class _Printed(str):
-    """A text that remembers the quantity it was written of."""
+    """A text with the quantity that it was rendered from."""
 
     __slots__ = ("quantity",)
     quantity: Quantity
@@ -205,13 +205,14 @@ class _Printed(str):
         return made
 
 
+# A frozen dataclass refuses assignment; the slots' own descriptors do not.
 _set_nano, _set_format, _set_text = (
     vars(Quantity)[name].__set__ for name in ("nano", "format", "text")
 )
 
 
 def _made(nano: int, fmt: str, text: str | None = None) -> Quantity:
-    """Make one as the constructor does, in a third of its time; sums are most of the work."""
+    """Build a quantity in a third of the constructor's time; most of a decision is sums."""
     made: Quantity = object.__new__(Quantity)
     _set_nano(made, nano)
     _set_format(made, fmt)
@@ -236,7 +237,7 @@ def _parse_json_cached(text: str) -> Quantity:
 
 
 def _bounded(nano: int) -> int:
-    """Return the value, or infinity where it is beyond."""
+    """Cap the magnitude at infinity."""
     if -INFINITE < nano < INFINITE:
         return nano
     return INFINITE if nano > 0 else -INFINITE

@@ -1,7 +1,7 @@
-"""The text of quantities: read and write whole numbers of nanos as Kubernetes does.
+"""Parse and render the text of a quantity: suffixes, formats and digits to and from nanos.
 
-Source: ``k8s.io/apimachinery/pkg/api/resource`` (quantity.go, suffix.go), and what is written in
-``quantity`` of values. A power of ten is never expanded beyond what counts.
+Source: ``k8s.io/apimachinery/pkg/api/resource`` (quantity.go, suffix.go). Huge exponents cost
+nothing: a power of ten is never expanded beyond the digits that matter.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _BINARY_PLACES: Final = 80
 KIBI: Final = 1024
 _WHOLE_DIGITS: Final = 61  # a value with more digits than this before its point is infinite
 INFINITE: Final = 10**_WHOLE_DIGITS * NANO
-CACHED: Final = 2048  # amounts that come again; used ones hardly do, and fill up any room
+CACHED: Final = 2048  # amounts repeat; used amounts hardly do, so that more room gains nothing
 CACHED_LENGTH: Final = 64
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; ``detail`` is FORMAT, NUMERIC or SUFFIX."""
+    """The text is no quantity; ``detail`` is FORMAT, NUMERIC or SUFFIX."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -56,7 +56,7 @@ class QuantityError(ValueError):
 
 
 class Reading(NamedTuple):
-    """What a text says: ``nano``, ``format`` and ``text`` as ``Quantity`` has them."""
+    """A parsed text: ``nano``, ``format`` and ``text`` as in ``Quantity``."""
 
     nano: int
     format: str
@@ -64,13 +64,13 @@ class Reading(NamedTuple):
 
 
 def read(text: str) -> Reading:
-    """Read a text; raises QuantityError."""
+    """Parse a text; raises QuantityError."""
     digits = text.rstrip(_LETTERS)
     unit = _UNITS.get(text[len(digits) :])
     if unit and digits.isascii() and digits.isdigit() and digits[0] != "0":
         most, nanos, is_binary = unit
         if len(digits) <= most:
-            # Nearly all amounts. What follows finds the same, in four times the time.
+            # Nearly all amounts come this way; read_any finds the same in four times the time.
             number = int(digits)
             is_kept = number % 8 if is_binary else number % 1000
             fmt = BINARY_SI if is_binary else DECIMAL_SI
@@ -79,7 +79,7 @@ def read(text: str) -> Reading:
 
 
 def read_any(text: str) -> Reading:
-    """Read shape, suffix and value, and see whether the input text is kept."""
+    """Parse any text, and determine whether the input text is kept."""
     shape = _SHAPE.fullmatch(text) if text else None
     if shape is None:
         raise QuantityError(FORMAT)
@@ -91,8 +91,10 @@ def read_any(text: str) -> Reading:
     read_number = _read_binary if fmt == BINARY_SI else _read_decimal
     nano = read_number(whole, fraction, power)
     kept = text if fast and _is_kept(fmt, power, whole, fraction) else None
+    # Upstream's decimal has no infinity: it prints all digits of the input.
     if nano == INFINITE and kept is None:
         kept = _render_huge(sign, whole + fraction, power - len(fraction))
+    # Upstream does so to avoid rounding: below one there is no binary suffix.
     if fmt == BINARY_SI and 0 < nano < NANO:
         fmt = DECIMAL_SI
     return Reading(-nano if sign == "-" else nano, fmt, kept)
@@ -105,7 +107,7 @@ _UNITS: Final = {
         for name, power in _BINARY.items()
     },
 }
-"""By suffix: most digits before which upstream takes its int64 way, nanos of one, and if binary."""
+"""By suffix: the most digits of upstream's int64 path, the nanos of one, whether it is binary."""
 
 
 def _interpret(suffix: str) -> tuple[int, str]:
@@ -124,7 +126,7 @@ def _interpret(suffix: str) -> tuple[int, str]:
 
 
 def _is_fast(fmt: str, power: int, whole: int, fraction: int) -> bool:
-    """Whether upstream takes its int64 way; only that one keeps the input text.
+    """Whether upstream takes its int64 path, the only one that keeps the input text.
 
     ``whole`` and ``fraction`` are numbers of digits.
     """
@@ -134,7 +136,7 @@ def _is_fast(fmt: str, power: int, whole: int, fraction: int) -> bool:
 
 
 def _is_kept(fmt: str, power: int, whole: str, fraction: str) -> bool:
-    """Whether upstream takes the input for canonical (which it need not be) and prints it."""
+    """Whether upstream takes the input for canonical, rightly or not, and prints it."""
     if fmt == BINARY_SI:
         return int(whole or "0") % 8 != 0
     shifted = (whole or "0") + fraction
@@ -162,7 +164,7 @@ def _read_decimal(whole: str, fraction: str, power: int) -> int:
 def _read_binary(whole: str, fraction: str, power: int) -> int:
     """Read digits times a power of two as nanos, rounded up; capped at 2^63-1.
 
-    After 80 places of the fraction only "more than nothing" can matter (2^60 has 60 of them).
+    Beyond 80 places of the fraction only whether anything is left can matter: 2^60 has 60 places.
     """
     if len(whole) > _FAST_DIGITS + 1:
         return LARGEST_BINARY
@@ -179,7 +181,7 @@ def _power_of_ten(exponent: int) -> int:
 
 @lru_cache(maxsize=CACHED)
 def write(nano: int, fmt: str) -> str:
-    """Write the canonical text."""
+    """Render the canonical text."""
     if nano == 0:
         return "0"
     if fmt == BINARY_SI:
@@ -188,7 +190,7 @@ def write(nano: int, fmt: str) -> str:
 
 
 def _render_decimal(nano: int, *, exponent: bool) -> str:
-    """Write digits and a power of ten divisible by three; beyond E as ``e21``."""
+    """Render digits and a power of ten that is a multiple of three; beyond E as ``e21``."""
     text = str(nano)
     digits = text.rstrip("0")
     power = _DECIMAL["n"] + len(text) - len(digits)
@@ -200,7 +202,7 @@ def _render_decimal(nano: int, *, exponent: bool) -> str:
 
 
 def _render_binary(nano: int) -> str:
-    """Write whole numbers from 1024 on with a binary suffix, others as DecimalSI."""
+    """Render whole numbers from 1024 on with a binary suffix, others as DecimalSI."""
     number, remainder = divmod(abs(nano), NANO)
     if remainder or number < KIBI:
         return _render_decimal(nano, exponent=False)
@@ -212,7 +214,7 @@ def _render_binary(nano: int) -> str:
 
 
 def _render_huge(sign: str, digits: str, exponent: int) -> str | None:
-    """Write an infinite input canonically, from its digits alone; None if very long."""
+    """Render an infinite input canonically, from its digits; None if very long."""
     significant = digits.strip("0")
     if len(significant) > CACHED_LENGTH:
         return None

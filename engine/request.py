@@ -1,4 +1,4 @@
-"""The admission request as a value; ``admission.wire.review`` parses it."""
+"""``AdmissionRequest`` as a value, with the operation, kind and resource that it names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POD_SHAPED: Final = ("", "resize", "status", "ephemeralcontainers")
 
 
 class Operation(StrEnum):
-    """The verbs that admission sees."""
+    """The operations of admission reviews."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -24,7 +24,7 @@ class Operation(StrEnum):
 
 
 class Phase(StrEnum):
-    """Which admission pass is asked for; ``BOTH`` validates what mutation made, like a server."""
+    """An admission pass; ``BOTH`` validates the result of mutation, as an API server does."""
 
     MUTATE = "mutate"
     VALIDATE = "validate"
@@ -49,17 +49,17 @@ class GroupVersionResource:
     resource: str = ""
 
     def __str__(self) -> str:
-        """``pods`` or ``deployments.apps``, as messages name it."""
+        """Render ``pods`` or ``deployments.apps``, as messages name a resource."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """Whoever read an object knows it to be like others, without looking at it again.
+    """The reader's knowledge that an object was cut from a template, as others were.
 
-    Requests of the very same ``template`` differ in nothing but uids, names and times; labels,
-    annotations, ``spec`` and ``status`` are the same. ``of`` is the object of which that is known:
-    a changed copy of the request may carry another one.
+    Requests of the very same ``template`` differ in uids, names and times only; labels,
+    annotations, ``spec`` and ``status`` are equal. ``of`` is the object that this is known of: a
+    changed copy of the request may carry another one.
     """
 
     of: Mapping[str, Any]
@@ -70,11 +70,11 @@ class Likeness:
 class AdmissionRequest:
     """One request, in the terms of ``admission.k8s.io/v1`` AdmissionRequest.
 
-    ``object`` and ``old_object`` are decoded JSON whose numbers kept their text, or are an ``int``
-    where that has the same text; ``float`` never appears. ``is_plain``: the whole of it was short,
-    and no text or name in it needs another spelling on any record. ``likeness`` is that of
-    ``object``, where it is known. ``pause`` is called now and then while much is judged; what it
-    raises (``TooLongError``) ends that.
+    ``object`` and ``old_object`` are decoded JSON. Numbers are ``RawNumber``, or ``int`` where that
+    has the same text; ``float`` never appears. ``is_plain``: the review was short and contains no
+    text that the record has to spell differently. ``likeness`` is that of ``object``, where it is
+    known. The engine calls ``pause`` now and then during long work, which ends with the
+    ``TooLongError`` that ``pause`` may raise.
     """
 
     uid: str = ""
@@ -127,11 +127,12 @@ class AdmissionRequest:
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether the stored object waits for its finalizers, which no policy may hold up."""
+        """Whether the stored object waits for its finalizers, which no policy may block."""
         if not self.old_object:
             return False
         metadata = self.old_object.get("metadata")
         deleted = metadata.get("deletionTimestamp") if isinstance(metadata, dict) else None
+        # A number is no valid time, but the number 0 must not pass for an absent field.
         return bool(deleted) or json_type(deleted) == "number"
 
     def with_object(self, obj: Mapping[str, Any]) -> AdmissionRequest:

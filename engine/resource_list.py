@@ -1,7 +1,7 @@
-"""Resource lists: maps from resource name to quantity, and their arithmetic.
+"""Resource lists: maps from resource name to quantity, with arithmetic and comparison by name.
 
-Source: ``k8s.io/apiserver/pkg/quota/v1/resources.go``. Every function returns a new map and leaves
-its arguments alone; keys keep the order of the first argument, then of the second.
+Source: ``k8s.io/apiserver/pkg/quota/v1/resources.go``. Functions return new maps and do not change
+their arguments; keys keep the order of the first argument, then of the second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def parse(texts: Mapping[str, object]) -> dict[str, Quantity]:
 
 
 def to_json(resources: ResourceList) -> dict[str, str]:
-    """Write it as JSON: each quantity as Kubernetes prints it, names in byte order."""
+    """Render as JSON: each quantity as Kubernetes prints it, names in byte order."""
     return {name: str(resources[name]) for name in sorted(resources)}
 
 
@@ -51,7 +51,7 @@ def subtract_with_non_negative_result(a: ResourceList, b: ResourceList) -> dict[
 
 
 def max_of(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
-    """Take the larger amount by name; of two equal ones that of ``b``."""
+    """Take the larger amount by name; of two equal ones that of ``b``, as upstream does."""
     largest = dict(a)
     for name, quantity in b.items():
         if name not in largest or largest[name] <= quantity:
@@ -70,7 +70,7 @@ def round_up(resources: ResourceList) -> dict[str, Quantity]:
 
 
 def stored(resources: ResourceList) -> dict[str, Quantity]:
-    """Return every quantity as read back after storage."""
+    """Return every quantity as read back after storage, which keeps only texts."""
     return {name: quantity.stored() for name, quantity in resources.items()}
 
 

@@ -1,6 +1,6 @@
-"""JSON as Kubernetes reads it: numbers keep their text, keys are unique, depth costs no stack.
+"""JSON text in and out as Kubernetes does it: exact numbers, unique keys, any depth.
 
-Values in and out are Python's own, except for numbers. Fields of an object are read by ``fields``.
+Values are Python's own, except that a number keeps its text. ``fields`` reads an object's fields.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class RawNumber(str):
 def loads(document: str | bytes) -> Any:
     r"""Read one JSON document; raises DecodeError.
 
-    Numbers become RawNumber. Refused: a key twice in one object, ``NaN`` and ``Infinity``, bytes
-    that are no UTF-8, more than 10,000 levels. NUL and lone surrogates, written as escapes, pass.
-    Escapes are decoded: ``"\u0031"`` reads as ``1`` even where a quantity stands, while
-    ``"1\n"`` is refused there, as Kubernetes does, since no bare text can hold a line break.
+    Numbers become RawNumber. Duplicate keys, ``NaN``, ``Infinity``, bytes that are no UTF-8 and
+    more than 10,000 levels are refused. NUL and lone surrogates, written as escapes, are accepted.
+    Escapes are decoded: a quantity may be written ``"\u0031"``, while ``"1\n"`` is refused as a
+    quantity, as in Kubernetes.
     """
     try:
         text = document.decode("utf-8") if isinstance(document, bytes) else document
@@ -46,14 +46,16 @@ def loads(document: str | bytes) -> Any:
     except json.JSONDecodeError as error:
         _refuse(error.msg, text, error.pos)
     except RecursionError:
+        # The library's reader recurses; it is fast for all but hostile documents.
         return DeepReader(text).read()
 
 
 def dumps(value: Any) -> str:
-    """Write a value as compact JSON, RawNumber as the number it was; any depth.
+    """Write a value of any depth as compact JSON, each RawNumber with its own text.
 
-    Lone surrogates are escaped, everything else stands as it is.
+    Lone surrogates are escaped, all other characters are written as they are.
     """
+    # A stack of iterators: recursion ends at a thousand levels, and JSON may have ten thousand.
     parts: list[str] = []
     pending: list[Iterator[Any]] = [iter((value,))]
     while pending:
@@ -73,9 +75,10 @@ def dumps(value: Any) -> str:
 
 
 def json_type(value: object) -> str:
-    """Go's word for the JSON type of a decoded value."""
+    """Name the JSON type of a decoded value as Go does."""
     if isinstance(value, bool):
         return "bool"
+    # RawNumber is a str, bool is an int: the order of these tests matters.
     if isinstance(value, (RawNumber, int)):
         return "number"
     return next((name for kind, name in _JSON_TYPES if isinstance(value, kind)), "null")
@@ -121,7 +124,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its entries, each key once."""
+    """Build an object from its entries; a duplicate key raises DecodeError."""
     members = dict(pairs)
     if len(members) == len(pairs):
         return members
@@ -139,7 +142,7 @@ _DECODER = json.JSONDecoder(
 
 
 class DeepReader:
-    """Reads the documents that are too deep for the library: same rules, a list for a stack."""
+    """Reads documents that are too deep for the library: the same rules without recursion."""
 
     def __init__(self, text: str) -> None:
         self.text = text

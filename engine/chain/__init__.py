@@ -1,4 +1,4 @@
-"""The chain: one request and all policies of its namespace become one decision."""
+"""The chain of rules that turns a request and the policies of its namespace into a decision."""
 
 from engine.chain.admission import Prepared, admit, prepare
 from engine.chain.canary import CANARY_ANNOTATION, canary_message

@@ -1,7 +1,7 @@
-"""Admit a request: run the mutating or validating pass, and build the decision.
+"""Admit a request in two steps: ``prepare`` runs the passes, ``Prepared.decide`` adds used amounts.
 
-In two steps: ``prepare`` is all that can be known beforehand, ``Prepared.decide`` brings in how
-much of each quota is used. The first is work, the second a matter of a few additions.
+The first step is expensive and needs no lock; the second is a few additions, done while the quotas
+are locked.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
     from engine.resource_quota import UsedAmounts
 
 _OWN: Final[UsedAmounts] = {}
-_OPERATION: Final = 256  # bytes of one operation of a patch, besides its value
+_OPERATION: Final = 256  # bytes of a patch operation without its value, for the cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A request that is decided but for the used amounts of ``quotas``.
+    """A request that is judged except for the used amounts of ``quotas``.
 
-    ``quotas`` names those whose amounts the decision asks for, in the policy set's order; those
-    of all others make no difference to verdict, charges or texts. ``before`` gives, by quota
-    name, what such a quota counted of the object before its update: what the engine expects to
-    be in ``used`` already. It is empty for anything new, and for an old object that the quota did
-    not count or that was never stored (no resourceVersion). Where the old usage is unknown,
-    the request is refused and no quota is asked. Values are immutable: any thread may decide.
+    ``quotas`` names the quotas whose amounts the decision needs, in the policy set's order; all
+    others affect neither verdict nor charges nor texts. ``before`` maps each of them to what it
+    counted of the object before an update, which ``used`` is expected to contain. That is empty for
+    a new object, and for an old one that the quota did not count or that was never stored (no
+    resourceVersion). Where the old usage is unknown, the request is refused and needs no quota.
+    Values are immutable: any thread may decide.
     """
 
     conclude: Callable[[UsedAmounts], Decision]
@@ -70,8 +70,8 @@ class Prepared:
     def decide(self, used: UsedAmounts | None = None) -> Decision:
         """Decide on these used amounts by quota name; pure, repeatable, never raises.
 
-        A quota that is not given keeps the amounts of the policy set, and so does a single name.
-        Which names a quota tracks is the policy set's word alone.
+        A quota or name that is not given keeps the amount of the policy set, which alone
+        determines the names that a quota tracks.
         """
         return self.conclude(_OWN if used is None else used)
 
@@ -83,10 +83,7 @@ def admit(
     phase: Phase,
     now: str | int | None = None,
 ) -> Decision:
-    """Decide about one request under all policies of its namespace, and their own used amounts.
-
-    Arguments are those of ``prepare``.
-    """
+    """Decide one request on the used amounts that the policies carry; see ``prepare``."""
     return prepare(request, policy_set, phase=phase, now=now).decide()
 
 
@@ -99,10 +96,10 @@ def prepare(
 ) -> Prepared:
     """Judge one request by all policies of its namespace, as far as no used amount is needed.
 
-    ``phase`` says which pass is asked for; ``BOTH`` defaults, mutates, defaults again and
-    validates the result, as an API server does. ``now`` (RFC 3339 text or epoch seconds) is
-    only asked for pods that are being deleted. Never raises for any JSON-shaped object: one
-    that cannot be read is refused with code 400.
+    ``phase`` selects the pass; ``BOTH`` defaults, mutates, defaults again and validates the result,
+    as an API server does. ``now`` (RFC 3339 text or epoch seconds) matters only for pods that are
+    being deleted. No JSON-shaped object makes it raise: one that cannot be read is refused with
+    code 400.
     """
     if request.operation in (Operation.DELETE, Operation.CONNECT):
         steps = skipped("Chain", f"no policy judges {request.operation}").steps
@@ -120,7 +117,7 @@ def prepare(
 
 
 def _settled(decision: Decision) -> Prepared:
-    """A decision that no used amount can change."""
+    """Wrap a decision that no used amount can change."""
     return Prepared(conclude=lambda _used: decision)
 
 
@@ -130,6 +127,7 @@ def _prepare_policy(
     """Judge a policy object by its own validation, then count it like any other object."""
     judged = admit_object(request)
     if not judged.allowed or phase is Phase.MUTATE:
+        # Quotas may count policy objects, too (``count/resourcequotas``), but only valid ones.
         return _settled(judged)
     counted = _prepare(request, policy_set, phase, now)
 
@@ -171,7 +169,7 @@ def _prepare(
 
 
 class _Judged(NamedTuple):
-    """All that is found before it is known how much of each quota is used; it names no object."""
+    """Findings of the validating pass without used amounts; equal pods share them."""
 
     inspection: Inspection
     template: TemplateCheck
@@ -198,8 +196,8 @@ def _judge(request: AdmissionRequest, policy_set: PolicySet, now: str | int | No
 def _mutated(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Decision:
     """Run the mutating pass alone.
 
-    Where LimitRanger enforces, it refuses before any validating webhook is asked: whoever wants to
-    hear of the portal's verdict must hear it here.
+    Under native authority LimitRanger refuses before any validating webhook is called, so that the
+    portal's warnings about ranges have to come with the mutating pass.
     """
     findings, operations = _changes(request, policy_set, None)
     mutation = Mutation(apply_patch(obj, operations), operations)
@@ -215,7 +213,7 @@ def _weigh_changes(changes: tuple[Findings, tuple[PatchOperation, ...]]) -> int:
 def _changes(
     request: AdmissionRequest, policy_set: PolicySet, _now: str | int | None
 ) -> tuple[Findings, tuple[PatchOperation, ...]]:
-    """Find what the mutating pass says of an object, and how it changes it."""
+    """Run the mutating pass: its findings, and the patch."""
     obj = request.object or {}
     mutation = mutate(request, policy_set, obj)
     findings = mutation.findings
@@ -231,7 +229,7 @@ def _conclude(
     judged: _Judged,
     used: UsedAmounts,
 ) -> Decision:
-    """Bring in the used amounts; where anything refuses, none of them grows."""
+    """Apply the used amounts; a refused request charges nothing."""
     inspection = judged.inspection
     validation = inspection.conclude(used)
     findings = together(
@@ -284,7 +282,7 @@ def _decide(
 
 
 def _warnings(found: tuple[str, ...]) -> tuple[str, ...]:
-    """Give each warning once, and no more of them than of violations."""
+    """Drop repeated warnings, and cut their number like that of violations."""
     distinct = tuple(dict.fromkeys(found))
     if len(distinct) <= MOST_VIOLATIONS:
         return distinct

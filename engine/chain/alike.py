@@ -1,7 +1,7 @@
-"""Judge equal new pods once: pods that differ in nothing that a rule reads share a result.
+"""``once_for_alike``: a cache of judgements that new pods of one template share.
 
-Pods come in sets of one template: their names, uids and volumes differ, and so do the names that a
-denial puts before its text, but not what is found. Only findings without used amounts are kept.
+Pods of a workload differ in names, uids and volumes, which no rule reads. A pod is cut down to what
+rules do read, and that excerpt is the key. Only findings without used amounts are kept.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 
 _KEPT: Final = 1024
 _ROOM: Final = 16 * 1024 * 1024  # bytes
-_TIMES: Final = 16  # an excerpt takes so many times the bytes of its key
-_LEAST: Final = 1024  # bytes of a key alone
-_MOSTCONTAINER_LISTS: Final = 400  # none has less than ten bytes
+_TIMES: Final = 16  # estimate: a decoded excerpt takes this multiple of its key
+_LEAST: Final = 1024  # bytes of an entry beside key and findings
+_MOST_CONTAINERS: Final = 400  # at ten bytes each, more exceed the longest excerpt anyway
 _LONGEST: Final = 4096  # bytes of an excerpt
-_PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
+# Later formats of marshal write references to shared objects, so that equal values differ.
+_PLAIN_FORMAT: Final = 0
 _METADATA: Final = ("labels", "annotations")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
 _UNREAD: Final = frozenset(("volumes", *CONTAINER_LISTS))
 
 
 class _OddError(Exception):
-    """A pod that is judged as a whole."""
+    """A pod whose excerpt is too long or has an unexpected shape: it is judged as a whole."""
 
 
 class _KeyedRequest:
-    """A request, and what is kept of its object; equal to others of the same key and policies."""
+    """A request as a cache key: equal to those with the same key and the very same policies."""
 
     __slots__ = ("_excerpt", "_key", "_request", "policy_set")
 
@@ -58,16 +59,16 @@ class _KeyedRequest:
         self.policy_set, self._key, self._excerpt = policy_set, key, excerpt
 
     def take_request(self) -> AdmissionRequest:
-        """Give the request, once, cut down to the excerpt: the rest need not be kept."""
+        """Hand over the request, cut down to the excerpt; the key keeps only that."""
         request, self._request = self._request, None
-        assert request is not None  # noqa: S101 - asked by the one call that is not recalled
+        assert request is not None  # noqa: S101 - only the first call, a miss, takes it
         if self._excerpt is None:
             return request
         return dataclasses.replace(request, object=self._excerpt)
 
     @property
     def weight(self) -> int:
-        """The bytes of what is kept of the object, about."""
+        """The estimated bytes of what is kept of the object."""
         return _LEAST + (_TIMES * len(self._key) if isinstance(self._key, bytes) else 0)
 
     def __hash__(self) -> int:
@@ -76,6 +77,7 @@ class _KeyedRequest:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, _KeyedRequest)
+            # By identity: comparing two sets by value takes long.
             and self.policy_set is other.policy_set
             and self._key == other._key
         )
@@ -84,11 +86,11 @@ class _KeyedRequest:
 def once_for_alike(
     weigh: Callable[[Found], int],
 ) -> Callable[[Judge[Found]], Judge[Found]]:
-    """Make a judgement of new pods answer for all that are alike, under the very same policies.
+    """Decorate a judgement so that new pods with equal excerpts share it under the same policies.
 
-    ``weigh`` estimates the bytes of what was found. The judgement sees the excerpt alone, and no
-    time: only pods that are being deleted are asked for it. Pods that are known to be alike as
-    they come need not even be cut down.
+    ``weigh`` estimates the bytes of the findings. The judgement gets the excerpt and no time, which
+    matters only for pods that are being deleted. Requests with a ``likeness`` are found without
+    making the excerpt.
     """
     return partial(_once_for_alike, weigh)
 
@@ -117,14 +119,14 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
                     return recognised(_KeyedRequest(request, policy_set, known.template))
                 return recalled(_cut_down(request, policy_set))
             except (DecodeError, _OddError):
-                pass  # what cannot be read is worded from the whole, in its own order
+                pass  # errors must name fields in the order of the whole document
         return judge(request, policy_set, now)
 
     return judged
 
 
 def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _KeyedRequest:
-    """Keep what rules may read of a new pod; raises ``_OddError`` for what is long or odd."""
+    """Cut a new pod down to what rules may read; raises ``_OddError`` where it is long or odd."""
     obj = request.object or {}
     try:
         metadata, spec = obj["metadata"], obj["spec"]
@@ -144,7 +146,7 @@ def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) 
     for group in CONTAINER_LISTS:
         containers = spec.get(group)
         if type(containers) is list:
-            if len(containers) > _MOSTCONTAINER_LISTS:
+            if len(containers) > _MOST_CONTAINERS:
                 raise _OddError
             kept[group] = [{name: c.get(name) for name in _CONTAINER} for c in containers]
         elif containers is not None:

@@ -1,7 +1,7 @@
-"""The canary: a dry run that is always refused, as proof that a cluster calls the webhook.
+"""The canary: a dry-run pod that is always refused, as proof that a cluster calls the webhook.
 
-Whoever may create a pod may try it: only that dry run is refused. Nothing is stored, charged or
-let through for it, and the same annotation on a pod that is meant means nothing.
+Anybody who may create pods may send one: only that dry run is refused. It never stores, charges or
+admits anything, and on a request that is no dry run the annotation has no effect.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from engine.request import AdmissionRequest
 
 CANARY_ANNOTATION: Final = "policy.gatehouse.dev/canary"
-"""Its value is a word of the asker's own, which the refusal repeats."""
+"""Its value is a word that the sender chooses; the refusal repeats it."""
 MUTATED_ANNOTATION: Final = "policy.gatehouse.dev/canary-mutated"
-"""What the mutating pass sets, so that the refusal can show whether that was called, too."""
+"""The mutating pass sets it, so that the refusal shows whether that webhook was called, too."""
 _WORD: Final = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
 _FIELD: Final = f"metadata.annotations[{CANARY_ANNOTATION}]"
 
 
 def is_canary(request: AdmissionRequest) -> bool:
-    """Whether the request is the dry run of a canary's creation."""
+    """Whether the request is a dry run that creates a canary."""
     is_dry_run = request.dry_run and request.is_new_pod
     return is_dry_run and _word(request, CANARY_ANNOTATION) is not None
 
 
 def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:
-    """Mark it in the mutating phase, refuse it in any other; no policy is asked."""
+    """Mark the canary in the mutating phase, refuse it in any other; policies are not evaluated."""
     word, seen = _word(request, CANARY_ANNOTATION), _word(request, MUTATED_ANNOTATION)
     if phase is Phase.MUTATE:
         builder = PatchBuilder(request.object or {})
@@ -43,6 +43,7 @@ def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:
             trace=(Step(name="Canary", outcome=Outcome.CHANGED, detail="marked as seen"),),
             object=builder.object,
         )
+    # Whatever is no plain word is not repeated in a message that others may show.
     message = canary_message(word if word and _WORD.fullmatch(word) else "", mutated=seen == word)
     violation = Violation(reason=Reason.CANARY, field=_FIELD, message=message)
     code, reason = status_of((violation,))
@@ -59,7 +60,7 @@ def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:
 
 
 def canary_message(word: str, *, mutated: bool) -> str:
-    """What the refusal says, so that whoever sent the canary knows its own."""
+    """The text of the refusal, by which the sender recognises its own canary."""
     called = "asked" if mutated else "not asked"
     return f"canary {word} was refused, as it must be (mutating webhook: {called})"
 

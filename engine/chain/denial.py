@@ -1,4 +1,6 @@
-"""The text of a denial: Kubernetes' own text first, further violations behind it.
+"""Build a denial: Status code, reason, message, causes and details from its violations.
+
+The message is Kubernetes' own text for the first violation, with the texts of the others behind it.
 
 Source: ``apiserver/pkg/admission/errors.go`` and ``apimachinery/pkg/api/errors/errors.go``.
 """
@@ -29,7 +31,7 @@ _STATUS: Final = {
     Reason.INVALID_OBJECT: (422, "Invalid"),
     Reason.ANNOTATIONS_TOO_LONG: (422, "Invalid"),
     Reason.UNREADABLE_OBJECT: (400, "BadRequest"),
-    # Kubernetes answers this one with a bare error, of which a server makes a 500 without reason.
+    # Kubernetes returns a bare error here, which its server renders as a 500 without a reason.
     Reason.BAD_SCOPE_SELECTOR: (500, ""),
 }
 _FORBIDDEN: Final = (403, "Forbidden")
@@ -38,12 +40,12 @@ _WITHOUT_PREFIX: Final = frozenset({Reason.UNCOVERED_SCOPE, Reason.BAD_SCOPE_SEL
 
 
 def status_of(violations: Sequence[Violation]) -> tuple[int, str]:
-    """Code and reason of the Status: those of the first violation."""
+    """Code and reason of the Status, which follow the first violation."""
     return _STATUS.get(violations[0].reason, _FORBIDDEN)
 
 
 def message_of(request: AdmissionRequest, violations: Sequence[Violation]) -> str:
-    """One text for all violations, in brackets when there are several; cut where it is long."""
+    """Word all violations as one message, cut to the longest that is allowed."""
     first = violations[0].reason
     if first in _WITHOUT_PREFIX:
         prefix = ""
@@ -57,9 +59,10 @@ def message_of(request: AdmissionRequest, violations: Sequence[Violation]) -> st
 
 
 def invalid(errors: Iterable[FieldError]) -> Collected:
-    """Collect what validation finds wrong with an object."""
+    """Collect the errors of validation as violations."""
     into = Collected()
     for error in errors:
+        # Building the violations is most of the work, and a large object may have thousands.
         if into.is_full:
             into.count(Reason.INVALID_OBJECT)
             continue
@@ -79,9 +82,9 @@ def refused(
     violations: Sequence[Violation],
     more: Mapping[Reason, int] = NONE,
 ) -> Decision:
-    """Make a denial of a decision: worded with all violations, listing the first ones.
+    """Turn a decision into a denial that lists the first violations and words all of them.
 
-    ``more`` counts by reason those that were not even kept.
+    ``more`` counts by reason those that were not kept.
     """
     code, reason = status_of(violations)
     listed, more = cut_list(violations, more)
@@ -99,7 +102,7 @@ def refused(
 
 
 def _causes(violations: Sequence[Violation]) -> tuple[tuple[str, str], ...]:
-    """List field and text of each, up to the length of a message."""
+    """List field and text of each violation, up to the length of a message."""
     room, causes = LONGEST_MESSAGE, []
     for found in violations:
         room -= size_of(found.field) + size_of(found.message)
@@ -110,7 +113,7 @@ def _causes(violations: Sequence[Violation]) -> tuple[tuple[str, str], ...]:
 
 
 def took_too_long(request: AdmissionRequest) -> Decision:
-    """Refuse an object that cannot be judged in the time that one review may take."""
+    """Refuse an object whose review would take longer than a review may."""
     message = (
         f"the object and the policies of its namespace are too large: judging it takes longer than "
         f"{LONGEST_REVIEW} s, which is the most that one review may take"
@@ -123,14 +126,14 @@ def took_too_long(request: AdmissionRequest) -> Decision:
 
 
 def text_of(violation: Violation) -> str:
-    """One violation as a message lists it: findings about the object name their field."""
+    """Word one violation for the message: those about an invalid object name their field."""
     if violation.reason in _INVALID:
         return f"{violation.field}: {violation.message}"
     return violation.message
 
 
 def details_of(request: AdmissionRequest, violations: Sequence[Violation]) -> dict[str, str]:
-    """Name, group and kind for the Status; validation names the kind, admission the resource."""
+    """Details of the Status; ``kind`` is the kind for validation, the resource for admission."""
     invalid = violations[0].reason in _INVALID
     details = {
         "name": request.display_name,

@@ -1,4 +1,7 @@
-"""Findings of the chain's parts, sorted by enforcement into violations, observations, warnings."""
+"""``Findings`` of a part of the chain: join them, weigh them, sort them by enforcement.
+
+Violations refuse; observations go on record only; warnings are shown to the client.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ if TYPE_CHECKING:
 
 NOTHING_MORE: Final[Mapping[Reason, int]] = {}
 _ONE: Final = 512  # bytes of a violation or a step, besides its text
-_SHORT: Final = 128  # characters of a reason that is worth keeping
+_SHORT: Final = 128  # characters; longer reasons contain names and hardly repeat
 _PORTALS_OWN: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
-"""What the API server's plugins know nothing of without a configuration that few can give it."""
+"""Reasons that the API server enforces only with a configuration file, which few clusters have."""
 AUTHORITY_STEP: Final = Step(
     name="Authority",
     outcome=Outcome.PASSED,
@@ -27,9 +30,9 @@ AUTHORITY_STEP: Final = Step(
 
 
 class Findings(NamedTuple):
-    """Violations that refuse, those only observed, warnings and the trace; in chain order.
+    """Violations that refuse, observed ones, warnings and trace, in the order of the chain.
 
-    ``more`` and ``more_observed`` count by reason what was found and is not kept.
+    ``more`` and ``more_observed`` count by reason the violations that are not kept.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -44,7 +47,7 @@ NOTHING_FOUND: Final = Findings()
 
 
 def together(*parts: Findings) -> Findings:
-    """Put findings one behind the other."""
+    """Concatenate findings."""
     violations, observed, warnings, steps, more, more_observed = NOTHING_FOUND
     for part in parts:
         violations += part.violations
@@ -70,7 +73,7 @@ def weigh(findings: Findings) -> int:
 
 
 def skipped(name: str, why: str) -> Findings:
-    """Say that a part of the chain had nothing to do, and why."""
+    """Trace that a part of the chain did not run, and why."""
     return (_skipped if len(why) <= _SHORT else _skipped_anew)(name, why)
 
 
@@ -84,7 +87,7 @@ _skipped = lru_cache(maxsize=1024)(_skipped_anew)
 def sort_by_enforcement(
     violations: Iterable[Violation], modes: Mapping[PolicyRef, Enforcement]
 ) -> Findings:
-    """Let only enforced policies refuse; ``warn`` informs the caller, ``audit`` only the record."""
+    """Let only enforced policies refuse; ``warn`` shows a warning, ``audit`` only records."""
     refusing, observed, warnings = [], [], []
     for found in violations:
         mode = modes.get(found.policy) if found.policy else None
@@ -105,7 +108,7 @@ def describe(violation: Violation, why: str = "enforcement: warn") -> str:
 
 
 def only_observed(findings: Findings, mode: Enforcement) -> Findings:
-    """Turn all that was found under a policy into what its enforcement makes of it."""
+    """Turn the violations of a policy that is not enforced into observations and warnings."""
     return findings._replace(
         violations=(),
         more={},
@@ -118,7 +121,7 @@ def only_observed(findings: Findings, mode: Enforcement) -> Findings:
 
 
 def leave_to_plugins(findings: Findings) -> Findings:
-    """Refuse nothing that the API server's own plugins decide; inform the caller and the record."""
+    """Turn violations that the API server's own plugins decide into observations and warnings."""
     if not findings.violations:
         return findings
     kept = tuple([found for found in findings.violations if found.reason in _PORTALS_OWN])

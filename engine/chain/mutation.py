@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Mutation(NamedTuple):
-    """The object after the pass, the patch that was written while changing it, the findings."""
+    """The object after the mutating pass, the patch that leads there, and the findings."""
 
     object: Mapping[str, Any]
     operations: tuple[PatchOperation, ...] = ()
@@ -52,9 +52,10 @@ def default_object(
 def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Mutation:
     """Run the pass on ``obj``; rejects of metadata policies are its only violations.
 
-    An API server sends defaulted objects. One that somebody else sends is defaulted first, and the
-    patch says so: else it would not fit the object, and limits would not become requests.
+    An API server sends defaulted objects. Any other is defaulted first, as part of the patch, which
+    would not fit the object otherwise; nor would limits become requests.
     """
+    # Predicates see the metadata as received, so that no rule depends on what another one set.
     received = metadata_policy.PodMetadata.of(obj)
     spec = _read_settled(request, obj)
     decoded: list[PatchOperation] = []
@@ -83,7 +84,7 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
 
 
 def _read_settled(request: AdmissionRequest, obj: Mapping[str, Any]) -> PodSpec | None:
-    """Read a pod that is defaulted already; None for all other objects."""
+    """Read a pod that needs no defaulting; None for all other objects."""
     return read_settled(obj) if request.is_pod else None
 
 
@@ -96,7 +97,7 @@ def _default_resources(
     ranges = policy_set.limit_ranges
     if why := _reason_not_defaulted(request, policy_set):
         return obj, (), skipped("LimitRangeDefaults", why).steps
-    # A resize keeps none of the changes to metadata, so it does not receive what was set.
+    # The API server drops changes of metadata from a resize, so that an annotation would be lost.
     annotate = not request.is_resize
     return default_pod_resources(obj, ranges, annotate=annotate, spec=spec, pause=request.pause)
 
@@ -109,14 +110,14 @@ def _reason_not_defaulted(request: AdmissionRequest, policy_set: PolicySet) -> s
     if not policy_set.limit_ranges:
         return "the namespace has no LimitRange"
     if policy_set.authority is Authority.NATIVE:
-        # LimitRanger has filled in what its own ranges say before any webhook was asked. What ours
-        # would add to that, of another revision, LimitRanger would go on to judge.
+        # LimitRanger set its defaults before any webhook was called. Defaults of another revision
+        # that this portal added would be judged by LimitRanger afterwards.
         return "the API server's LimitRanger has set them"
     return ""
 
 
 def defaults_pods(request: AdmissionRequest) -> bool:
-    """Whether LimitRanges fill in resources: a pod's create or resize."""
+    """Whether LimitRanges set default resources: when a pod is created or resized."""
     if request.is_resize:
         return request.operation is Operation.UPDATE
     return request.is_new_pod

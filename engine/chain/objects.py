@@ -1,4 +1,4 @@
-"""Validate requests about policy objects themselves, as an API server would.
+"""Validate requests that write a LimitRange, ResourceQuota or MetadataPolicy itself.
 
 Source: ``pkg/registry/core/{limitrange,resourcequota}/strategy.go``.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the validation of one policy object found, and the object with its defaults."""
+    """The errors and warnings about one policy object, and the object with its defaults."""
 
     errors: Iterable[FieldError]
     object: Mapping[str, Any]
@@ -73,7 +73,7 @@ def _judge_resource_quota(request: AdmissionRequest, obj: Mapping[str, Any]) -> 
 
 
 def _generate_name(obj: Mapping[str, Any]) -> str:
-    """The prefix of a name that the server has still to make up; its decoder checked the map."""
+    """The prefix from which the server makes a name; decoding has checked ``metadata``."""
     prefix = (obj.get("metadata") or {}).get("generateName")
     return prefix if isinstance(prefix, str) else ""
 
@@ -92,9 +92,9 @@ def is_policy_object(request: AdmissionRequest) -> bool:
 
 
 def admit_object(request: AdmissionRequest) -> Decision:
-    """Judge a policy object: 422 with one violation per cause, 400 where it cannot be read.
+    """Judge a policy object: 422 with one violation for each cause, 400 where it cannot be read.
 
-    ``object`` of the answer is the policy with its defaults, as Kubernetes would store it.
+    The decision's ``object`` is the policy with its defaults, as Kubernetes would store it.
     """
     try:
         judgement = _JUDGES[str(request.resource)](request, request.object or {})

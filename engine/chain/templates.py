@@ -1,6 +1,6 @@
-"""Check the pod template of a workload, and warn of pods that would be refused.
+"""Check the pod template of a workload, and warn about pods that would be refused.
 
-Kubernetes checks only the pods that a controller makes later, and says so in events nobody reads.
+Kubernetes checks only the pods that a controller creates later, and reports refusals as events.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _LONGEST_DETAIL: Final = 2048  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateCheck:
-    """What is known of a workload's pods before it is known how much of each quota is used.
+    """Findings about a workload's pods that need no used amounts.
 
-    ``kind`` is the workload's, None where the object is none. ``trouble`` says why the pods
-    cannot be read; else ``inspection`` is what was found about one of them.
+    ``kind`` is the workload's, None where the object is no workload. ``trouble`` is why the pods
+    cannot be read; otherwise ``inspection`` has the findings about one of them.
     """
 
     kind: str | None = None
@@ -57,12 +57,12 @@ class TemplateCheck:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Names of the quotas whose used amounts say what would happen to the pods."""
+        """Names of the quotas whose used amounts decide what happens to the pods."""
         demands = self.inspection.quotas.asked if self.inspection else ()
         return tuple([demand.match.quota.name for demand in demands])
 
     def conclude(self, used: UsedAmounts) -> Findings:
-        """Word what would happen to the pods; nothing is ever refused for it."""
+        """Word what would happen to the pods: warnings, never violations."""
         if self.kind is None:
             return NOTHING_FOUND
         texts = self.trouble
@@ -95,7 +95,7 @@ def check_template(
     if not isinstance(template, dict):
         return _NO_TEMPLATE
     pod_request = _pod_request(request, template)
-    # Whoever enforces: the pods that are made later meet these ranges and quotas.
+    # Whichever side enforces, the pods will meet these ranges and quotas.
     resources_only = dataclasses.replace(
         policy_set, metadata_policies=(), authority=Authority.PORTAL
     )
@@ -128,6 +128,7 @@ def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> Admi
 
 
 def _inspect(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> Inspection:
+    # The same sequence as for a real pod: decode, mutate, decode again, validate.
     obj = default_object(request, request.object or {})
     mutation = mutate(request.with_object(obj), policy_set, obj)
     stored = default_object(request, mutation.object)

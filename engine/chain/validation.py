@@ -1,8 +1,8 @@
 """The validating pass: the API's own checks, LimitRanges, strict metadata policies, quotas.
 
 Order as in the semantics reference, section 5. Kubernetes stops at the first part that refuses;
-this one asks all of them, so that a denial can list everything. What quotas have used comes last:
-everything before is found without it.
+this pass runs all of them, so that a denial lists everything. Used amounts come last: all other
+findings are independent of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Validation(NamedTuple):
-    """What quotas found with their used amounts known, and what each would be charged."""
+    """The findings of quotas on known used amounts, and the charge to each."""
 
     findings: Findings = NOTHING_FOUND
     charges: tuple[Charge, ...] = ()
@@ -47,7 +47,7 @@ class Validation(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What the pass found before it was known how much of each quota is used."""
+    """The findings of the pass that need no used amounts, and the quotas still to be checked."""
 
     findings: Findings
     quotas: Assessment
@@ -98,7 +98,7 @@ def _check_resources(spec: PodSpec) -> Findings:
 
 
 def foretell_limit_ranges(request: AdmissionRequest, policy_set: PolicySet) -> list[Findings]:
-    """Say what the API server's LimitRanger will find, if its ranges are the portal's."""
+    """Find what the API server's LimitRanger will refuse, if its ranges are the portal's."""
     ranges = [each for each in policy_set.limit_ranges if each.enforcement is Enforcement.ENFORCE]
     if not ranges:
         return []
@@ -110,7 +110,7 @@ def foretell_limit_ranges(request: AdmissionRequest, policy_set: PolicySet) -> l
 def _check_limit_ranges(
     request: AdmissionRequest, policy_set: PolicySet, spec: PodSpec | None
 ) -> list[Findings]:
-    """Check each range; one that is not enforced sees the object as if its defaults were set."""
+    """Check each range; each one that is not enforced, with its own defaults applied."""
     enforced, observed = _by_enforcement(policy_set)
     into = Collected()
     _, steps = check(request, enforced, spec, into=into)

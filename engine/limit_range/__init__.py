@@ -1,6 +1,6 @@
-"""LimitRange: the object itself (defaults, validity), and what it does to pods and claims.
+"""LimitRange: decode and validate the object, default pods by it, check pods and claims.
 
-Reading a pod belongs to ``engine.pod``; which of several verdicts counts, to the chain.
+Reading pods belongs to ``engine.pod``, combining verdicts to ``engine.chain``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Check pods and claims against LimitRanges, exactly; nothing is changed here.
+"""Check the amounts of a pod or claim against LimitRanges: violations and trace, exactly.
 
-An object is held against the tightest bounds of all ranges first; only of what breaks one of them
-each range is asked. Source: ``plugin/pkg/admission/limitranger/admission.go``.
+The object is first compared with the tightest bounds of all ranges together; only if it breaks one,
+with each range by itself. Source: ``plugin/pkg/admission/limitranger/admission.go``.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     from engine.request import AdmissionRequest
 
     Violated = list[tuple[LimitRange, tuple[Violation, ...]]]
-    _Asked = tuple[Quantity | None, Quantity | None, int]
+    _Amounts = tuple[Quantity | None, Quantity | None, int]
 
 STEP = "LimitRangeCheck"
-_KEPT: Final = 256  # sets of ranges; they grow with what is stored, not with what is asked
-_AT_ONCE: Final = 256  # subjects between two pauses
-_LONGEST_DETAIL: Final = 2048  # bytes of what the trace has of one item
+_KEPT: Final = 256  # sets of ranges: their number follows the namespaces, not the requests
+_AT_ONCE: Final = 256  # subjects between two calls of ``pause``
+_LONGEST_DETAIL: Final = 2048  # bytes of a step's detail
 _ACTED_ON = frozenset({"pods", "persistentvolumeclaims"})
 
 
 def acts_on(request: AdmissionRequest) -> bool:
-    """Whether LimitRanges have a say: new pods, resizes, new and changed claims.
+    """Whether LimitRanges check the request: new pods, resizes, new and changed claims.
 
-    Pod updates are left alone, since their resources cannot change; so is whatever is being
-    deleted, or its finalizers could never be removed.
+    Updates of pods pass, since they cannot change resources, and so do updates of objects that are
+    being deleted, whose finalizers must stay removable.
     """
     resource = request.resource
     if resource.group or resource.resource not in _ACTED_ON:
@@ -63,12 +63,12 @@ def check(
     *,
     into: Collected | None = None,
 ) -> tuple[Violated, list[Step]]:
-    """Hold the request's object, as it stands, against every range, whatever its enforcement.
+    """Check the request's object, as it stands, against every range, whatever its enforcement.
 
-    ``spec`` is that of a pod, where it was read already. Returns the ranges that are violated,
-    each with its violations in Kubernetes' order (items in order, containers in order, resources
-    by name), and the trace. Of many violations those are given that ``into`` keeps; it counts the
-    others. Raises DecodeError, and what the request's ``pause`` does.
+    ``spec`` is that of a pod, where it was read already. Returns the violated ranges, each with its
+    violations in Kubernetes' order (items, containers, resources by name), and the trace. ``into``
+    decides which of many violations are kept, and counts the others. Raises DecodeError, and
+    whatever the request's ``pause`` raises.
     """
     compiled = ranges if isinstance(ranges, CompiledRanges) else compile_ranges(ranges)
     if not compiled.ranges:
@@ -76,18 +76,19 @@ def check(
     if not acts_on(request):
         return [], list(compiled.skipped)
     offer = offer_of(request, spec)
+    # Pods of one template share an offer: that the last ones passed is known.
     if compiled in offer.passed:
         return [], list(compiled.unbroken[offer.is_claim])
     broken = _find_broken(compiled, offer, request.pause)
     if not broken:
         offer.note(compiled)
         return [], list(compiled.unbroken[offer.is_claim])
-    return _ask_each(compiled, offer, broken, _Check(into or Collected(), request.pause))
+    return _check_each(compiled, offer, broken, _Check(into or Collected(), request.pause))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rule:
-    """One item of a range, with what it checks and what is said when nothing is wrong."""
+    """One item of a range: its constraints, and the steps of the trace when it is not violated."""
 
     limit_range: LimitRange
     index: int
@@ -113,7 +114,7 @@ def _rules(limit_range: LimitRange) -> tuple[_Rule, ...]:
 
 
 class _Ranges:
-    """The ranges of a namespace; equal to the very same ones alone."""
+    """Ranges as a cache key: equal only to the very same objects, which it keeps alive."""
 
     __slots__ = ("_key", "ranges")
 
@@ -130,7 +131,7 @@ class _Ranges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRanges:
-    """Ranges, the tightest bounds of them all, and the trace of a pod or claim that breaks none."""
+    """Ranges, their tightest bounds, and the finished trace of a pod or claim that breaks none."""
 
     ranges: tuple[LimitRange, ...]
     tightest: Mapping[str, tuple[Constraint, ...]]
@@ -139,13 +140,13 @@ class CompiledRanges:
 
 
 def compile_ranges(ranges: Iterable[LimitRange]) -> CompiledRanges:
-    """Find the tightest bounds of these ranges, once for the very same ones."""
+    """Compile ranges, once for the very same objects."""
     return _compiled(_Ranges(tuple(ranges)))
 
 
 @lru_cache(_KEPT)
-def _compiled(asked: _Ranges) -> CompiledRanges:
-    ranges = asked.ranges
+def _compiled(key: _Ranges) -> CompiledRanges:
+    ranges = key.ranges
     items = [item for each in ranges for item in each.items]
     types = ((CONTAINER, POD), (CLAIM,))
     unbroken = tuple([tuple(_unbroken(ranges, known)) for known in types])
@@ -162,42 +163,42 @@ def _unbroken(ranges: Iterable[LimitRange], types: tuple[str, ...]) -> Iterator[
 
 
 class _Broken:
-    """The subjects of one type that break a tightest bound, and what they ask for."""
+    """The subjects of one type that break a tightest bound, grouped by their amounts."""
 
     __slots__ = ("_amounts", "_distinct", "_names", "subjects")
 
     def __init__(self, subjects: list[BoundedItem], constraints: Iterable[Constraint]) -> None:
         self.subjects = subjects
         self._names = sorted({constraint.name for constraint in constraints})
-        self._amounts: dict[str, list[_Asked]] = {}
+        self._amounts: dict[str, list[_Amounts]] = {}
         self._distinct: list[BoundedItem] | None = None
 
     def distinct(self) -> list[BoundedItem]:
-        """The first of all subjects that ask for the very same amounts."""
+        """Return one subject for each combination of amounts."""
         if self._distinct is None:
             found: dict[tuple[int, ...], BoundedItem] = {}
             for each in self.subjects:
-                asked = (each.requests, each.limits)
-                key = tuple([id(side.get(name)) for side in asked for name in self._names])
+                sides = (each.requests, each.limits)
+                key = tuple([id(side.get(name)) for side in sides for name in self._names])
                 found.setdefault(key, each)
             self._distinct = list(found.values())
         return self._distinct
 
     def number(self, constraint: Constraint) -> int:
-        """How many subjects break a bound."""
+        """Count the subjects that break a bound."""
         fault, enforced = constraint.fault, constraint.enforced
         return sum(
             [
                 number
-                for request, limit, number in self._asked(constraint.name)
+                for request, limit, number in self._grouped(constraint.name)
                 if fault(enforced, request, limit) is not None
             ]
         )
 
-    def _asked(self, name: str) -> list[_Asked]:
-        """What is asked of one resource, and how often; the same text is the same value."""
+    def _grouped(self, name: str) -> list[_Amounts]:
+        """Group the amounts of one resource; equal texts are the same cached object."""
         if name not in self._amounts:
-            found: dict[tuple[int, int], _Asked] = {}
+            found: dict[tuple[int, int], _Amounts] = {}
             for each in self.subjects:
                 request, limit = each.requests.get(name), each.limits.get(name)
                 key = (id(request), id(limit))
@@ -210,7 +211,7 @@ class _Broken:
 def _find_broken(
     compiled: CompiledRanges, offer: Offer, pause: Callable[[], None] | None
 ) -> dict[str, _Broken]:
-    """Hold what is offered against the tightest bounds of each type."""
+    """Find the subjects of each type that break one of its tightest bounds."""
     found = {}
     for item_type, constraints in compiled.tightest.items():
         broken = [
@@ -248,16 +249,16 @@ def _with_pauses(
 
 
 class _Check(NamedTuple):
-    """Where violations go, and what is called now and then."""
+    """The collector of violations, and the ``pause`` of the request."""
 
     into: Collected
     pause: Callable[[], None] | None
 
 
-def _ask_each(
+def _check_each(
     compiled: CompiledRanges, offer: Offer, broken: Mapping[str, _Broken], search: _Check
 ) -> tuple[Violated, list[Step]]:
-    """Ask each item of each range about what breaks the tightest bounds."""
+    """Check the broken subjects against each item of each range."""
     violated: Violated = []
     steps: list[Step] = []
     for limit_range in compiled.ranges:
@@ -277,7 +278,7 @@ def _ask_each(
 
 
 def _find(rule: _Rule, broken: _Broken, search: _Check) -> tuple[list[Violation], int]:
-    """Hold subjects against one item: the violations to be kept, and how many there are."""
+    """Check subjects against one item: the violations that are kept, and the number of all."""
     into = search.into
     found: list[Violation] = []
     for subject in _paused(broken.subjects, search.pause):
@@ -286,8 +287,8 @@ def _find(rule: _Rule, broken: _Broken, search: _Check) -> tuple[list[Violation]
         found += _violations(rule, subject, into)
     if into.lists_all:
         return found, len(found)
-    # From here on only a text that was not seen yet is worth finding: equal amounts have equal
-    # texts, so that one of each will do. All others are counted.
+    # The list is full: from here on only new texts matter, and equal amounts have equal texts, so
+    # that one subject of each combination is enough. All others are counted.
     for subject in _paused(broken.distinct(), search.pause):
         if into.is_full:
             break
@@ -296,7 +297,7 @@ def _find(rule: _Rule, broken: _Broken, search: _Check) -> tuple[list[Violation]
 
 
 def _violations(rule: _Rule, subject: BoundedItem, into: Collected) -> Iterator[Violation]:
-    """Keep what is wanted of what one subject breaks of an item."""
+    """Collect and yield the violations of one subject that are wanted."""
     requests, limits = subject.requests, subject.limits
     for constraint in rule.constraints:
         request, limit = requests.get(constraint.name), limits.get(constraint.name)
@@ -318,7 +319,7 @@ def _violations(rule: _Rule, subject: BoundedItem, into: Collected) -> Iterator[
 
 
 def _count(rule: _Rule, broken: _Broken, found: list[Violation], search: _Check) -> int:
-    """Count what an item found beside what is kept of it."""
+    """Count all violations of an item, and those that are not kept in the collector."""
     kept = Counter([violation.reason for violation in found])
     total = 0
     numbers: Counter[Any] = Counter()

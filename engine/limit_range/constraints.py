@@ -1,4 +1,4 @@
-"""One bound of a LimitRange against one amount, and Kubernetes' text for its violation.
+"""The bounds of a LimitRange item as constraints: compare amounts, word violations, print ratios.
 
 Source: ``plugin/pkg/admission/limitranger/admission.go``, with the comparisons of its newest form.
 """
@@ -34,7 +34,7 @@ _SINGULAR: Final = {REQUESTS: "request", LIMITS: "limit"}
 
 
 class Fault(NamedTuple):
-    """What of an amount breaks a bound: its side, which may be missing altogether."""
+    """The side of an amount that breaks a bound, or that is missing."""
 
     side: str
     is_missing: bool = False
@@ -48,7 +48,7 @@ _LIMIT: Final = Fault(LIMITS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
-    """One bound of one item; ``fault`` gets the bound, the request and the limit."""
+    """One bound of one item; ``fault`` compares it with a request and a limit."""
 
     reason: Reason
     type: str
@@ -59,7 +59,7 @@ class Constraint:
     def worded(
         self, fault: Fault, request: Quantity | None, limit: Quantity | None
     ) -> tuple[str, dict[str, str]]:
-        """Word what the fault found: the message, and the numbers that were compared."""
+        """Word a fault: the message, and the numbers that were compared."""
         amounts = {"enforced": self.enforced, "request": request, "limit": limit}
         texts = {role: str(amount) for role, amount in amounts.items() if amount is not None}
         label = _LABELS[self.reason].format(name=self.name, type=self.type, **texts)
@@ -76,9 +76,9 @@ class Constraint:
 
 
 def constraints_of(item: LimitRangeItem) -> list[Constraint]:
-    """List what an item checks: all minima, then all maxima, then all ratios, by name.
+    """List the constraints of an item: minima, maxima, ratios, each by name.
 
-    Claims have no limits, so neither a limit's maximum nor a ratio.
+    Claims have no limits, so that maxima apply to their requests and ratios to nothing.
     """
     is_claim = item.type == CLAIM
     ratios = {} if is_claim else item.max_limit_request_ratio
@@ -95,13 +95,14 @@ def constraints_of(item: LimitRangeItem) -> list[Constraint]:
 
 
 def tightest(items: Iterable[LimitRangeItem]) -> Mapping[str, tuple[Constraint, ...]]:
-    """By type: the tightest bound of each kind for each resource; what they pass, all pass."""
+    """Find the tightest bound of each kind and resource, by type: it implies all others."""
     found: dict[tuple[str, str, Reason], list[Constraint]] = {}
     for item in items:
         for each in constraints_of(item):
             found.setdefault((each.type, each.name, each.reason), []).append(each)
     by_type: dict[str, tuple[Constraint, ...]] = {}
     for (item_type, _, reason), bounds in found.items():
+        # Of minima the largest is the tightest, of maxima and ratios the smallest.
         choose = max if reason is Reason.MIN_CONSTRAINT else min
         chosen = choose(bounds, key=attrgetter("enforced.nano"))
         by_type[item_type] = (*by_type.get(item_type, ()), chosen)
@@ -111,7 +112,7 @@ def tightest(items: Iterable[LimitRangeItem]) -> Mapping[str, tuple[Constraint, 
 def below_minimum(
     enforced: Quantity, request: Quantity | None, limit: Quantity | None
 ) -> Fault | None:
-    """A request must be there; it, and a limit if there is one, must reach the minimum."""
+    """The request must exist; it, and a limit if there is one, must reach the minimum."""
     if request is None:
         return _NO_REQUEST
     if request.nano < enforced.nano:
@@ -124,7 +125,7 @@ def below_minimum(
 def above_maximum(
     enforced: Quantity, request: Quantity | None, limit: Quantity | None
 ) -> Fault | None:
-    """A limit must be there; it, and a request if there is one, must not pass the maximum."""
+    """The limit must exist; it, and a request if there is one, must not exceed the maximum."""
     if limit is None:
         return _NO_LIMIT
     if limit.nano > enforced.nano:
@@ -137,7 +138,7 @@ def above_maximum(
 def request_above_maximum(
     enforced: Quantity, request: Quantity | None, _limit: Quantity | None
 ) -> Fault | None:
-    """A claim's request must be there and must not pass the maximum."""
+    """A claim's request must exist and must not exceed the maximum."""
     if request is None:
         return _NO_REQUEST
     return _REQUEST if request.nano > enforced.nano else None
@@ -146,7 +147,7 @@ def request_above_maximum(
 def above_ratio(
     enforced: Quantity, request: Quantity | None, limit: Quantity | None
 ) -> Fault | None:
-    """Both must be there and not zero, and limit/request must not pass the ratio."""
+    """Both must exist and not be zero, and limit/request must not exceed the ratio."""
     if request is None or not request.nano:
         return _NO_REQUEST
     if limit is None or not limit.nano:
@@ -157,27 +158,28 @@ def above_ratio(
 def is_exceeded(request: Quantity, limit: Quantity, enforced: Quantity) -> bool:
     """Whether limit/request is above the enforced ratio.
 
-    The request is not zero. Endless amounts have no ratio, so none that could be allowed.
+    The request is not zero. An infinite limit exceeds every ratio.
     """
     if limit.is_infinite:
         return True
+    # Multiplied out, since a quotient would have to be rounded; a negative request turns it round.
     most, found = request.nano * enforced.nano, limit.nano * _NANO
     return found > most if request.nano > 0 else found < most
 
 
 def text_of(request: Quantity, limit: Quantity) -> str:
-    """Write limit/request as an API server does; the request is not zero."""
+    """Render limit/request as an API server does; the request is not zero."""
     if limit.is_infinite:
         return "NaN" if request.is_infinite else "+Inf"
     return ratio_text(limit.nano, request.nano)
 
 
 def ratio_text(numerator: int, denominator: int) -> str:
-    """Write a ratio of two amounts in billionths as an API server does.
+    """Render a ratio of two amounts in nanos as an API server does.
 
-    It divides thousandths as float64: of a ratio of billions the last decimals are its own. What
-    is finer than thousandths, or more than they hold (where it loses count), is written exactly.
-    The denominator is not zero. Source: plugin/pkg/admission/limitranger.
+    The server divides thousandths as float64, whose rounding shows in large ratios. Amounts that
+    are finer than thousandths or overflow them (where the server's figures are wrong) are rendered
+    exactly. The denominator is not zero. Source: plugin/pkg/admission/limitranger.
     """
     upper, lower = (divmod(each, _MILLI) for each in (numerator, denominator))
     if upper[1] or lower[1] or max(abs(upper[0]), abs(lower[0])) > _MOST_MILLI:
@@ -187,12 +189,12 @@ def ratio_text(numerator: int, denominator: int) -> str:
 
 
 def _double(numerator: int, denominator: int) -> tuple[int, int]:
-    """Give the float64 next to a fraction, halves to even, as a fraction: this code knows none."""
+    """Round a fraction to the nearest float64, halves to even; the result is a fraction, too."""
     divisor = abs(denominator)
     shift = _BITS - (abs(numerator).bit_length() - divisor.bit_length())
     scaled = abs(numerator) << max(shift, 0)
     divisor <<= max(-shift, 0)
-    if scaled >= divisor << _BITS:  # a bit too many
+    if scaled >= divisor << _BITS:  # the estimate of bit lengths may be one bit too many
         divisor, shift = divisor << 1, shift - 1
     whole, rest = divmod(scaled, divisor)
     whole += 2 * rest > divisor or (2 * rest == divisor and whole % 2)
@@ -201,7 +203,7 @@ def _double(numerator: int, denominator: int) -> tuple[int, int]:
 
 
 def six_decimals(numerator: int, denominator: int) -> str:
-    """Write a fraction like ``%f``: six decimals, halves to even. The denominator is not zero."""
+    """Render a fraction like ``%f``: six decimals, halves to even. The denominator is not zero."""
     sign = "-" if (numerator < 0) != (denominator < 0) and numerator else ""
     divisor = abs(denominator)
     scaled, rest = divmod(abs(numerator) * 10**_PLACES, divisor)

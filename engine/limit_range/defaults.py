@@ -1,4 +1,4 @@
-"""Set the defaults of LimitRanges in pods, while recording the patch.
+"""Set the default requests and limits of LimitRanges in pods, and record the patch.
 
 Source: ``mergePodResourceRequirements`` in ``plugin/pkg/admission/limitranger``.
 """
@@ -33,7 +33,7 @@ _ANNOTATIONS = "ObjectMeta.metadata.annotations of type map[string]string"
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """One container under way: where it is, and the names it has by now."""
+    """One container: its path in the pod, and the names that it states so far."""
 
     label: str
     path: tuple[str | int, ...]
@@ -49,18 +49,19 @@ def default_pod_resources(
     spec: PodSpec | None = None,
     pause: Callable[[], None] | None = None,
 ) -> tuple[Mapping[str, Any], list[PatchOperation], list[Step]]:
-    """Set what containers and init containers leave open, range by range in the given order.
+    """Set the amounts that containers and init containers do not state, range by range in order.
 
-    The first range to set a name wins; the last that set anything is the one that the annotation
-    describes. Ranges that only warn or audit set nothing. ``annotate`` is off for ``pods/resize``,
-    which drops metadata. ``spec`` is the pod's, where it was read already. ``pause`` is that of a
-    request. Returns the pod (the given one stays as it is, and comes back where nothing is set),
-    the operations that made it and the trace. Raises DecodeError.
+    The first range to set a name wins; the annotation describes the last range that set anything.
+    Ranges that only warn or audit set nothing. ``annotate`` is off for ``pods/resize``, which drops
+    metadata. ``spec`` is the pod's, where it was read already. ``pause`` is that of the request.
+    Returns the pod (a copy, or the given one where nothing is set), the operations and the trace.
+    Raises DecodeError.
     """
     meta = read_map(pod, "metadata", "metadata", _META)
     read_map(meta, "annotations", "metadata.annotations", _ANNOTATIONS)
     spec = spec or read_pod(pod)
     ranges = tuple(ranges)
+    # Nearly all pods state everything: they need no copy and no builder.
     idle = [_idle_step(limit_range, spec) for limit_range in ranges]
     if all(idle):
         return pod, [], [step for step in idle if step]
@@ -73,7 +74,7 @@ def default_pod_resources(
 
 
 def _idle_step(limit_range: LimitRange, spec: PodSpec) -> Step | None:
-    """Say why a range sets nothing in a pod; None where it does."""
+    """Trace why a range sets nothing in a pod; None where it may set something."""
     if limit_range.enforcement is not Enforcement.ENFORCE:
         return _not_enforced(limit_range)
     limits, requests = _defaults(limit_range)
@@ -86,7 +87,7 @@ def _idle_step(limit_range: LimitRange, spec: PodSpec) -> Step | None:
 
 @once
 def _stated_everywhere(spec: PodSpec) -> tuple[frozenset[str], frozenset[str]]:
-    """Find the names that all containers have already: of limits, and of requests."""
+    """Find the names that all containers state already: of limits, and of requests."""
     containers = spec.all_containers
     limits = [frozenset(container.limits) for container in containers]
     requests = [frozenset(container.requests) for container in containers]
@@ -117,7 +118,7 @@ def _apply(
     annotate: bool,
     pause: Callable[[], None] | None,
 ) -> Step:
-    """Set one range's defaults everywhere, and say so."""
+    """Set one range's defaults in all containers, and annotate the pod."""
     limits, requests = _defaults(limit_range)
     parts = []
     for position, slot in enumerate(slots):
@@ -125,6 +126,7 @@ def _apply(
             pause()
         set_limits = _set_missing(builder, (*slot.path, "limits"), limits, slot.limits)
         set_requests = _set_missing(builder, (*slot.path, "requests"), requests, slot.requests)
+        # Requests before limits, as LimitRanger writes the annotation.
         for names, side in ((set_requests, "request"), (set_limits, "limit")):
             if names:
                 parts.append(f"{', '.join(names)} {side} for {slot.label}")
@@ -154,7 +156,7 @@ def _nothing_missing(limit_range: LimitRange) -> Step:
 
 @once
 def _defaults(limit_range: LimitRange) -> tuple[dict[str, str], dict[str, str]]:
-    """What one range gives containers: limits and requests, as texts in name order."""
+    """The defaults of one range for containers: limits and requests, as texts in name order."""
     limits: dict[str, str] = {}
     requests: dict[str, str] = {}
     for item in limit_range.items:
@@ -170,7 +172,7 @@ def _set_missing(
     defaults: Mapping[str, str],
     present: set[str],
 ) -> list[str]:
-    """Set the names that a container lacks; a map that is not there yet comes as a whole."""
+    """Set the names that a container lacks, in one operation where it has no map yet."""
     if defaults.keys() <= present:
         return []
     missing = {name: text for name, text in defaults.items() if name not in present}

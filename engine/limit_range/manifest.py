@@ -1,4 +1,4 @@
-"""Decode and encode the manifest of a LimitRange, with API defaulting.
+"""Decode a LimitRange from its manifest, with API defaulting, and encode it again.
 
 Source: ``k8s.io/api/core/v1`` and ``pkg/apis/core/v1/defaults.go``.
 """
@@ -35,11 +35,11 @@ _META = "LimitRange.metadata of type v1.ObjectMeta"
 
 
 def decode_limit_range(manifest: Mapping[str, Any], *, seed_names: bool = True) -> LimitRange:
-    """Read a manifest as the API server does: defaults filled in, quantities rounded and as stored.
+    """Decode a manifest as the API server does: with defaults, quantities rounded and as stored.
 
-    ``seed_names`` accepts the design proposal's ``defaultRequests`` and ``limitRequestRatio`` for
-    today's names; an API server, and so a request under judgement, knows them as little as any
-    other unknown field. Raises DecodeError.
+    ``seed_names`` accepts the design proposal's ``defaultRequests`` and ``limitRequestRatio`` as
+    older names of today's fields. It is off for objects in a review, where an API server ignores
+    them like any unknown field. Raises DecodeError.
     """
     meta = read_map(manifest, "metadata", "metadata", _META)
     spec = read_map(manifest, "spec", "spec", _SPEC)
@@ -58,10 +58,10 @@ def decode_limit_range(manifest: Mapping[str, Any], *, seed_names: bool = True) 
 
 
 def default_item(item: LimitRangeItem) -> LimitRangeItem:
-    """Fill in what a Container item leaves open, each resource by itself.
+    """Fill in the defaults of a Container item, for each resource by itself.
 
     The default limit is the maximum; the default request is the default limit, or else the
-    minimum. Items of other types stay as they are.
+    minimum. Items of other types are not changed.
     """
     if item.type != CONTAINER:
         return item
@@ -71,7 +71,7 @@ def default_item(item: LimitRangeItem) -> LimitRangeItem:
 
 
 def encode_limit_range(limit_range: LimitRange) -> dict[str, Any]:
-    """Write the manifest: today's field names, canonical order, empty fields left out."""
+    """Encode the manifest: today's field names, canonical order, no empty fields."""
     metadata = {"name": limit_range.name, "namespace": limit_range.namespace}
     limits: list[dict[str, Any]] = [{"type": item.type} for item in limit_range.items]
     for entry, item in zip(limits, limit_range.items, strict=True):
@@ -90,7 +90,7 @@ def _decode_item(raw: Mapping[str, Any], path: str, *, seed_names: bool) -> Limi
         raw = _rename_seed_fields(raw, path)
     go_type = "LimitRangeItem.spec.limits.type of type v1.LimitType"
     lists: dict[str, dict[str, Quantity]] = {}
-    for key, value in raw.items():  # in document order: Go reports the first trouble
+    for key, value in raw.items():  # in document order, since Go reports the first error
         if key in _FIELDS:
             go_field = f"LimitRangeItem.spec.limits.{key}"
             lists[_FIELDS[key]] = expect_resource_list(value, f"{path}.{key}", go_field)
@@ -101,7 +101,7 @@ def _decode_item(raw: Mapping[str, Any], path: str, *, seed_names: bool) -> Limi
 
 
 def _rename_seed_fields(raw: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Take the proposal's names for today's; both at once would leave the choice to us."""
+    """Replace the proposal's field names by today's; both at once are ambiguous and refused."""
     for old, new in _SEED_FIELDS.items():
         if old in raw and new in raw:
             raise DecodeError(f"{path}.{old}", f"{old} is an old name of {new}: give only one")

@@ -1,4 +1,7 @@
-"""The parts of an object that LimitRange items bound: containers, the pod as a whole, a claim."""
+"""``Offer``: the amounts of an object that LimitRange items bound, by type.
+
+Items bound containers, the pod as a whole, or a claim.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ _MOST_PASSED = 4
 
 
 class BoundedItem(NamedTuple):
-    """What one item is held against: a container, a pod as a whole, or a claim.
+    """The amounts of a container, a pod as a whole, or a claim.
 
-    ``fields``: where a name of ``requests`` or ``limits`` stands in the object.
+    ``own`` are the sides and names that the pod itself states, in ``spec.resources``.
     """
 
     requests: ResourceList
@@ -36,17 +39,17 @@ class BoundedItem(NamedTuple):
     own: frozenset[tuple[str, str]] = frozenset()
 
     def field(self, side: str, name: str) -> str:
-        """Where the amount stands, or would stand."""
+        """The path of an amount, stated or not."""
         path = "spec.resources" if (side, name) in self.own else self.path
         return f"{path}.{side}[{name}]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """What an object offers to items of each type.
+    """The bounded amounts of an object, by type of item.
 
-    ``passed`` are the last compiled ranges that it was found to break nothing of: pods of one
-    template offer the very same, and meet the same ranges over and over.
+    ``passed`` are the last compiled ranges that it satisfied: pods of one template share an offer
+    and meet the same ranges over and over.
     """
 
     subjects: Mapping[str, tuple[BoundedItem, ...]]
@@ -54,13 +57,13 @@ class Offer:
     passed: list[object] = field(default_factory=list)
 
     def note(self, compiled: object) -> None:
-        """Note ranges of which it breaks nothing."""
+        """Remember ranges that it satisfies."""
         self.passed[_MOST_PASSED - 1 :] = []
         self.passed.insert(0, compiled)
 
 
 def offer_of(request: AdmissionRequest, spec: PodSpec | None) -> Offer:
-    """Take apart a pod or a claim; ``spec`` is that of a pod. Raises DecodeError."""
+    """Read the amounts of a pod or a claim; ``spec`` is the pod's, if known. Raises DecodeError."""
     judged = request.object or {}
     if request.resource.resource != "pods":
         spec_of_claim = read_map(judged, "spec", "spec", _CLAIM_SPEC)

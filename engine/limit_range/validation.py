@@ -1,4 +1,4 @@
-"""Validate a LimitRange object, with the paths and texts of the API server.
+"""Validate a LimitRange object, with the field paths and texts of the API server.
 
 Source: ``ValidateLimitRange`` in ``pkg/apis/core/validation/validation.go``. Expects the object
 after API defaulting.
@@ -33,11 +33,10 @@ _NO_STORAGE = "either minimum or maximum storage value is required, but neither 
 def validate_limit_range(
     limit_range: LimitRange, *, needs_namespace: bool = False
 ) -> tuple[FieldError, ...]:
-    """List what is wrong with a LimitRange; empty when it may be stored.
+    """List the errors of a LimitRange: items in order, resources by name, rules as in Kubernetes.
 
-    Items in order, resources by name, rules in Kubernetes' order. An empty name is none of it:
-    the server makes one up. Nor is an empty namespace, unless it is needed: the server takes it
-    from the request.
+    An empty name is valid, since the server generates one. So is an empty namespace, which the
+    server takes from the request, unless ``needs_namespace``.
     """
     name, namespace = limit_range.name, limit_range.namespace
     errors = [
@@ -67,7 +66,7 @@ def _type_errors(name: str, seen: set[str], path: FieldPath) -> list[FieldError]
 
 
 def _item_errors(item: LimitRangeItem, path: FieldPath) -> Iterator[FieldError]:
-    """Check the names in each map, what the type demands and forbids, then every resource."""
+    """Check the names in each map, the demands of the type, then every resource."""
     defaults = {"default": item.default, "defaultRequest": item.default_request}
     forbidden = [key for key, given in defaults.items() if given and item.type == POD]
     lists = {
@@ -92,7 +91,7 @@ def _item_errors(item: LimitRangeItem, path: FieldPath) -> Iterator[FieldError]:
 
 
 def _name_errors(kind: str, name: str, path: FieldPath) -> list[FieldError]:
-    """Check a resource's name; pods and containers know fewer than claims."""
+    """Check a resource's name; pods and containers allow fewer than claims."""
     if kind in {POD, CONTAINER}:
         return container_name_errors(name, path)
     texts = resource_name_texts(name)
@@ -131,7 +130,7 @@ Values = dict[str, Quantity | None]
 
 
 def _order_errors(name: str, values: Values, path: FieldPath) -> Iterator[FieldError]:
-    """Check min <= default request <= default <= max, as far as they are given."""
+    """Check min <= default request <= default <= max, as far as they are stated."""
     for low, high, where, shown, text in _ORDER:
         smaller, larger = values[low], values[high]
         if smaller is not None and larger is not None and smaller > larger:
@@ -158,7 +157,7 @@ def _ratio_errors(name: str, values: Values, path: FieldPath) -> Iterator[FieldE
 
 
 def _room_exceeded(ratio: Quantity, low: Quantity, high: Quantity) -> str:
-    """The text of max/min if the ratio is above it; a minimum of 0 leaves endless room."""
+    """Render max/min if the ratio exceeds it; a minimum of 0 allows every ratio."""
     if low.is_zero:
         return "-Inf" if high.sign < 0 else ""
     sign = low.sign
@@ -167,7 +166,7 @@ def _room_exceeded(ratio: Quantity, low: Quantity, high: Quantity) -> str:
 
 
 def _overcommit_errors(name: str, values: Values, path: FieldPath) -> Iterator[FieldError]:
-    """Check that what cannot be overcommitted has one default for request and limit."""
+    """Check that a resource without overcommitment has one default for request and limit."""
     limit, request = values["default"], values["defaultRequest"]
     if limit is None or request is None or limit == request or is_over_commit_allowed(name):
         return

@@ -1,4 +1,4 @@
-"""MetadataPolicy: what a rule says, and what it does to an object. No limits, no quotas here."""
+"""MetadataPolicy: decode and validate the object, apply its rules, annotate the QoS class."""
 
 from engine.metadata_policy.definition import (
     API_VERSION,

@@ -34,7 +34,7 @@ _PROTECTED: Final = "is set by Kubernetes or by this product itself; a policy ma
 
 
 def decode_metadata_policy(manifest: Mapping[str, Any]) -> MetadataPolicy:
-    """Read a manifest, the seed's ``PolicyAction`` included; raises ``DecodeError``."""
+    """Decode a manifest; rules may use the seed's ``PolicyAction``. Raises ``DecodeError``."""
     shape = expect(manifest, dict, "", "MetadataPolicy")
     metadata = expect(shape.get("metadata"), dict, "metadata", "ObjectMeta")
     spec = expect(shape.get("spec"), dict, "spec", "MetadataPolicySpec")
@@ -87,7 +87,7 @@ def _decode_action(rule: Mapping[str, Any], path: str) -> PolicyAction:
 
 
 def encode_metadata_policy(policy: MetadataPolicy) -> dict[str, Any]:
-    """Write the manifest: today's names, ``reject`` always, nothing else that is empty."""
+    """Encode the manifest with today's field names; of empty fields only ``reject`` is written."""
     metadata: dict[str, Any] = {"name": policy.name}
     if policy.namespace:
         metadata["namespace"] = policy.namespace
@@ -121,9 +121,9 @@ def _encode_rule(rule: MetadataPolicyRule) -> dict[str, Any]:
 def validate_metadata_policy(
     policy: MetadataPolicy, *, generate_name: str = ""
 ) -> tuple[FieldError, ...]:
-    """Find what must not be saved: bad names, selectors and updates, and protected keys.
+    """List the errors of a policy: names, selectors, updates and protected keys.
 
-    ``generate_name`` stands for the name of an object that is still to be given one.
+    ``generate_name`` is the prefix from which the server makes the name of a nameless object.
     """
     errors = object_name_errors(policy.name, generate_name)
     rules = FieldPath("spec").child("rules")
@@ -163,7 +163,8 @@ def _protected_errors(keys: Iterable[str], path: FieldPath) -> list[FieldError]:
 
 
 def is_protected(key: str) -> bool:
-    """Whether the key is one of Kubernetes' own (the QoS key included) that nobody else sets."""
+    """Whether only Kubernetes or this product may set the key, as the QoS annotation."""
+    # Keys of annotations are valid in any case: capitals must not bypass the check.
     lowered = key.lower()
     if lowered in _ALLOWED_KEYS or lowered.startswith(_ALLOWED_PREFIXES):
         return False

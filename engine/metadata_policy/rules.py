@@ -1,6 +1,6 @@
-"""Apply MetadataPolicy rules: match predicates, reject, or collect labels and annotations to set.
+"""Apply MetadataPolicy rules to an object: match predicates, reject, or set labels and annotations.
 
-All predicates are asked about one snapshot, so that no rule sees what another one did.
+All predicates see one snapshot of the metadata, so that no rule depends on another one's updates.
 Source: the seed's design with the resolutions of the semantics reference, section 4.2.
 """
 
@@ -43,14 +43,14 @@ _TOO_LONG: Final = f"Too long: may not be more than {MAX_ANNOTATIONS} bytes"
 
 
 class PodMetadata(NamedTuple):
-    """The labels and annotations that all predicates are asked about."""
+    """The labels and annotations that predicates see."""
 
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
 
     @classmethod
     def of(cls, obj: Mapping[str, Any] | None) -> PodMetadata:
-        """Take it from an object; raises ``DecodeError`` where these are not maps of strings."""
+        """Read them from an object; raises ``DecodeError`` where they are not maps of strings."""
         metadata = expect((obj or {}).get("metadata"), dict, "metadata", "v1.ObjectMeta")
         return cls(
             labels=decode_string_map(metadata.get("labels"), "metadata.labels"),
@@ -58,7 +58,7 @@ class PodMetadata(NamedTuple):
         )
 
     def with_qos(self, qos: str) -> PodMetadata:
-        """Add the QoS annotation, which every rule may ask about."""
+        """Add the QoS annotation, which predicates may select."""
         if not qos:
             return self
         return PodMetadata(
@@ -67,7 +67,7 @@ class PodMetadata(NamedTuple):
 
 
 class MetadataResult(NamedTuple):
-    """What the rules made of an object; ``object`` is the one given if nothing was set."""
+    """The result of the rules; ``object`` is the given one if they set nothing."""
 
     object: Mapping[str, Any]
     violations: tuple[Violation, ...] = ()
@@ -79,7 +79,7 @@ class MetadataResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Match:
-    """A rule that matched, with its place in the canonical order."""
+    """A rule as if it matched, with its text and its step in case it does not."""
 
     policy: MetadataPolicy
     index: int
@@ -89,7 +89,7 @@ class _Match:
 
     @property
     def is_enforced(self) -> bool:
-        """Whether the rule refuses and sets; else it only warns or goes on record."""
+        """Whether the rule takes effect; otherwise it only warns or is recorded."""
         return self.policy.enforcement is Enforcement.ENFORCE
 
     def step(self, outcome: Outcome, detail: str) -> Step:
@@ -102,7 +102,7 @@ class _Match:
 
 
 def reason_not_applicable(request: AdmissionRequest) -> str:
-    """Why metadata policies leave this request alone; empty when they do not."""
+    """Explain why metadata policies do not apply to a request; empty where they do."""
     if request.operation not in (Operation.CREATE, Operation.UPDATE):
         return f"metadata policies do not judge {request.operation}"
     if request.sub_resource:
@@ -120,11 +120,11 @@ def apply(
     snapshot: PodMetadata,
     obj: Mapping[str, Any],
 ) -> MetadataResult:
-    """Judge and mutate: any enforced reject refuses, and then nothing at all is set.
+    """Run all rules: an enforced reject refuses, and then no rule sets anything.
 
-    ``obj`` is what updates are applied to; ``snapshot`` is what predicates see.
+    Updates go to ``obj``; predicates see ``snapshot``.
     """
-    matches, steps = _ask(policies, snapshot)
+    matches, steps = _match(policies, snapshot)
     setters = [match for match in matches if not match.rule.policy_action.reject]
     judged = _judge_rejects(request, matches)
     active = () if judged.violations else tuple([m for m in setters if m.is_enforced])
@@ -143,9 +143,9 @@ def apply(
 def recheck(
     request: AdmissionRequest, policies: tuple[MetadataPolicy, ...], obj: Mapping[str, Any]
 ) -> MetadataResult:
-    """Ask the rejects of ``strict`` policies once more about the object as it will be stored."""
+    """Evaluate the rejects of ``strict`` policies again on the object as it will be stored."""
     strict = tuple([policy for policy in policies if policy.strict])
-    matches, steps = _ask(strict, PodMetadata.of(obj))
+    matches, steps = _match(strict, PodMetadata.of(obj))
     judged = _judge_rejects(request, matches)
     return MetadataResult(
         object=obj,
@@ -157,7 +157,7 @@ def recheck(
 
 
 class _Rejects(NamedTuple):
-    """What rejecting rules come to, in the fields of ``MetadataResult``."""
+    """The results of rejecting rules, named as in ``MetadataResult``."""
 
     violations: tuple[Violation, ...] = ()
     observed: tuple[Violation, ...] = ()
@@ -169,7 +169,7 @@ _NO_REJECTS: Final = _Rejects()
 
 
 def _judge_rejects(request: AdmissionRequest, matches: list[_Match]) -> _Rejects:
-    """Sort the rejects among the rules that matched by what they do."""
+    """Evaluate the rejecting ones of the rules that matched."""
     rejects = [match for match in matches if match.rule.policy_action.reject]
     if not rejects:
         return _NO_REJECTS
@@ -186,10 +186,10 @@ def _judge_rejects(request: AdmissionRequest, matches: list[_Match]) -> _Rejects
     )
 
 
-def _ask(
+def _match(
     policies: tuple[MetadataPolicy, ...], snapshot: PodMetadata
 ) -> tuple[list[_Match], list[Step]]:
-    """Every rule of every policy in canonical order: those that match, and steps of the others."""
+    """Match every rule in canonical order: those that match, and the steps of the others."""
     matches: list[_Match] = []
     steps: list[Step] = []
     # By bytes, as Go compares names; a lone surrogate in one must not end the review.
@@ -204,7 +204,7 @@ def _ask(
 
 @once
 def _rules(policy: MetadataPolicy) -> tuple[_Match, ...]:
-    """The rules of one policy, each as if it matched, and with the step that says it did not."""
+    """The rules of one policy, prepared once."""
     return tuple(
         _Match(
             policy,
@@ -218,7 +218,7 @@ def _rules(policy: MetadataPolicy) -> tuple[_Match, ...]:
 
 
 def matches_rule(rule: MetadataPolicyRule, snapshot: PodMetadata) -> bool:
-    """Whether all criteria of a rule's predicate hold; an absent one always does."""
+    """Whether all selectors of a rule's predicate match; an absent one always does."""
     labels = rule.policy_predicate.label_selector
     annotations = rule.policy_predicate.annotation_selector
     return (labels is None or labels.matches(snapshot.labels)) and (
@@ -227,7 +227,7 @@ def matches_rule(rule: MetadataPolicyRule, snapshot: PodMetadata) -> bool:
 
 
 def _ratchet(request: AdmissionRequest, rejects: list[_Match]) -> tuple[list[_Match], list[Step]]:
-    """Let go of rejects that the stored object met already, where the policy says so."""
+    """Drop rejects that the stored object matched already, where the policy has ``ratchet``."""
     if request.operation is not Operation.UPDATE or not any(m.policy.ratchet for m in rejects):
         return rejects, []
     old = PodMetadata.of(request.old_object)
@@ -272,7 +272,7 @@ def _step(policy: MetadataPolicy, rule: int, outcome: Outcome, detail: str) -> S
 
 
 def _idle_steps(idle: list[_Match]) -> list[Step]:
-    """Steps of rules that matched and set nothing: their mode, or another rule's reject."""
+    """Trace rules that matched and set nothing: for their mode, or another rule's reject."""
     return [
         match.step(
             Outcome.UNCHANGED,
@@ -298,10 +298,10 @@ def _in_order(steps: list[Step]) -> tuple[Step, ...]:
 
 
 def _set_all(obj: Mapping[str, Any], active: tuple[_Match, ...]) -> MetadataResult:
-    """Set what all matching rules together ask for; the last one in order wins a key."""
+    """Set the updates of all matching rules; the last rule in order wins a key."""
     if not active:
         return MetadataResult(object=obj)
-    wanted, conflicts = _wanted(active)
+    wanted, conflicts = _merged(active)
     changed, operations = set_metadata(obj, wanted)
     annotations = changed["metadata"].get("annotations") or {} if operations else {}
     if annotations_size(annotations) > MAX_ANNOTATIONS:
@@ -315,18 +315,19 @@ def _set_all(obj: Mapping[str, Any], active: tuple[_Match, ...]) -> MetadataResu
     )
 
 
+# Rules compare by identity here, so that a key costs no comparison of policies.
 @lru_cache(maxsize=1024)
-def _wanted(active: tuple[_Match, ...]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
-    """What rules set together, by field of the metadata; and warnings where they disagree."""
-    asked = [Update(match.text, match.rule.policy_action) for match in active]
-    labels, annotations, conflicts = collect_updates(asked)
+def _merged(active: tuple[_Match, ...]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
+    """Merge the updates of rules by field of the metadata, with a warning for each conflict."""
+    updates = [Update(match.text, match.rule.policy_action) for match in active]
+    labels, annotations, conflicts = collect_updates(updates)
     return {"labels": labels, "annotations": annotations}, conflicts
 
 
 def _too_long(
     obj: Mapping[str, Any], active: tuple[_Match, ...], warnings: tuple[str, ...]
 ) -> MetadataResult:
-    """Refuse what the API server would: more annotations than it stores."""
+    """Refuse more annotations than the API server stores, as it would."""
     violation = Violation(
         reason=Reason.ANNOTATIONS_TOO_LONG,
         field="metadata.annotations",
@@ -341,7 +342,7 @@ def _too_long(
 def _setter_step(
     match: _Match, wanted: Mapping[str, Mapping[str, str]], present: Mapping[str, Any]
 ) -> Step:
-    """Say which of a rule's keys are new: it set them, or a later rule did so in its place."""
+    """Trace which of a rule's keys changed, by this rule or by a later one with the same key."""
     action = match.rule.policy_action
     labels, annotations = present.get("labels") or {}, present.get("annotations") or {}
     return _changed_step(

@@ -1,6 +1,7 @@
-"""Set labels and annotations: resolve conflicting updates, and write the patch.
+"""Set an object's labels and annotations: merge updates, write the patch, annotate the QoS.
 
-Source: RFC 6902 (patch) and RFC 6901 (pointers); conflicts as in the semantics reference, 4.2.
+Source: RFC 6902 (patch) and RFC 6901 (pointers); conflicts and QoS as in the
+semantics reference, sections 4.2 and 4.5.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What one rule asks to be set, and how a warning names that rule."""
+    """The updates of one rule, and the name of the rule in warnings."""
 
     rule: str
     action: PolicyAction
@@ -36,7 +37,7 @@ class Update:
 def collect_updates(
     updates: list[Update],
 ) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Merge in order: labels, annotations, and a warning for each key set to two values."""
+    """Merge labels and annotations in order, with a warning for each key with two values."""
     labels, label_warnings = _merge("label", [(u.rule, u.action.updated_labels) for u in updates])
     annotations, annotation_warnings = _merge(
         "annotation", [(u.rule, u.action.updated_annotations) for u in updates]
@@ -45,12 +46,12 @@ def collect_updates(
 
 
 def _merge(
-    what: str, asked: list[tuple[str, Mapping[str, str]]]
+    what: str, updates: list[tuple[str, Mapping[str, str]]]
 ) -> tuple[dict[str, str], list[str]]:
     values: dict[str, str] = {}
     owners: dict[str, str] = {}
     warnings: list[str] = []
-    for rule, wanted in asked:
+    for rule, wanted in updates:
         for key, value in wanted.items():
             if values.get(key, value) != value:
                 warnings.append(
@@ -65,8 +66,8 @@ def set_metadata(
 ) -> tuple[Mapping[str, Any], tuple[PatchOperation, ...]]:
     """Set keys of ``metadata.labels`` and ``metadata.annotations`` on a copy of what changes.
 
-    What holds already is left alone; the object itself comes back where nothing changes. Maps that
-    are missing or null are added first, each by its own operation.
+    Keys that have their value already are skipped; without changes the object itself is returned.
+    Maps that are missing or null are added by operations of their own.
     """
     metadata: Mapping[str, Any] = obj.get("metadata") or _NOTHING
     fresh: dict[str, dict[str, str]] = {}
@@ -78,7 +79,7 @@ def set_metadata(
             continue
         if metadata.get(field) is None:
             operations.append(PatchOperation("add", f"/metadata/{field}", {}))
-        changes.sort()
+        changes.sort()  # equal objects get equal patches
         fresh[field] = {**present, **dict(changes)}
         operations += [_addition(field, key, value) for key, value in changes]
     if not fresh:
@@ -90,12 +91,12 @@ def set_metadata(
 
 @lru_cache(maxsize=1024)
 def _addition(field: str, key: str, value: str) -> PatchOperation:
-    """The same few keys and values are set over and over."""
+    """Build one operation; policies set the same few keys and values over and over."""
     return PatchOperation("add", pointer(("metadata", field, key)), value)
 
 
 class QOSResult(NamedTuple):
-    """The pod with its class; ``qos`` is empty when the request is none of ours."""
+    """The annotated pod and its class; ``qos`` is empty where the request gets no annotation."""
 
     object: Mapping[str, Any]
     step: Step
@@ -106,12 +107,11 @@ class QOSResult(NamedTuple):
 def annotate_qos(
     request: AdmissionRequest, obj: Mapping[str, Any], defaulted: Mapping[str, Any] | PodSpec
 ) -> QOSResult:
-    """Set the annotation on a pod that is created or updated.
+    """Set the QoS annotation on a pod that is created or updated, whatever its author wrote there.
 
-    ``defaulted`` is the pod as the API server will default it once more, or what was read of it.
-
-    The class comes from the spec as it stands after LimitRange defaults; a pod that exists
-    keeps the class it was created with, so on update the old object says it.
+    ``defaulted`` is the pod, or its spec, as the API server will default it again: the class of a
+    new pod follows its spec after LimitRange defaults. An existing pod keeps the class with which
+    it was created, that of the old object.
     """
     if why := _reason_skipped(request):
         return QOSResult(object=obj, step=Step(name=_QOS_STEP, outcome=Outcome.SKIPPED, detail=why))

@@ -1,6 +1,6 @@
-"""Pods as resource rules see them: reading, API defaulting, totals, QoS class, API validation.
+"""The resources of pods: read, default, sum up, classify and validate them as API servers do.
 
-No policy's rule lives here, and nothing but ``spec`` and the reported resources is looked at.
+No rule of a policy lives here. Only ``spec`` and the resources in ``status`` are read.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ __all__ = [
     "validate_resources",
 ]
 
-_TERMINAL = ("Succeeded", "Failed")  # compared, not hashed: a phase may be any JSON
+_TERMINAL = ("Succeeded", "Failed")  # a tuple compares: a phase may be any JSON, even unhashable
 
 
 def is_terminal(pod: Mapping[str, Any]) -> bool:
-    """Whether all containers have ended for good: such a pod uses nothing."""
+    """Whether all containers have ended for good, so that the pod uses nothing."""
     status = pod.get("status")
     return isinstance(status, dict) and status.get("phase") in _TERMINAL

@@ -1,8 +1,7 @@
-"""The defaults that the API server fills into pods and claims while decoding them.
+"""API defaulting of pods and claims: copy limits to requests, round quantities, on a copy.
 
-Source: ``pkg/apis/core/v1/defaults.go``: requests from limits, the pod's own requests, and every
-quantity rounded up to thousandths and rewritten in the text that Kubernetes prints. Nothing is
-changed in place: what stays the same is shared with the original.
+Source: ``pkg/apis/core/v1/defaults.go``. Every quantity is rounded up to thousandths and rewritten
+as Kubernetes prints it. The given object is not changed; the copy shares all unchanged parts.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _CLAIM = "PersistentVolumeClaim"
 def default_pod(pod: Mapping[str, Any], record: Record | None = None) -> dict[str, Any]:
     """Default a pod as decoding and storing do; idempotent. Raises DecodeError.
 
-    ``record(path, value)`` receives each change of meaning, in order, to write a patch of it;
-    a quantity that is only spelled anew is not recorded.
+    ``record(path, value)`` receives each change of a value, in order, for a patch; a quantity that
+    is only respelled is no change.
     """
     result = dict(pod)
     if read_settled(pod) is not None:
@@ -60,9 +59,9 @@ def default_pod(pod: Mapping[str, Any], record: Record | None = None) -> dict[st
 
 
 def read_settled(pod: Mapping[str, Any]) -> PodSpec | None:
-    """Read a pod that defaulting leaves as it is, as API servers send it; None for all others.
+    """Read a pod that defaulting would not change, as API servers send them; None for all others.
 
-    What cannot be read is not settled either: defaulting says why, where it is asked.
+    A pod that cannot be read is none of them: defaulting it raises the error.
     """
     status, spec = pod.get("status"), pod.get("spec")
     if type(spec) is not dict or spec.get("ephemeralContainers") is not None:
@@ -132,7 +131,7 @@ def _default_containers(spec: Mapping[str, Any], group: str, record: Record) -> 
 def _add_missing(
     resources: dict[str, Any], side: str, texts: Mapping[str, str], at: Tokens, record: Record
 ) -> dict[str, Any]:
-    """Add amounts to a side that are not there yet; the same map if none is missing."""
+    """Add missing amounts to one side; returns the same map if none is missing."""
     present = resources.get(side)
     if present is None:
         record((*at, side), dict(texts))
@@ -146,7 +145,7 @@ def _add_missing(
 
 
 def _round_sides(resources: Any, at: Tokens, owner: str, record: Record) -> Any:
-    """Round limits and requests; the same map if nothing changes."""
+    """Round limits and requests; returns the same map if nothing changes."""
     if not isinstance(resources, dict):
         read_requirements(resources, _dotted(at), _dotted(at, numbers=False))
     fresh = resources
@@ -161,10 +160,9 @@ def _round_sides(resources: Any, at: Tokens, owner: str, record: Record) -> Any:
 
 
 def _rounded(raw: Any, at: Tokens, owner: str, record: Record) -> Any:
-    """Round one map of quantities and write each as Kubernetes prints it; the same map if so.
+    """Round a map of quantities and print each as Kubernetes does; the same map if unchanged.
 
-    ``owner`` is the Go struct that holds the field ``at``. What cannot be read is read once more
-    with its path spelled out, which nobody needs otherwise.
+    ``owner`` is the Go struct that holds the field ``at``.
     """
     if not isinstance(raw, dict):
         return expect_resource_list(raw, _dotted(at), f"{owner}.{_dotted(at, numbers=False)}")
@@ -179,16 +177,16 @@ def _rounded(raw: Any, at: Tokens, owner: str, record: Record) -> Any:
             if not isinstance(value, str) or value != text:
                 changes[name] = text
     except QuantityError:
+        # Reading again raises the error with its path, which is expensive to spell out for all.
         expect_resource_list(raw, _dotted(at), owner)
     return {**raw, **changes} if changes else raw
 
 
 def _default_pod_level(pod: Mapping[str, Any], record: Record) -> Any:
-    """Round the pod's own resources, and fill in what follows from its containers'.
+    """Round the pod's own resources, and complete them from its containers'.
 
-    Limits of huge pages come first; with any limits there, requests are filled in for each: cpu
-    and memory take what the containers request together (summed before rounding), the rest copies
-    the limit.
+    Limits of huge pages are completed first. Then each limit gets a request: for cpu and memory the
+    sum of the containers' requests (summed before rounding), for others a copy of the limit.
     """
     at = ("spec", "resources")
     raw = pod["spec"]["resources"]
@@ -207,7 +205,7 @@ def _default_pod_level(pod: Mapping[str, Any], record: Record) -> Any:
 
 
 def _pages_of(spec: PodSpec) -> dict[str, str]:
-    """The huge pages that containers may use together, where the pod names other resources only."""
+    """Sum the containers' limits of huge pages that a pod with own resources does not state."""
     own = {*spec.requests, *spec.limits}
     if not own:
         return {}
@@ -219,7 +217,7 @@ def _pages_of(spec: PodSpec) -> dict[str, str]:
 
 
 def _filled(spec: PodSpec) -> PodSpec:
-    """The pod with the containers' requests filled in from their limits."""
+    """Copy the limits of containers to missing requests."""
     containers, init_containers = (
         tuple([replace(c, requests={**c.limits, **c.requests}) for c in group])
         for group in (spec.containers, spec.init_containers)
@@ -228,7 +226,7 @@ def _filled(spec: PodSpec) -> PodSpec:
 
 
 def _default_status(pod: Mapping[str, Any], record: Record) -> dict[str, Any]:
-    """Round what containers report."""
+    """Round the resources that containers report."""
     status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
     fresh = dict(status)
     for key in ALL_STATUS_LISTS:
@@ -258,7 +256,7 @@ def _round_status(entry: Mapping[str, Any], at: Tokens, record: Record) -> dict[
 
 
 def _dotted(at: Tokens, *, numbers: bool = True) -> str:
-    """Write a path as Kubernetes does, or as Go does, without positions."""
+    """Spell out a path as Kubernetes does, or without positions, as Go does."""
     text = ""
     for token in at:
         if isinstance(token, str):

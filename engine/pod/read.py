@@ -1,8 +1,7 @@
-"""Read a pod's containers and resource requirements into values.
+"""``PodSpec`` and ``Container``: read the parts of a pod's spec that resource rules use.
 
-Only what the rules ask for is looked at. Shapes that the API server could not decode raise
-DecodeError, worded as Go words it; anything unknown is passed over. Pods come in sets of one
-template: the same few fields are read into the same value, with all that is known of it.
+Shapes that the API server could not decode raise DecodeError with Go's text; unknown fields are
+ignored. Pods of one template share one cached value, with all facts that it keeps.
 """
 
 from __future__ import annotations
@@ -23,10 +22,11 @@ if TYPE_CHECKING:
 _REQUIREMENTS = "ResourceRequirements"
 _KEPT: Final = 1024
 _ROOM: Final = 16 * 1024 * 1024  # bytes
-_TIMES: Final = 16  # a value takes so many times the bytes of its excerpt
-_KEPT_LENGTH: Final = 4096  # bytes; some forty containers
-_MOST_CONTAINERS: Final = 400  # none has less than ten bytes
-_PLAIN_FORMAT: Final = 0  # of marshal: the same bytes for the same value, wherever it came from
+_TIMES: Final = 16  # estimate: a value with its facts takes this multiple of its excerpt
+_KEPT_LENGTH: Final = 4096  # bytes, about forty containers
+_MOST_CONTAINERS: Final = 400  # at ten bytes each, more exceed the length anyway
+# Later formats of marshal write references to shared objects, so that equal values differ.
+_PLAIN_FORMAT: Final = 0
 _NOTHING: Mapping[str, Quantity] = {}
 CONTAINER_LISTS: Final = ("containers", "initContainers")
 """The lists of a pod's spec whose resources count."""
@@ -38,7 +38,7 @@ ALL_STATUS_LISTS: Final = (*STATUS_LISTS, "ephemeralContainerStatuses")
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What one container or init container asks for; ``path`` is its place in the pod."""
+    """The resources of one container or init container; ``path`` is its path in the pod."""
 
     name: str
     path: str
@@ -51,9 +51,9 @@ class Container:
 class PodSpec(Remembering):
     """The parts of a pod's spec that resource rules read.
 
-    ``requests`` and ``limits`` are the pod's own (``spec.resources``); ``has_resources`` is
-    true for an empty ``spec.resources``, too. ``is_settled``: API defaulting is known to leave
-    all of these parts as they are.
+    ``requests`` and ``limits`` are the pod's own (``spec.resources``); ``has_resources`` also holds
+    for an empty ``spec.resources``. ``is_settled``: API defaulting is known not to change any of
+    these parts.
     """
 
     containers: tuple[Container, ...] = ()
@@ -83,10 +83,10 @@ def read_pod(pod: Mapping[str, Any] | PodSpec) -> PodSpec:
 
 
 def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
-    """Write down what is read of a pod, and nothing else; None for what is long or odd.
+    """Serialize the parts that are read of a pod; None for a spec that is long or odd.
 
-    No two pods that are read differently have the same excerpt: it distinguishes all types, and
-    has none for numbers that kept their text.
+    Pods that are read differently have different excerpts: marshal distinguishes all types, and
+    refuses RawNumber.
     """
     try:
         parts = [spec.get("resources"), spec.get("overhead")]
@@ -107,7 +107,7 @@ def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
 
 
 def _read_excerpt(excerpt: bytes) -> PodSpec:
-    """Read what an excerpt holds; raises DecodeError."""
+    """Read the spec in an excerpt; raises DecodeError."""
     resources, overhead, *groups = marshal.loads(excerpt)  # noqa: S302 - our own bytes
     spec: dict[str, Any] = {"resources": resources, "overhead": overhead}
     for group, containers in zip(CONTAINER_LISTS, groups, strict=True):
@@ -140,9 +140,9 @@ def _read(spec: Mapping[str, Any]) -> PodSpec:
 
 
 def _is_settled(spec: Mapping[str, Any]) -> bool:
-    """Whether defaulting changes nothing in a spec that can be read.
+    """Whether defaulting changes nothing in a readable spec.
 
-    Resources of the pod itself, which take more than a look, count as not settled.
+    A pod with resources of its own counts as not settled, since checking them takes long.
     """
     if spec["resources"] is not None or not _is_final(spec["overhead"]):
         return False
@@ -158,7 +158,7 @@ def _is_settled(spec: Mapping[str, Any]) -> bool:
 
 
 def _is_final(amounts: Mapping[str, Any] | None) -> bool:
-    """Whether each amount is written as Kubernetes prints it, in whole thousandths."""
+    """Whether each amount is spelled as Kubernetes prints it, in whole thousandths."""
     return all(
         isinstance(value, str) and value == str(Quantity.parse_json(value).round_up_milli())
         for value in (amounts or {}).values()
@@ -173,11 +173,11 @@ def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, 
         requests, limits = _quantities(raw.get("requests")), _quantities(raw.get("limits"))
         if requests is not None and limits is not None:
             return requests, limits
-    return _spell_out_requirements(raw, path, go_path)
+    return _requirements_with_paths(raw, path, go_path)
 
 
 def _quantities(raw: Any) -> dict[str, Quantity] | None:
-    """Read a map of quantities; None for what cannot be read, whatever the reason."""
+    """Read a map of quantities; None where that fails for any reason."""
     if raw is None:
         return {}
     if type(raw) is not dict:
@@ -188,10 +188,12 @@ def _quantities(raw: Any) -> dict[str, Quantity] | None:
         return None
 
 
-def _spell_out_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, ResourceList]:
-    """Read ``resources`` with all paths, to raise for the first trouble in document order, as Go.
+def _requirements_with_paths(
+    raw: Any, path: str, go_path: str
+) -> tuple[ResourceList, ResourceList]:
+    """Read ``resources`` again, to raise the first error in document order, as Go does.
 
-    Only here are the paths spelled out: most pods can be read, and nobody asks for theirs.
+    Paths are spelled out only here, since nearly all pods can be read without them.
     """
     owner = "PodSpec" if go_path == "spec.resources" else "Container"
     sides = expect_map(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")

@@ -1,7 +1,8 @@
-"""Totals of a pod: one sum of requests and limits for LimitRanges, another for quotas.
+"""Sums over a pod's containers: totals for LimitRanges, totals for quotas, and the QoS class.
 
-Source: ``k8s.io/component-helpers/resource/helpers.go`` and the LimitRanger plugin. Two rules
-differ: quotas count overhead, huge pages of the pod's own resources and running resizes.
+Source: ``k8s.io/component-helpers/resource/helpers.go``, the LimitRanger plugin and
+``pkg/apis/core/v1/helper/qos/qos.go``. Only quotas count overhead, huge pages of the pod's own
+resources, and resizes under way. The QoS class expects requests that API defaulting filled in.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _POD_LEVEL = ("cpu", "memory")
 
 
 class QOSClass(StrEnum):
-    """The three classes."""
+    """The quality-of-service classes of pods."""
 
     GUARANTEED = "Guaranteed"
     BURSTABLE = "Burstable"
@@ -35,7 +36,7 @@ class QOSClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodTotals(Remembering):
-    """Requests and limits of a whole pod; a name is present if any container has it."""
+    """Requests and limits of a whole pod; a name is present if any container states it."""
 
     requests: ResourceList
     limits: ResourceList
@@ -43,7 +44,7 @@ class PodTotals(Remembering):
 
 @dataclass(frozen=True, slots=True)
 class ContainerStatus:
-    """The resources that a running container reports; ``allocated`` are granted requests."""
+    """The resources that a running container reports; ``allocated`` are the granted requests."""
 
     requests: ResourceList
     limits: ResourceList
@@ -62,8 +63,8 @@ def limit_range_totals(spec: PodSpec) -> PodTotals:
 def quota_totals(pod: Mapping[str, Any], spec: PodSpec | None = None) -> PodTotals:
     """Totals as a quota charges them; raises DecodeError.
 
-    On top of ``limit_range_totals``: the pod's own huge pages, overhead (on limits only where
-    there is one), and for containers that report resources the larger of spec and status.
+    Beyond ``limit_range_totals`` they include the pod's own huge pages, overhead (for limits only
+    where there is one), and for containers that report resources the larger of spec and status.
     ``spec`` is the pod's, where it was read already.
     """
     return _quota_totals(_with_status(spec or read_pod(pod), pod))
@@ -81,12 +82,12 @@ def _quota_totals(spec: PodSpec) -> PodTotals:
 
 
 def has_pod_level_resources(spec: PodSpec) -> bool:
-    """Whether the pod itself names cpu, memory or huge pages; then containers need not."""
+    """Whether the pod itself states cpu, memory or huge pages, so that containers need not."""
     return spec.has_resources and any(map(is_pod_level, (*spec.requests, *spec.limits)))
 
 
 def is_pod_level(name: str) -> bool:
-    """Whether a pod may ask for the resource as a whole."""
+    """Whether a pod as a whole may state the resource."""
     return name in _POD_LEVEL or is_hugepage(name)
 
 
@@ -114,13 +115,13 @@ def aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
 
 
 def _add_into(total: dict[str, Quantity], amounts: ResourceList) -> None:
-    """Add to a map of our own."""
+    """Add in place; quantities are immutable, and a new map for each container costs time."""
     for name, quantity in amounts.items():
         total[name] = total[name] + quantity if name in total else quantity
 
 
 def _raise_to(total: dict[str, Quantity], amounts: ResourceList) -> None:
-    """Take the larger amount, in a map of our own; of two equal ones the text here stays."""
+    """Take the larger amounts in place; of two equal ones the text of ``total`` stays."""
     for name, quantity in amounts.items():
         if name not in total or quantity.nano > total[name].nano:
             total[name] = quantity
@@ -129,7 +130,7 @@ def _raise_to(total: dict[str, Quantity], amounts: ResourceList) -> None:
 def _override(
     total: dict[str, Quantity], own: ResourceList, *, hugepages: bool
 ) -> dict[str, Quantity]:
-    """Let what the pod itself says stand in place of the sum."""
+    """Replace the sum by the amounts that the pod itself states."""
     if not own:
         return total
     return total | {
@@ -140,7 +141,7 @@ def _override(
 
 
 def _with_status(spec: PodSpec, pod: Mapping[str, Any]) -> PodSpec:
-    """Blend in what running containers report, where a resize is under way."""
+    """Merge the resources that running containers report, as during a resize."""
     if pod.get("status") is None:
         return spec
     status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
@@ -159,7 +160,7 @@ def _with_status(spec: PodSpec, pod: Mapping[str, Any]) -> PodSpec:
 def _blend(
     container: Container, reported: Mapping[str, ContainerStatus], *, infeasible: bool
 ) -> Container:
-    """The larger of spec and status; a resize that cannot happen leaves the spec out."""
+    """Take the larger of spec and status; without the spec if its resize is infeasible."""
     status = reported.get(container.name)
     if status is None:
         return container
@@ -218,8 +219,8 @@ def _is_resize_infeasible(status: Mapping[str, Any]) -> bool:
 def qos_class(pod: Mapping[str, Any] | PodSpec) -> QOSClass:
     """Compute the class from the pod's own resources if it has any, else from its containers.
 
-    ``status.qosClass`` is never looked at, and ephemeral containers do not count. Raises
-    DecodeError for a pod that cannot be read.
+    ``status.qosClass`` and ephemeral containers are ignored. Raises DecodeError for a pod that
+    cannot be read.
     """
     return _class_of(read_pod(pod))
 
@@ -242,7 +243,7 @@ def _class_of(spec: PodSpec) -> QOSClass:
 
 
 def _count(total: dict[str, int], resources: ResourceList) -> bool:
-    """Add what is positive, in nanos, to a map of our own; whether that was cpu and memory."""
+    """Add positive amounts in nanos to ``total``; whether cpu and memory are both among them."""
     complete = True
     for name in _POD_LEVEL:
         quantity = resources.get(name)

@@ -1,7 +1,7 @@
-"""The API server's own validation of a pod's resources.
+"""Validate the resources of containers and pods as the API server itself does.
 
 Source: ``pkg/apis/core/validation/validation.go``. Runs between the two admission passes, so that a
-default limit below a user's request is caught here and not by the LimitRange.
+default limit below a user's request is refused here and not by the LimitRange.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from engine.resource_list import ResourceList
 
-_PLAIN = frozenset({"cpu", "memory", "ephemeral-storage"})  # nothing to say about these names
+_PLAIN = frozenset({"cpu", "memory", "ephemeral-storage"})  # valid names, fractions allowed
 _ONE_NEEDED = frozenset({"cpu", "memory"})
 _OVERCOMMITTED = "Limit must be set for non overcommitable resources"
 
@@ -39,7 +39,7 @@ def validate_resources(pod: Mapping[str, Any] | PodSpec) -> list[FieldError]:
 
 
 def resource_errors(spec: PodSpec) -> Iterator[FieldError]:
-    """Find what is wrong one by one: of a large pod there may be more than fits into memory."""
+    """Yield errors one by one: those of a large pod may exceed the memory."""
     for container in spec.all_containers:
         path = FieldPath(container.path).child("resources")
         yield from validate_requirements(container.requests, container.limits, path)
@@ -64,7 +64,7 @@ def validate_requirements(
 
 
 def container_name_errors(name: str, path: FieldPath) -> list[FieldError]:
-    """Check a resource's name where containers ask for it; two rules may both be broken."""
+    """Check a resource's name in a container; two rules may both be broken."""
     texts = resource_name_texts(name)
     if "/" not in name and not is_standard_container_resource(name):
         texts.append("must be a standard resource for containers")
@@ -74,7 +74,7 @@ def container_name_errors(name: str, path: FieldPath) -> list[FieldError]:
 
 
 def resource_name_texts(name: str) -> list[str]:
-    """Say what is wrong with a resource's name anywhere: its syntax, else an unknown bare name."""
+    """Check the syntax of any resource's name, and that a name without prefix is known."""
     texts = qualified_name_errors(name)
     if not texts and "/" not in name and not is_standard_resource(name):
         return ["must be a standard resource type or fully qualified"]
@@ -82,7 +82,7 @@ def resource_name_texts(name: str) -> list[str]:
 
 
 def _amount_errors(name: str, quantity: Quantity, path: FieldPath, side: str) -> list[FieldError]:
-    """Check a name, and its amount: not negative, whole where it is counted, whole huge pages."""
+    """Check a name and its amount: not negative, whole where counted, whole huge pages."""
     if name in _PLAIN and quantity.nano >= 0:
         return []
     where = path.child(side).key(name)
@@ -100,7 +100,7 @@ def _amount_errors(name: str, quantity: Quantity, path: FieldPath, side: str) ->
 def _balance_errors(
     name: str, request: Quantity, limit: Quantity | None, path: FieldPath
 ) -> list[FieldError]:
-    """Check a request against its limit; what cannot be overcommitted needs an equal one."""
+    """Check a request against its limit, which must be equal without overcommitment."""
     if limit is None:
         if is_over_commit_allowed(name):
             return []

@@ -1,6 +1,6 @@
-"""ResourceQuotas: what they say, which objects they mean, what those use, and who must wait.
+"""ResourceQuota: decode and validate the object, match and measure objects, admit or refuse them.
 
-Plain values in and out; the ledger of what is used is kept elsewhere.
+The ledger of used amounts is kept elsewhere (``policies.ledger``).
 """
 
 from engine.resource_quota.admission import (

@@ -1,8 +1,7 @@
-"""Admit a request against the used amounts of its quotas: refuse it, or compute its charges.
+"""Conclude an assessment on used amounts: refuse what exceeds a quota, or compute the charges.
 
 Source: ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``.
-Kubernetes stops at the first trouble; this goes on and lists everything, in the same order. What
-the request asks of each quota is ``assessment``'s matter; here are the numbers.
+Kubernetes stops at the first violation; this goes on and lists all of them, in the same order.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ if TYPE_CHECKING:
     from engine.resource_quota.match import Match
 
 UsedAmounts = Mapping[str, ResourceList]
-"""What is used, by the quota's name."""
+"""Used amounts by the quota's name."""
 _OWN: Final[UsedAmounts] = {}
 _COVER: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
 
 
 class QuotaResult(NamedTuple):
-    """What quotas say to one request.
+    """The verdict of quotas on one request.
 
-    ``violations`` are in the order in which Kubernetes meets them, those of quotas in ``warn`` and
-    ``audit`` mode among them (named in ``policy``). ``charges`` are empty if anything refuses, and
-    on a dry run. ``used`` has every quota by name, as stored after the request.
+    ``violations`` are in Kubernetes' order and include those of quotas in ``warn`` and ``audit``
+    mode; ``policy`` names the quota. ``charges`` are empty for a refused request and for a dry run.
+    ``used`` has the amounts of every quota after the request.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -44,7 +43,7 @@ class QuotaResult(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """A demand and what it comes to: the amounts used before and after it."""
+    """A demand with the used amounts before and after it."""
 
     demand: Demand
     used: ResourceList
@@ -59,17 +58,14 @@ def evaluate(
     *,
     now: str | int | None = None,
 ) -> QuotaResult:
-    """Hold a request against the quotas of its namespace and the used amounts that these carry.
-
-    Arguments and errors are those of ``assess``.
-    """
+    """Evaluate a request on the used amounts that its quotas carry; see ``assess``."""
     return conclude(assess(request, quotas, limited_resources, now=now))
 
 
 def used_amounts(quotas: Iterable[ResourceQuota], given: UsedAmounts = _OWN) -> UsedAmounts:
-    """Give what each quota uses, by name: its own amounts, or those given in their place.
+    """Return the used amounts of each quota: its own, or those given instead.
 
-    Only amounts are given, never names: a name that a quota does not track stays untracked.
+    A name that the quota itself does not track stays untracked.
     """
     return {quota.name: _used(quota, given) for quota in quotas}
 
@@ -84,10 +80,10 @@ def _used(quota: ResourceQuota, given: UsedAmounts) -> ResourceList:
 
 
 def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
-    """Put all findings in Kubernetes' order, and charge if none of them refuses.
+    """Collect all violations in Kubernetes' order, and charge if none of them refuses.
 
-    ``given`` are the used amounts by quota name; a quota that is not among them has its own. Pure
-    and repeatable; raises nothing.
+    ``given`` are used amounts by quota name; other quotas keep their own. Pure and repeatable;
+    never raises.
     """
     used = {quota.name: _used(quota, given) for quota in assessment.quotas}
     if assessment.steps:
@@ -124,7 +120,7 @@ def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
 
 
 def _refuses(assessment: Assessment, found: tuple[Violation, ...]) -> bool:
-    """Whether anything was found by more than quotas that only watch, or that others enforce."""
+    """Whether any violation refuses: not those of quotas that only warn or that others enforce."""
     if assessment.is_advisory:
         return any(violation.reason in _COVER for violation in found)
     watching = {match.quota.ref for match in assessment.matches if not match.is_enforced}
@@ -132,15 +128,17 @@ def _refuses(assessment: Assessment, found: tuple[Violation, ...]) -> bool:
 
 
 def _claim(request: AdmissionRequest, demand: Demand, used: ResourceList) -> _Claim:
-    """Add up what one quota would have used, and find the names that this takes too far."""
+    """Add a demand to one quota's used amounts, and find the names that exceed it."""
     quota, requested = demand.match.quota, demand.requested
     hard = quota.hard
     total, exceeded = dict(used), []
     for name, amount in requested.items():
+        # Rounded as storing the status would, so that our sums equal those of a cluster.
         total[name] = grown = used[name].stored_sum(amount)
         if grown.nano > hard[name].nano:
             exceeded.append(name)
     exceeded.sort()
+    # A status update reports what has happened already: it is charged and never refused.
     if not exceeded or request.sub_resource == "status":
         return _Claim(demand=demand, used=used, total=total)
     message = (
@@ -170,7 +168,7 @@ def _text(resources: ResourceList, names: Sequence[str]) -> str:
 
 
 def _quota_step(match: Match, claim: _Claim | None, charged: Sequence[_Claim]) -> Step:
-    """Say in the trace what came of one quota."""
+    """Trace the result of one quota."""
     violations = match.violations + (claim.violations if claim else ())
     if violations:
         is_broken = violations[0].reason is Reason.BAD_SCOPE_SELECTOR

@@ -1,7 +1,7 @@
-"""Assess a request before used amounts are known: covering quotas, and what it would charge.
+"""Assess a request without used amounts: match quotas, check coverage, compute demands.
 
-Source: ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``, all of
-it that needs no used amount. Which amounts are tracked (the names in ``used``) is known here.
+Source: the parts of ``CheckRequest`` that need no used amount, in
+``apiserver/pkg/admission/plugin/resourcequota/controller.go``. The tracked names are known here.
 """
 
 from __future__ import annotations
@@ -39,18 +39,17 @@ if TYPE_CHECKING:
 
 QUOTA_STEP: Final = "ResourceQuota"
 LIMITED_STEP: Final = "LimitedResources"
-_ONE: Final = 512  # bytes of a match, an amount, or a violation, besides its text
+_ONE: Final = 512  # bytes of a match, an amount, or a violation without its text, for the cache
 _SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Demand(NamedTuple):
-    """What the request asks of one matched quota whose used amounts are known.
+    """The demand of a request on one matched quota that tracks all its names.
 
-    ``requested`` is the growth by name, without zeros. ``counted`` is what the quota is to hold
-    for the object once it is admitted, ``before`` what it counted of the object before its update.
-    ``sums`` are the texts of the request and of the limit, by name, to stand behind what is used,
-    and ``charge`` is what admitting it costs.
+    ``requested`` is the growth by name, without zeros. ``counted`` is the object's whole usage once
+    it is admitted, ``before`` its usage before the update. ``sums`` are texts by name that follow
+    the used amount in the trace; ``charge`` is the cost of admitting the object.
     """
 
     match: Match
@@ -62,11 +61,11 @@ class Demand(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """What a request and the quotas of its namespace have to do with each other.
+    """The matches and demands of a request in the quotas of its namespace.
 
-    ``violations`` are those that no amount can change, ``limited`` the step about what needs a
-    covering quota. ``steps`` are all there is to say where quotas are not asked at all. Advisory
-    is what somebody else enforces: then only what is not covered keeps an object from its charge.
+    ``violations`` are those that no used amount can change; ``limited`` is the step about usage
+    that needs a covering quota. ``steps`` is the whole trace where quotas do not apply. With
+    ``is_advisory`` the API server enforces, and only missing coverage prevents the charge.
     """
 
     request: AdmissionRequest
@@ -80,29 +79,29 @@ class Assessment(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """The bytes that it takes in memory, about."""
+        """The estimated bytes in memory."""
         names = sum([len(each.counted) + len(each.sums) for each in self.demands])
         found = sum([len(each.message) for each in self.violations])
         return _ONE * (len(self.matches) + names + len(self.violations)) + found
 
     @property
     def asked(self) -> tuple[Demand, ...]:
-        """The demands that come to anything: only these need the quota's used amounts."""
+        """The demands that are not empty: only these need the quota's used amounts."""
         return tuple(demand for demand in self.demands if demand.requested)
 
 
 class _Limits(NamedTuple):
-    """What the object needs a covering quota for, by name and by scope."""
+    """The names and scopes for which the object needs a covering quota."""
 
     names: frozenset[str] = frozenset()
     scopes: tuple[ScopeSelectorRequirement, ...] = ()
 
 
 class _Usage(NamedTuple):
-    """What the object uses, and by how much that grows; an error instead if it cannot be computed.
+    """The usage of an object and its growth, or the violations that prevent computing it.
 
-    ``old`` is what it used before, empty where everything counts as new. ``new`` is the growth,
-    without zeros, to a quota that did not count the old object, ``more`` to one that did.
+    ``old`` is the usage before the update, empty where everything counts as new. ``new`` is the
+    growth, without zeros, in a quota that did not count the old object, ``more`` in one that did.
     """
 
     whole: ResourceList
@@ -119,7 +118,7 @@ class _Usage(NamedTuple):
         old: ResourceList = _NOTHING,
         violations: tuple[Violation, ...] = (),
     ) -> _Usage:
-        """Work out the growth."""
+        """Compute the growth."""
         new = more = remove_zeros(whole)
         if old:
             more = remove_zeros(subtract_with_non_negative_result(whole, old))
@@ -134,11 +133,11 @@ def assess(
     now: str | int | None = None,
     spec: PodSpec | None = None,
 ) -> Assessment:
-    """Hold a request against the quotas of its namespace, given in the order to report.
+    """Assess a request in the quotas of its namespace, given in the order of the report.
 
-    The object is taken as API defaulting left it. ``now`` is RFC 3339 text or seconds since 1970.
-    ``spec`` is that of a pod, where it was read already. Raises DecodeError, and
-    nothing else, for objects that cannot be read.
+    The object is taken as defaulted. ``now`` is RFC 3339 text or seconds since 1970. ``spec`` is
+    the pod's, where it was read already. Raises DecodeError, and nothing else, for an object that
+    cannot be read.
     """
     quotas = tuple(quotas)
     reason = reason_not_counted(request)
@@ -153,19 +152,20 @@ def assess(
     try:
         scopes = limited_scopes(limited_resources, subject.test)
     except ScopeError as error:
+        # Kubernetes logs the error and admits the object unchecked.
         detail = f"{error}; so no quota is checked"
         step = Step(name=LIMITED_STEP, outcome=Outcome.ERROR, detail=detail)
         return Assessment(request=request, quotas=quotas, steps=(step,))
     names = frozenset(limited_names(limited_resources, request.resource, whole))
     matches = tuple([match_quota(quota, subject) for quota in quotas])
     usage = _usage(request, whole, now)
-    return _put_together(request, matches, usage, _Limits(names=names, scopes=scopes))
+    return _assemble(request, matches, usage, _Limits(names=names, scopes=scopes))
 
 
 def _as_stored(request: AdmissionRequest) -> Mapping[str, Any]:
-    """Put aside what a client says about matters that the server alone decides.
+    """Discard the fields of a client that only the server sets.
 
-    A new object has no status and is not being deleted; an update leaves the status as it was.
+    A new object has no status and is not being deleted; an update does not change the status.
     """
     obj = dict(request.object or {})
     if request.operation is Operation.UPDATE:
@@ -180,7 +180,7 @@ def _as_stored(request: AdmissionRequest) -> Mapping[str, Any]:
 
 
 def _usage(request: AdmissionRequest, whole: ResourceList, now: str | int | None) -> _Usage:
-    """Compare with the object's earlier state, if the update is one of something stored."""
+    """Compute usage and growth; an update is compared with the stored object."""
     if negative := negative_names(whole):
         message = f"quota usage is negative for resource(s): {','.join(negative)}"
         found = _violation(Reason.NEGATIVE_USAGE, field_of(request.resource, negative[0]), message)
@@ -196,15 +196,16 @@ def _usage(request: AdmissionRequest, whole: ResourceList, now: str | int | None
     metadata = expect_map(old.get("metadata"), "metadata", "Object.metadata of type v1.ObjectMeta")
     path = "metadata.resourceVersion"
     go_field = f"ObjectMeta.{path} of type string"
+    # Without a resourceVersion the old object was never stored, so that nothing was counted.
     if not expect_string(metadata.get("resourceVersion"), path, go_field):
         return _Usage.of(whole)
     return _Usage.of(whole, old=usage_of(old, request.resource, now=now))
 
 
-def _put_together(
+def _assemble(
     request: AdmissionRequest, matches: tuple[Match, ...], usage: _Usage, limits: _Limits
 ) -> Assessment:
-    """List what is settled in Kubernetes' order, and what is asked of each quota."""
+    """Collect violations in Kubernetes' order, and the demand on each quota."""
     found = [violation for match in matches for violation in match.violations]
     found += usage.violations
     demands: tuple[Demand, ...] = ()
@@ -227,7 +228,7 @@ def _put_together(
 
 
 def _demand(match: Match, usage: _Usage) -> Demand:
-    """Work out what is new to one quota, and what it held of the object before."""
+    """Compute the growth in one quota, and its usage by the object before."""
     hard = match.quota.hard
     requested = mask(usage.more if match.matched_old else usage.new, hard)
     counted = mask(usage.whole, hard)
@@ -244,7 +245,7 @@ def _demand(match: Match, usage: _Usage) -> Demand:
 def _uncovered(
     request: AdmissionRequest, matches: tuple[Match, ...], limits: _Limits
 ) -> list[Violation]:
-    """Find what is limited and that no quota covers; by name first, then by scope."""
+    """Find limited usage that no quota covers: by name first, then by scope."""
     covering = [match for match in matches if match.is_enforced]
     covered = {name for match in covering if match.is_matched for name in match.names}
     found = []
@@ -263,7 +264,7 @@ def _uncovered(
 
 
 def _limited_step(matches: tuple[Match, ...], limits: _Limits, *, is_covered: bool) -> Step | None:
-    """Say what needs a covering quota, or that nothing does where there is none."""
+    """Trace which usage needs a covering quota, or that none does where no quota exists."""
     if limits.names or limits.scopes:
         scopes = (str(requirement) for requirement in limits.scopes)
         detail = f"needs a covering quota: {', '.join([*sorted(limits.names), *scopes])}"

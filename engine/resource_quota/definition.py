@@ -1,4 +1,4 @@
-"""Decode and encode the manifest of a ResourceQuota.
+"""Decode a ResourceQuota and scope requirements from manifests, and encode them again.
 
 Source: ``k8s.io/api/core/v1/types.go`` and ``pkg/apis/core/v1/defaults.go``.
 """
@@ -36,10 +36,10 @@ _GO_SCOPES: Final = f"{_KIND}Spec.spec.scopes of type []{_GO_SCOPE}"
 
 
 def decode_resource_quota(manifest: object) -> ResourceQuota:
-    """Read a manifest as the API server does, quantities rounded up to thousandths.
+    """Decode a manifest as the API server does, quantities rounded up to thousandths.
 
-    Where ``status`` names ``hard`` or ``used``, that is what is enforced, even if empty (not
-    computed yet); else ``hard`` is ``spec.hard`` and nothing is used. Raises DecodeError.
+    If ``status`` has ``hard`` or ``used``, these are enforced, even if empty (not computed yet);
+    otherwise ``hard`` is ``spec.hard`` and nothing is used. Raises DecodeError.
     """
     if not isinstance(manifest, dict):
         found = json_type(manifest)
@@ -84,9 +84,9 @@ def _read_amounts(parent: Mapping[str, Any], key: str, path: str) -> dict[str, Q
 def _read_status(
     manifest: Mapping[str, Any], spec_hard: ResourceList
 ) -> tuple[ResourceList, ResourceList]:
-    """Read what is enforced and what is used, or take a freshly computed status instead.
+    """Read enforced and used amounts from the status, or compute those of an unused quota.
 
-    Both are as read back from storage, which keeps texts alone: ``2929687.5Ki`` counts as ``3G``.
+    Both are as read back from storage, which keeps only texts: ``2929687.5Ki`` counts as ``3G``.
     """
     status = expect_map(
         manifest.get("status"), "status", f"{_KIND}.status of type v1.{_KIND}Status"
@@ -112,7 +112,7 @@ def _read_selector(spec: Mapping[str, Any]) -> tuple[ScopeSelectorRequirement, .
 
 
 def decode_scope(raw: Mapping[str, Any], path: str, go_path: str) -> ScopeSelectorRequirement:
-    """Read one scope requirement; ``go_path`` is its path as Go names it. Raises DecodeError."""
+    """Decode one scope requirement; ``go_path`` is its path in Go. Raises DecodeError."""
     struct = f"{_SCOPE}.{go_path}"
     return ScopeSelectorRequirement(
         expect_string(
@@ -129,7 +129,7 @@ def decode_scope(raw: Mapping[str, Any], path: str, go_path: str) -> ScopeSelect
 
 
 def encode_scope(requirement: ScopeSelectorRequirement) -> dict[str, Any]:
-    """Write one scope requirement; values only where there are any."""
+    """Encode one scope requirement, without values where there are none."""
     entry: dict[str, Any] = {
         "scopeName": requirement.scope_name,
         "operator": requirement.operator,
@@ -140,7 +140,7 @@ def encode_scope(requirement: ScopeSelectorRequirement) -> dict[str, Any]:
 
 
 def encode_resource_quota(quota: ResourceQuota) -> dict[str, Any]:
-    """Write the manifest of what was asked for; status is the cluster's own and left out."""
+    """Encode the manifest of ``spec``; the status belongs to the cluster."""
     metadata: dict[str, Any] = {"name": quota.name}
     if quota.namespace:
         metadata["namespace"] = quota.namespace

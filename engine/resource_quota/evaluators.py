@@ -1,7 +1,6 @@
-"""Evaluators: which names each kind of object counts under, and for which requests.
+"""Evaluators: the quota names under which each resource counts, and the requests that count.
 
-Source: ``pkg/quota/v1/evaluator/core`` and ``pkg/quota/v1/install``. What an object uses is
-``usage``.
+Source: ``pkg/quota/v1/evaluator/core`` and ``pkg/quota/v1/install``. ``usage`` has the amounts.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ IGNORED: Final = frozenset(
         *(f"{whose}accessreviews.authorization.k8s.io" for whose in _AUTHORIZATION),
     }
 )
-"""Resources that no quota ever counts."""
+"""Resources that no quota counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """What quotas know about one resource: exact names, endings of names, and sub-resources.
+    """The quota names of one resource: exact ones and suffixes.
 
-    ``updates`` are the sub-resources whose updates are counted.
+    ``updates`` are the sub-resources whose updates count.
     """
 
     names: frozenset[str]
@@ -66,7 +65,7 @@ class Evaluator:
     is_pods: bool = False
 
     def tracks(self, name: str) -> bool:
-        """Whether an object of this kind can use what the name bounds."""
+        """Whether objects of the resource count under the name."""
         if name in self.names or (self.suffixes and name.endswith(self.suffixes)):
             return True
         # Huge pages, device classes and extended resources have no fixed names.
@@ -75,7 +74,7 @@ class Evaluator:
         )
 
     def tracked(self, names: Iterable[str]) -> tuple[str, ...]:
-        """List those of the names that it tracks, sorted."""
+        """List the names that it tracks, sorted."""
         return _tracked(self, tuple(names))
 
 
@@ -109,23 +108,23 @@ SPECIAL: Final = (
     *(GroupVersionResource(resource=name) for name in (PODS, SERVICES, CLAIMS)),
     GroupVersionResource(group="resource.k8s.io", resource="resourceclaims"),
 )
-"""Resources of which more counts than how many objects there are."""
+"""Resources of which quotas bound more than the number of objects."""
 
 
 def evaluator_of(resource: GroupVersionResource) -> Evaluator:
-    """Find the evaluator of a resource; any resource without its own is merely counted."""
+    """Find the evaluator of a resource; those without their own count objects only."""
     special = _SPECIAL.get(str(resource))
     return special or Evaluator(frozenset(count_names(resource)))
 
 
 def count_names(resource: GroupVersionResource) -> tuple[str, ...]:
-    """List the names under which one object of the resource counts as one."""
+    """List the names under which an object of the resource counts as one."""
     counted = f"{_COUNT}{resource}"
     return (resource.resource, counted) if str(resource) in _ALIASED else (counted,)
 
 
 def counted_by(name: str) -> GroupVersionResource | None:
-    """Say whose objects a name counts, each as one; None for a name that counts none so."""
+    """Find the resource whose objects a name counts as one each; None for other names."""
     if name in _ALIASED:
         return GroupVersionResource(resource=name)
     resource, _, group = name.removeprefix(_COUNT).partition(".")
@@ -135,14 +134,14 @@ def counted_by(name: str) -> GroupVersionResource | None:
 
 
 def names_of(quota: ResourceQuota, resource: GroupVersionResource) -> tuple[str, ...]:
-    """Give the names of a quota under which objects of the resource count."""
+    """List the names of a quota under which objects of the resource count."""
     return evaluator_of(resource).tracked(tuple(quota.hard))
 
 
 def resources_of(names: Iterable[str]) -> set[GroupVersionResource]:
-    """Say whose objects count under any of these names of a quota's ``hard``.
+    """Find the resources whose objects count under any of these names of a quota.
 
-    A name may be of a resource that no cluster serves; nothing but its spelling is known here.
+    Only the spelling of a name is known here: no cluster may serve its resource.
     """
     bound = tuple(names)
     found = {each for each in SPECIAL if evaluator_of(each).tracked(bound)}
@@ -150,14 +149,14 @@ def resources_of(names: Iterable[str]) -> set[GroupVersionResource]:
 
 
 def is_tracked(name: str) -> bool:
-    """Whether objects of any resource count under the name; else it bounds nothing."""
+    """Whether objects of any resource count under the name; otherwise it bounds nothing."""
     if name.startswith(_COUNT) or name in _ALIASED:
         return True
     return any(evaluator.tracks(name) for evaluator in _SPECIAL.values())
 
 
 def reason_not_counted(request: AdmissionRequest) -> str:
-    """Say why quotas have nothing to do with a request; empty where they have.
+    """Explain why quotas do not count a request; empty where they do.
 
     Raises DecodeError for an updated pod whose deadline cannot be read.
     """

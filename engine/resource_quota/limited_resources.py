@@ -1,8 +1,8 @@
-"""``limitedResources``: decode, validate and match what needs a covering quota.
+"""``limitedResources``: decode, encode and validate entries, find limited usage and its cover.
 
 Source: ``apiserver/pkg/admission/plugin/resourcequota/{apis,config.go,controller.go}``. Kubernetes
-checks only that ``resource`` is set; a broken ``matchScopes`` then turns its quotas off, so ours is
-refused when it is written.
+checks only that ``resource`` is set; an invalid ``matchScopes`` then disables its quotas, so that
+this validation refuses it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KINDS: Final = {
 def decode_limited_resources(
     entries: object, *, struct: str = "ResourceQuotaConfiguration", version: str = "v1"
 ) -> tuple[LimitedResource, ...]:
-    """Read the list, strictly: an unknown field is refused. Raises DecodeError.
+    """Decode the list; raises DecodeError for unknown fields, too.
 
     ``struct`` and ``version`` name the configuration in Go's texts.
     """
@@ -50,7 +50,7 @@ def decode_limited_resources(
 
 
 def decode_quota_configuration(configuration: object) -> tuple[LimitedResource, ...]:
-    """Read the whole configuration of Kubernetes' quota plugin; null is an empty one.
+    """Decode the whole configuration of Kubernetes' quota plugin; null is an empty one.
 
     Raises DecodeError for another kind or version, an unknown field, a wrong type.
     """
@@ -105,7 +105,7 @@ def _refuse_unknown(shape: Mapping[str, Any], known: Iterable[str], path: str) -
 
 
 def encode_limited_resource(entry: LimitedResource) -> dict[str, Any]:
-    """Write one entry; what is empty is left out."""
+    """Encode one entry without empty fields."""
     shape: dict[str, Any] = {"apiGroup": entry.api_group} if entry.api_group else {}
     shape["resource"] = entry.resource
     if entry.match_contains:
@@ -116,7 +116,7 @@ def encode_limited_resource(entry: LimitedResource) -> dict[str, Any]:
 
 
 def validate_limited_resources(entries: Sequence[LimitedResource]) -> tuple[FieldError, ...]:
-    """Find what must not be saved: no resource, or a scope that could not be evaluated."""
+    """List the errors of entries: no resource, or a scope that cannot be evaluated."""
     errors: list[FieldError] = []
     for index, entry in enumerate(entries):
         path = FieldPath(_LIST).index(index)
@@ -136,9 +136,9 @@ def validate_limited_resources(entries: Sequence[LimitedResource]) -> tuple[Fiel
 def limited_scopes(
     entries: Iterable[LimitedResource], test: ScopeTest | None
 ) -> tuple[ScopeSelectorRequirement, ...]:
-    """Give the scopes that limit the object: those of *every* entry, whatever its resource.
+    """Find the scopes that limit the object, in the entries of *every* resource, as upstream does.
 
-    Raises ScopeError for one that cannot be evaluated; Kubernetes then admits unchecked.
+    Raises ScopeError for a scope that cannot be evaluated; Kubernetes then admits unchecked.
     """
     return tuple(found for entry in entries for found in matching_scopes(test, entry.match_scopes))
 
@@ -146,7 +146,7 @@ def limited_scopes(
 def limited_names(
     entries: Iterable[LimitedResource], resource: GroupVersionResource, usage: ResourceList
 ) -> set[str]:
-    """Give the names that the object uses and that entries for its resource limit by substring."""
+    """Find the used names that entries for the resource limit by substring."""
     parts = [
         part
         for entry in entries
@@ -165,7 +165,7 @@ def limited_names(
 def uncovered_scopes(
     limited: Iterable[ScopeSelectorRequirement], covered: Iterable[ScopeSelectorRequirement]
 ) -> tuple[ScopeSelectorRequirement, ...]:
-    """Give the limited scopes that no quota covers: only the scope's name has to agree."""
+    """Find the limited scopes that no quota covers; only the scope's name is compared."""
     names = {requirement.scope_name for requirement in covered}
     return tuple(requirement for requirement in limited if requirement.scope_name not in names)
 
@@ -173,10 +173,10 @@ def uncovered_scopes(
 def covering_quotas(
     quotas: Iterable[ResourceQuota], scope_name: str, value: str = ""
 ) -> tuple[ResourceQuota, ...]:
-    """Give the quotas that cover objects of a scope, and of one class where scopes have such.
+    """Find the quotas that cover objects of a scope and, for scopes with classes, of a class.
 
-    ``value`` is the name of a PriorityClass or VolumeAttributesClass; other scopes have none. Any
-    single entry suffices, even of a quota that does not match as a whole.
+    ``value`` is the name of a PriorityClass or VolumeAttributesClass; other scopes have none. A
+    single entry covers, even of a quota that does not match as a whole.
     """
     return tuple(
         quota

@@ -1,4 +1,4 @@
-"""Match one quota with one object: scopes, counted names, required requests.
+"""Match a quota with an object: scopes, counted names, required requests, usage of stored objects.
 
 Source: ``apiserver/pkg/quota/v1/generic/evaluator.go`` (Matches) and the first loop of
 ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``.
@@ -39,9 +39,9 @@ _FIELDS: Final = {
 
 
 class QuotaSubject(NamedTuple):
-    """An object that quotas are asked about, and its state before an update.
+    """An object and its state before an update, prepared once for matching many quotas.
 
-    ``spec`` is that of a pod, read once for all quotas; None for other kinds.
+    ``spec`` is that of a pod, None for other kinds.
     """
 
     resource: GroupVersionResource
@@ -58,7 +58,7 @@ class QuotaSubject(NamedTuple):
         old: Mapping[str, Any] | None,
         spec: PodSpec | None = None,
     ) -> QuotaSubject:
-        """Prepare the questions about an object; ``spec`` is the pod's, where it was read."""
+        """Prepare an object; ``spec`` is the pod's, where it was read already."""
         return cls(
             resource=resource,
             spec=(spec or read_pod(obj)) if str(resource) == PODS else None,
@@ -69,11 +69,11 @@ class QuotaSubject(NamedTuple):
 
 
 class Match(NamedTuple):
-    """What came of holding one quota against one object.
+    """The result of matching one quota with one object.
 
-    ``scopes`` are the requirements that the object satisfies one by one: they cover, even where
-    the quota does not match as a whole. ``names`` are the bounded names that objects of this
-    resource use. ``matched_old``: whether the object counted before its update, too.
+    ``scopes`` are the requirements that the object satisfies: they cover it even where the quota
+    does not match as a whole. ``names`` are the bounded names that objects of this resource use.
+    ``matched_old`` is whether the object counted before its update, too.
     """
 
     quota: ResourceQuota
@@ -86,17 +86,17 @@ class Match(NamedTuple):
 
     @property
     def is_enforced(self) -> bool:
-        """Whether the quota refuses and is charged; one that only watches covers nothing."""
+        """Whether the quota refuses and is charged; otherwise it covers nothing, either."""
         return self.quota.enforcement is Enforcement.ENFORCE
 
     @property
     def is_countable(self) -> bool:
-        """Whether the quota matched and it is known how much is used."""
+        """Whether the quota matched and all its used amounts are known."""
         return self.is_matched and self.quota.used.keys() >= set(self.names)
 
 
 def match_quota(quota: ResourceQuota, subject: QuotaSubject) -> Match:
-    """Hold a quota against an object; raises DecodeError for an object that cannot be read."""
+    """Match a quota with an object; raises DecodeError for an object that cannot be read."""
     requirements = scope_requirements(quota)
     try:
         scopes = matching_scopes(subject.test, requirements)
@@ -128,10 +128,10 @@ def counted_of(
     *,
     now: str | int | None = None,
 ) -> dict[str, ResourceList]:
-    """Give what each enforced quota of the object's namespace counts of it, by the quota's name.
+    """Compute the usage of a stored object in each enforced quota, by the quota's name.
 
-    Amounts are cut to the names that the quota tracks for such objects; zeros, and quotas that
-    count nothing of it, are left out. Raises DecodeError for an object that cannot be read.
+    Amounts are cut to the names that the quota tracks for such objects, without zeros; quotas that
+    count nothing are omitted. Raises DecodeError for an object that cannot be read.
     """
     whole = usage_of(obj, resource, now=now)
     subject = QuotaSubject.of(resource, obj, None)
@@ -146,12 +146,12 @@ def counted_of(
 
 
 def is_final(obj: Mapping[str, Any], resource: GroupVersionResource) -> bool:
-    """Whether what the object uses can only shrink from now on: a pod that has ended."""
+    """Whether the usage of the object can no longer grow: a pod that has ended."""
     return str(resource) == PODS and is_terminal(obj)
 
 
 def field_of(resource: GroupVersionResource, name: str) -> str:
-    """Say which field of an object makes it use a name; a mere count is of the whole object."""
+    """Find the field by which an object uses a name; for a mere count, its namespace."""
     if name in _FIELDS:
         return _FIELDS[name]
     if name.endswith("/requests.storage"):
@@ -174,7 +174,7 @@ def _scope_violation(quota: ResourceQuota, error: ScopeError) -> Violation:
 def _must_specify(
     quota: ResourceQuota, subject: QuotaSubject, names: tuple[str, ...]
 ) -> tuple[Violation, ...]:
-    """Refuse pods whose containers keep quiet about what is bounded: one finding a name."""
+    """Refuse pods with containers that do not state a bounded name: one violation for each name."""
     if subject.spec is None:
         return ()
     missing = missing_names(subject.spec, names)
@@ -194,13 +194,13 @@ def _must_specify(
 
 
 def _side(name: str) -> str:
-    """Turn the quota's name into where a container states it: ``limits.cpu`` is ``limits[cpu]``."""
+    """Map a quota's name to the path in a container: ``limits.cpu`` is ``limits[cpu]``."""
     side, dot, resource = name.partition(".")
     return f"{side}[{resource}]" if dot else f"requests[{name}]"
 
 
 def _status_unknown(quota: ResourceQuota, names: tuple[str, ...]) -> tuple[Violation, ...]:
-    """Refuse while it is not known how much of a bounded name is used."""
+    """Refuse while the used amount of a bounded name is unknown."""
     if quota.used.keys() >= set(names):
         return ()
     message = f"status unknown for quota: {quota.name}, resources: {','.join(names)}"

@@ -1,4 +1,4 @@
-"""Quota scopes: which objects each selects, and which names a quota may bound with them.
+"""Quota scopes: their names, their requirements, the objects that they select, allowed names.
 
 Source: ``pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims}.go`` and
 ``pkg/apis/core/helper/helpers.go``.
@@ -33,7 +33,7 @@ VOLUME_ATTRIBUTES_CLASS: Final = "VolumeAttributesClass"
 EXISTS_ONLY: Final = frozenset(
     {TERMINATING, NOT_TERMINATING, BEST_EFFORT, NOT_BEST_EFFORT, CROSS_NAMESPACE}
 )
-"""Scopes that either match or not: no operator but Exists is valid with them."""
+"""Scopes without values: only the operator Exists is valid with them."""
 CONFLICTS: Final = (
     frozenset({BEST_EFFORT, NOT_BEST_EFFORT}),
     frozenset({TERMINATING, NOT_TERMINATING}),
@@ -53,7 +53,7 @@ ALLOWED_NAMES: Final = {
     CROSS_NAMESPACE: _COMPUTE,
     VOLUME_ATTRIBUTES_CLASS: frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-"""The standard names that a quota may bound with each scope; these are all the scopes."""
+"""All scopes, with the standard names that a quota may bound with each."""
 
 PODS: Final = GroupVersionResource(resource="pods")
 CLAIMS: Final = GroupVersionResource(resource="persistentvolumeclaims")
@@ -64,18 +64,18 @@ _TERMS: Final = (
 
 
 class ScopeError(ValueError):
-    """A scope selector that cannot be evaluated; the text is the one Kubernetes logs."""
+    """A scope selector that cannot be evaluated; the text is that of Kubernetes' log."""
 
 
 @once
 def scope_requirements(quota: ResourceQuota) -> tuple[ScopeSelectorRequirement, ...]:
-    """Give all that an object must satisfy: ``scopes`` (each as Exists), then the selector."""
+    """List the requirements of a quota: ``scopes`` (each as Exists), then the selector."""
     scopes = (ScopeSelectorRequirement(scope, "Exists") for scope in quota.scopes)
     return (*scopes, *(quota.scope_selector or ()))
 
 
 def scope_test(resource: GroupVersionResource, obj: Mapping[str, Any]) -> ScopeTest | None:
-    """Make the test that an object's requirements are put to; None for kinds without scopes.
+    """Return a test of scope requirements on an object; None for kinds without scopes.
 
     The test raises ScopeError for a requirement that cannot be evaluated, DecodeError for an
     object that cannot be read.
@@ -90,7 +90,7 @@ def scope_test(resource: GroupVersionResource, obj: Mapping[str, Any]) -> ScopeT
 def matching_scopes(
     test: ScopeTest | None, requirements: Iterable[ScopeSelectorRequirement]
 ) -> tuple[ScopeSelectorRequirement, ...]:
-    """Give the requirements that the object satisfies one by one; raises ScopeError."""
+    """Select the requirements that the object satisfies; raises ScopeError."""
     return tuple([r for r in requirements if _holds(test, r)]) if test else ()
 
 
@@ -103,7 +103,7 @@ def _holds(test: ScopeTest, requirement: ScopeSelectorRequirement) -> bool:
 
 
 def is_terminating(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod runs for a bounded time; an unset deadline is none."""
+    """Whether the pod has a deadline, so that it runs for a bounded time."""
     deadline = read_integer(
         _spec(pod), "activeDeadlineSeconds", "spec", "PodSpec.spec.activeDeadlineSeconds"
     )
@@ -126,7 +126,7 @@ def _matches_pod(pod: Mapping[str, Any], requirement: ScopeSelectorRequirement) 
 
 
 def _is_best_effort(pod: Mapping[str, Any]) -> bool:
-    """Go by the class that the server recorded, else by the one the spec gives."""
+    """Compare the class in the status, or the one computed from the spec."""
     status = expect_map(pod.get("status"), "status", "Pod.status of type v1.PodStatus")
     go_field = "PodStatus.status.qosClass of type v1.PodQOSClass"
     recorded = expect_string(status.get("qosClass"), "status.qosClass", go_field)
@@ -134,7 +134,7 @@ def _is_best_effort(pod: Mapping[str, Any]) -> bool:
 
 
 def _has_cross_namespace_affinity(pod: Mapping[str, Any]) -> bool:
-    """Whether any (anti-)affinity term, required or preferred, looks into other namespaces."""
+    """Whether any (anti-)affinity term, required or preferred, selects other namespaces."""
     go_field = "PodSpec.spec.affinity of type v1.Affinity"
     affinity = expect_map(_spec(pod).get("affinity"), "spec.affinity", go_field)
     return any(

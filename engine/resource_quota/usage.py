@@ -1,4 +1,4 @@
-"""The usage of one object under each name that quotas bound.
+"""Compute the usage of a pod, service, claim or other object under each name that quotas bound.
 
 Source: ``pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,resource_claims}.go``.
 """
@@ -62,10 +62,10 @@ MUST_SPECIFY: Final = frozenset(
         *("limits.cpu", "limits.memory"),
     }
 )
-"""Names that, once bounded, every container has to state."""
+"""Names that every container must state once a quota bounds them."""
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 _CLAIM: Final = "PersistentVolumeClaim"
-_ALL_DEVICES: Final = 32  # what a claim for "all" devices may get at most
+_ALL_DEVICES: Final = 32  # upstream's limit of devices in one claim
 
 
 def usage_of(
@@ -75,10 +75,10 @@ def usage_of(
     now: str | int | None = None,
     spec: PodSpec | None = None,
 ) -> dict[str, Quantity]:
-    """Work out what a stored object uses, by name; zero amounts may be among them.
+    """Compute the usage of a stored object by name, zero amounts included.
 
-    ``now`` is RFC 3339 text or whole seconds since 1970; without it no pod is ever past its
-    grace. ``spec`` is that of a pod, where it was read already. Raises DecodeError.
+    ``now`` is RFC 3339 text or whole seconds since 1970; without it no pod exceeds its grace
+    period. ``spec`` is the pod's, where it was read already. Raises DecodeError.
     """
     name = str(resource)
     if name == PODS:
@@ -100,7 +100,7 @@ def _running_usage(totals: PodTotals) -> dict[str, Quantity]:
 
 
 def _compute_usage(requests: ResourceList, limits: ResourceList) -> dict[str, Quantity]:
-    """Name requests and limits as quotas do; what is absent stays absent."""
+    """Rename requests and limits to the names of quotas; absent amounts stay absent."""
     usage: dict[str, Quantity] = {}
     for name, quantity in requests.items():
         if name in _COMPUTE or is_hugepage(name):
@@ -115,13 +115,14 @@ def _compute_usage(requests: ResourceList, limits: ResourceList) -> dict[str, Qu
 
 
 def _is_past_grace(pod: Mapping[str, Any], now: str | int | None) -> bool:
-    """Whether a deleted pod should be gone; the time of deletion includes the grace already."""
+    """Whether a pod's grace period after its deletion is over."""
     metadata = expect_map(pod.get("metadata"), "metadata", "Pod.metadata of type v1.ObjectMeta")
     deletion = read_time(metadata, "deletionTimestamp", "metadata")
     go_field = "ObjectMeta.metadata.deletionGracePeriodSeconds"
     grace = read_integer(metadata, "deletionGracePeriodSeconds", "metadata", go_field)
     if deletion is None or grace is None or now is None:
         return False
+    # The timestamp includes the grace period already; upstream adds it once more.
     moment = now * MICRO if isinstance(now, int) else parse_time(now, "now")
     return moment > deletion + grace * MICRO
 
@@ -129,10 +130,10 @@ def _is_past_grace(pod: Mapping[str, Any], now: str | int | None) -> bool:
 def missing_names(
     pod: Mapping[str, Any] | PodSpec, names: Collection[str]
 ) -> dict[str, list[Container]]:
-    """Find containers that do not state what the names bound, by name in byte order.
+    """Find containers that do not state bounded names, by name in byte order.
 
-    Containers come before init containers; zero counts as stated, and nobody has to state anything
-    where the pod itself does. Raises DecodeError.
+    Containers come before init containers. Zero counts as stated. A pod with resources of its own
+    exempts its containers. Raises DecodeError.
     """
     spec = read_pod(pod)
     required = sorted(MUST_SPECIFY.intersection(names) - _stated_everywhere(spec))
@@ -149,7 +150,7 @@ def missing_names(
 
 @once
 def _stated_everywhere(spec: PodSpec) -> frozenset[str]:
-    """Find what every container states, or need not, because the pod itself does."""
+    """Find the names that every container states, or all where the pod itself has resources."""
     if has_pod_level_resources(spec):
         return MUST_SPECIFY
     stated = [
@@ -159,7 +160,7 @@ def _stated_everywhere(spec: PodSpec) -> frozenset[str]:
 
 
 def must_specify_text(missing: Mapping[str, list[Container]]) -> str:
-    """Word what ``missing_names`` found, as quotas do."""
+    """Word the result of ``missing_names`` as Kubernetes does."""
     parts = (
         f"{name} for: {','.join(sorted({container.name for container in containers}))}"
         for name, containers in sorted(missing.items())
@@ -217,7 +218,7 @@ def _claim_usage(claim: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def _storage_class(claim: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
-    """Read the class, which an old annotation may name instead; empty for none."""
+    """Read the storage class, which an older annotation overrides; empty for none."""
     metadata = expect_map(
         claim.get("metadata"), "metadata", f"{_CLAIM}.metadata of type v1.ObjectMeta"
     )
@@ -231,26 +232,28 @@ def _storage_class(claim: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
 
 
 def _claim_storage(claim: Mapping[str, Any], spec: Mapping[str, Any]) -> Quantity | None:
-    """Work out the bytes that count: what is asked, or what was allocated if that is more."""
+    """Compute the storage of a claim: the requested one, or the allocated one if that is more."""
     path = "spec.resources"
     go_type = f"{_CLAIM}Spec.{path} of type v1.VolumeResourceRequirements"
     resources = expect_map(spec.get("resources"), path, go_type)
     path = "spec.resources.requests"
     go_type = f"VolumeResourceRequirements.{path}"
-    asked = expect_resource_list(resources.get("requests"), path, go_type).get("storage")
-    if asked is None:
+    requested = expect_resource_list(resources.get("requests"), path, go_type).get("storage")
+    if requested is None:
         return None
     go_type = f"{_CLAIM}.status of type v1.{_CLAIM}Status"
     status = expect_map(claim.get("status"), "status", go_type)
     path = "status.allocatedResources"
     go_type = f"{_CLAIM}Status.{path}"
     allocated = expect_resource_list(status.get("allocatedResources"), path, go_type).get("storage")
-    asked = _whole(asked)
-    return asked if allocated is None or _whole(allocated) <= asked else _whole(allocated)
+    requested = _whole(requested)
+    if allocated is None:
+        return requested
+    return max(requested, _whole(allocated))
 
 
 def _whole(quantity: Quantity) -> Quantity:
-    """Round up to whole bytes; a whole amount keeps its text."""
+    """Round up to whole bytes; whole amounts keep their text."""
     rounded = Quantity.from_int(quantity.ceil(), quantity.format)
     return quantity if rounded == quantity else rounded
 
@@ -272,7 +275,7 @@ def _resource_claim_usage(claim: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def _device_usage(entry: Mapping[str, Any], path: str, go_path: str) -> dict[str, Quantity]:
-    """Count the devices of one request; of alternatives the most for each class."""
+    """Count the devices of one request; with alternatives the maximum for each class."""
     alternatives = expect_objects(
         entry.get("firstAvailable"),
         f"{path}.firstAvailable",
@@ -292,7 +295,7 @@ def _device_usage(entry: Mapping[str, Any], path: str, go_path: str) -> dict[str
 
 
 def _count_devices(shape: Mapping[str, Any], path: str, go_field: str) -> dict[str, Quantity]:
-    """Count devices of one class: a number (1 by default), or all there may be."""
+    """Count devices of one class: a number (1 by default), or the limit for all."""
     places = {
         "deviceClassName": f"{go_field}.deviceClassName of type string",
         "allocationMode": f"{go_field}.allocationMode of type v1.DeviceAllocationMode",
@@ -303,6 +306,6 @@ def _count_devices(shape: Mapping[str, Any], path: str, go_field: str) -> dict[s
     if mode == "All":
         return {name + CLASS_DEVICES: Quantity.from_int(_ALL_DEVICES)}
     if mode not in ("", "ExactCount"):
-        return {}  # a mode of a newer release counts for nothing, as upstream has it
+        return {}  # upstream counts nothing for a mode of a newer release
     count = read_integer(shape, "count", path, f"{go_field}.count")
     return {name + CLASS_DEVICES: Quantity.from_int(count or 1)}

@@ -1,4 +1,4 @@
-"""Validate a ResourceQuota and its update, with Kubernetes' paths and texts.
+"""Validate a ResourceQuota, its update and scope requirements, with Kubernetes' paths and texts.
 
 Source: ``pkg/apis/core/validation/validation.go`` (ValidateResourceQuota and its parts) and
 ``pkg/registry/core/resourcequota/strategy.go``.
@@ -58,9 +58,9 @@ _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 def validate_resource_quota(
     quota: ResourceQuota, *, generate_name: str = ""
 ) -> tuple[FieldError, ...]:
-    """Find what an API server refuses a new or changed quota for, by path and text.
+    """List the errors for which an API server refuses a quota, by path and text.
 
-    ``generate_name`` stands for the name of an object that is still to be given one.
+    ``generate_name`` is the prefix from which the server makes the name of a nameless object.
     """
     errors = object_name_errors(quota.name, generate_name) + namespace_errors(quota.namespace)
     for name, quantity in quota.spec_hard.items():
@@ -71,14 +71,14 @@ def validate_resource_quota(
 
 
 def update_errors(old: ResourceQuota, new: ResourceQuota) -> tuple[FieldError, ...]:
-    """Find what may not change: the set of scopes. The scope selector may."""
+    """Check an update: the set of scopes is immutable, the scope selector is not."""
     if set(old.scopes) == set(new.scopes):
         return ()
     return (_invalid(_SCOPES, _list_or_null(new.scopes), "field is immutable"),)
 
 
 def quota_warnings(quota: ResourceQuota) -> tuple[str, ...]:
-    """List the warnings on creating a quota: requests that may exceed the limits."""
+    """Warn on creation about requests that exceed the limits."""
     hard = quota.spec_hard
     warnings = []
     for resource in _COMPUTE:
@@ -94,9 +94,9 @@ def quota_warnings(quota: ResourceQuota) -> tuple[str, ...]:
 
 
 def scope_value_errors(quota: ResourceQuota) -> tuple[FieldError, ...]:
-    """Find values that Kubernetes stores, but which then fail every pod of the namespace.
+    """Find values of scope selectors that Kubernetes stores although they fail every pod.
 
-    A scope selector's values must be label values; only its evaluation shows it.
+    They must be label values, which Kubernetes checks only when it evaluates the selector.
     """
     path = _EXPRESSIONS.child("values")
     errors = (
@@ -109,7 +109,7 @@ def scope_value_errors(quota: ResourceQuota) -> tuple[FieldError, ...]:
 
 
 def requirement_errors(requirement: ScopeSelectorRequirement, path: FieldPath) -> list[FieldError]:
-    """Check one scope requirement by itself: scope, operator and number of values."""
+    """Check one scope requirement: scope, operator and number of values."""
     errors = []
     operator, place = requirement.operator, path.child("operator")
     if requirement.scope_name not in ALLOWED_NAMES:
@@ -154,7 +154,7 @@ def _scopes_errors(quota: ResourceQuota) -> list[FieldError]:
 
 
 def _selector_errors(quota: ResourceQuota) -> list[FieldError]:
-    """Check the scope selector; its path has no index, and its conflicts show ``scopes``."""
+    """Check the scope selector; as upstream, paths have no index, and conflicts show ``scopes``."""
     errors = []
     requirements = quota.scope_selector or ()
     # Error values show Go's own field names, not those of the JSON.
@@ -179,7 +179,7 @@ def _selector_errors(quota: ResourceQuota) -> list[FieldError]:
 def _scope_name_errors(
     quota: ResourceQuota, scope: str, path: FieldPath, value: object
 ) -> list[FieldError]:
-    """Find names that cannot be bounded together with the scope, one error each."""
+    """Check the bounded names: one error for each that the scope does not allow."""
     allowed = ALLOWED_NAMES.get(scope)
     return [
         _invalid(path, value, _UNSUPPORTED_NAME)

@@ -1,4 +1,4 @@
-"""Selectors: which labels, annotations or scopes are meant. No policy and no object here."""
+"""Selectors over labels, annotations and scopes: parse, validate, print and match them."""
 
 from engine.selector.label_selector import (
     LabelSelector,

@@ -1,4 +1,4 @@
-"""The object form of a selector: ``matchLabels`` and ``matchExpressions``. No string form here.
+"""``LabelSelector``, the object form: decode, encode, match and validate ``matchLabels`` and such.
 
 Source: ``k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go`` and ``helpers.go``.
 """
@@ -23,20 +23,20 @@ _WITH_VALUES = frozenset({"In", "NotIn"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSelectorRequirement(Remembering):
-    """One entry of ``matchExpressions``, as written: the operator may be an unknown one."""
+    """One entry of ``matchExpressions`` as written, even with an unknown operator."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether it holds; an operator that validation would refuse matches nothing."""
+        """Whether the entry matches; one with an invalid operator matches nothing."""
         requirement = _requirement_of(self)
         return requirement is not None and requirement.matches(labels)
 
     @classmethod
     def decode(cls, raw: object, path: str) -> Self:
-        """Read the JSON form; raises ``DecodeError``."""
+        """Decode the JSON form; raises ``DecodeError``."""
         shape = expect(raw, dict, path, "LabelSelectorRequirement")
         operator = shape.get("operator")
         return cls(
@@ -46,7 +46,7 @@ class LabelSelectorRequirement(Remembering):
         )
 
     def encode(self) -> dict[str, Any]:
-        """Write the JSON form, without values where there are none."""
+        """Encode the JSON form, without values where there are none."""
         shape: dict[str, Any] = {"key": self.key, "operator": self.operator}
         return {**shape, "values": list(self.values)} if self.values else shape
 
@@ -59,16 +59,16 @@ def _requirement_of(entry: LabelSelectorRequirement) -> Requirement | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSelector:
-    """All entries must hold; the empty selector matches everything.
+    """A conjunction of entries; the empty selector matches everything.
 
-    An absent selector is not a ``LabelSelector``: what it means is its user's matter.
+    An absent selector is None; its meaning depends on the field that lacks it.
     """
 
     match_labels: Mapping[str, str] = field(default_factory=dict)
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a set of labels (or annotations) satisfies every entry."""
+        """Whether labels (or annotations) satisfy every entry."""
         for key, value in self.match_labels.items():
             if labels.get(key) != value:
                 return False
@@ -76,7 +76,7 @@ class LabelSelector:
         return not expressions or all(entry.matches(labels) for entry in expressions)
 
     def __str__(self) -> str:
-        """The string form, as ``kubectl get -l`` would take it."""
+        """The string form, as ``kubectl get -l`` accepts it."""
         labels = (
             Requirement(key, SelectorOperator.EQUALS, (value,))
             for key, value in sorted(self.match_labels.items())
@@ -90,7 +90,7 @@ class LabelSelector:
 
     @classmethod
     def decode(cls, raw: object, path: str) -> Self:
-        """Read the JSON form; raises ``DecodeError`` (with the path) on a wrong type."""
+        """Decode the JSON form; raises ``DecodeError`` for a wrong type."""
         shape = expect(raw, dict, path, "LabelSelector")
         entries = expect(shape.get("matchExpressions"), list, f"{path}.matchExpressions", "[]")
         return cls(
@@ -102,7 +102,7 @@ class LabelSelector:
         )
 
     def encode(self) -> dict[str, Any]:
-        """The JSON form, without what is empty."""
+        """Encode the JSON form without empty fields."""
         shape: dict[str, Any] = {}
         if self.match_labels:
             shape["matchLabels"] = dict(self.match_labels)
@@ -114,10 +114,10 @@ class LabelSelector:
 def validate_label_selector(
     selector: LabelSelector, path: FieldPath | str, *, label_values: bool = True
 ) -> list[FieldError]:
-    """What an API server finds in a selector.
+    """List the errors that an API server finds in a selector.
 
-    With ``label_values=False`` the selector is one over annotations: keys are judged
-    lower-cased and values are free text.
+    With ``label_values=False`` the selector is over annotations: keys are compared in lower case
+    and values are free text.
     """
     at = path if isinstance(path, FieldPath) else FieldPath(path)
     errors: list[FieldError] = []

@@ -1,6 +1,7 @@
-"""One requirement of a selector on one key: build, print and match it.
+"""One requirement of a selector, on a key of labels or on a quota scope: build, print, match.
 
-Source: ``k8s.io/apimachinery/pkg/labels/selector.go``.
+Source: ``k8s.io/apimachinery/pkg/labels/selector.go``, and for scopes
+``ScopedResourceSelectorRequirementsAsSelector`` in ``pkg/apis/core/v1/helper/helpers.go``.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class SelectorError(ValueError):
-    """A selector that cannot be built; the text is the one of Kubernetes' selector library."""
+    """A selector that cannot be built; the text is that of Kubernetes' selector library."""
 
 
 class SelectorOperator(StrEnum):
-    """The operators of the selector library, valued as its string form writes them."""
+    """The operators of the selector library, with their spelling in its string form."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -53,7 +54,7 @@ _INT64 = 1 << 63
 
 
 def parse_int64(text: str) -> int | None:
-    """The number a label value stands for, or ``None`` where Go's ``ParseInt`` fails."""
+    """Parse a label value as an integer; None where Go's ``ParseInt`` fails."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -62,7 +63,7 @@ def parse_int64(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A key, an operator and its values: what one label set either satisfies or not.
+    """A key, an operator and its values, which a set of labels satisfies or not.
 
     Values are sorted and without repeats.
     """
@@ -97,7 +98,7 @@ class Requirement:
 
 
 def key_errors(key: str, path: str = "<nil>") -> list[FieldError]:
-    """The library's finding on a label key: all messages in one error, joined by ``; ``."""
+    """Check a label key as the library does: one error with all messages, joined by ``; ``."""
     messages = qualified_name_errors(key)
     if not messages:
         return []
@@ -119,7 +120,7 @@ def _arity_errors(operator: SelectorOperator, values: Sequence[str]) -> list[Fie
 
 
 def build_requirement(key: str, operator: SelectorOperator, values: Sequence[str]) -> Requirement:
-    """A checked requirement; raises ``SelectorError`` with the library's own text."""
+    """Build a valid requirement; raises ``SelectorError`` with the library's own text."""
     errors = key_errors(key) + _arity_errors(operator, values)
     if operator in _COMPARISONS:
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
@@ -141,7 +142,7 @@ def build_requirement(key: str, operator: SelectorOperator, values: Sequence[str
 class ScopeSelectorRequirement(Remembering):
     """One entry of ``scopeSelector.matchExpressions`` or of ``matchScopes``, as written.
 
-    ``is_listed`` distinguishes an empty list of values from none at all, which error texts do.
+    ``is_listed`` distinguishes an empty list of values from an absent one, for error texts.
     """
 
     scope_name: str
@@ -150,7 +151,7 @@ class ScopeSelectorRequirement(Remembering):
     is_listed: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
-        """As Go prints its fields, without the braces: ``PriorityClass In [a b]``."""
+        """Print the fields as Go does, without braces: ``PriorityClass In [a b]``."""
         return f"{self.scope_name} {self.operator} [{' '.join(self.values)}]"
 
 
@@ -164,11 +165,11 @@ def _compile(requirement: ScopeSelectorRequirement) -> Requirement:
 
 
 def matches_value(requirement: ScopeSelectorRequirement, value: str) -> bool:
-    """Whether one string satisfies the operator; the empty string counts as absent.
+    """Whether a string satisfies the requirement; the empty string counts as absent.
 
-    ``Exists`` ignores its values. Otherwise raises ``SelectorError`` with the library's text
-    when the entry cannot be built: an unknown operator, a wrong number of values, a value
-    that is not a label value. The caller words what comes before that text.
+    ``Exists`` ignores its values. Other operators raise ``SelectorError`` with the library's text
+    where the requirement cannot be built: an unknown operator, a wrong number of values, a
+    value that is no label value. The caller adds its own text in front.
     """
     if requirement.operator == "Exists":
         return value != ""

@@ -1,4 +1,4 @@
-"""The string form of a selector, as query strings write it: ``a=b,c in (d,e),!f``.
+"""``Selector`` and the parser of its string form, as in query strings: ``a=b,c in (d,e),!f``.
 
 Source: ``k8s.io/apimachinery/pkg/labels/selector.go`` (the accepted language and its texts).
 """
@@ -37,17 +37,17 @@ _OPERATORS = {
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All requirements together, in key order; none of them means everything."""
+    """A conjunction of requirements in key order; without any it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
     @classmethod
     def of(cls, requirements: Iterable[Requirement]) -> Selector:
-        """A selector with its requirements in key order."""
+        """Build a selector, its requirements sorted by key."""
         return cls(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether every requirement holds."""
+        """Whether the labels satisfy every requirement."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Selector:
 
 
 def parse_selector(text: str) -> Selector:
-    """Read the string form; raises ``SelectorError`` with Kubernetes' text."""
+    """Parse the string form; raises ``SelectorError`` with Kubernetes' text."""
     return _Parser(_TOKENS.findall(text)).selector()
 
 
