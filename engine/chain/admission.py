@@ -28,8 +28,8 @@ from engine.chain.templates import TemplateCheck, check_template
 from engine.chain.validation import (
     Inspection,
     Validation,
-    foretell_limit_ranges,
     inspect,
+    preview_native_ranges,
 )
 from engine.decision import Decision, Outcome, Violation
 from engine.errors import DecodeError
@@ -179,16 +179,17 @@ class _Judged(NamedTuple):
 
 def _weigh_judged(judged: _Judged) -> int:
     inspection, template = judged.inspection, judged.template.inspection
-    asked = [each for each in (inspection, template) if each is not None]
-    return sum([weigh(each.findings) + each.quotas.weight for each in asked])
+    parts = [each for each in (inspection, template) if each is not None]
+    return sum([weigh(each.findings) + each.quotas.weight for each in parts])
 
 
 @once_for_alike(_weigh_judged)
 def _judge(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> _Judged:
     inspection = inspect(request, policy_set, now)
     template = check_template(request, policy_set, now)
-    before: dict[str, ResourceList] = {name: {} for name in template.asked}
-    before.update({demand.match.quota.name: demand.before for demand in inspection.quotas.asked})
+    before: dict[str, ResourceList] = {name: {} for name in template.quotas}
+    demands = inspection.quotas.open_demands
+    before.update({demand.match.quota.name: demand.before for demand in demands})
     quotas = tuple([q.name for q in policy_set.resource_quotas if q.name in before])
     return _Judged(inspection, template, quotas, before)
 
@@ -219,7 +220,7 @@ def _changes(
     findings = mutation.findings
     if policy_set.authority is Authority.NATIVE and not findings.violations:
         stored = request.with_object(default_object(request, mutation.object))
-        findings = together(findings, *foretell_limit_ranges(stored, policy_set))
+        findings = together(findings, *preview_native_ranges(stored, policy_set))
     return findings, mutation.operations
 
 

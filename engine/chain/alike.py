@@ -96,14 +96,14 @@ def once_for_alike(
 
 
 def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge[Found]:
-    def judge_alone(asked: _KeyedRequest) -> Found:
-        return judge(asked.take_request(), asked.policy_set, None)
+    def judge_alone(keyed: _KeyedRequest) -> Found:
+        return judge(keyed.take_request(), keyed.policy_set, None)
 
-    def recall(asked: _KeyedRequest) -> Found:
-        return recalled(_cut_down(asked.take_request(), asked.policy_set))
+    def recall(keyed: _KeyedRequest) -> Found:
+        return recalled(_cut_down(keyed.take_request(), keyed.policy_set))
 
-    def weigh_with_key(asked: _KeyedRequest, found: Found) -> int:
-        return asked.weight + weigh(found)
+    def weigh_with_key(keyed: _KeyedRequest, found: Found) -> int:
+        return keyed.weight + weigh(found)
 
     recalled = Kept(judge_alone, weigh_with_key, most=_KEPT, room=_ROOM)
     recognised = Kept(recall, weigh_with_key, most=_KEPT, room=_ROOM)

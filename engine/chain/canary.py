@@ -54,7 +54,7 @@ def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:
         message=message_of(request, (violation,)),
         violations=(violation,),
         details=details_of(request, (violation,)),
-        trace=(Step(name="Canary", outcome=Outcome.VIOLATED, detail="no policy was asked"),),
+        trace=(Step(name="Canary", outcome=Outcome.VIOLATED, detail="no policy was evaluated"),),
         object=request.object,
     )
 

@@ -56,9 +56,9 @@ class TemplateCheck:
     inspection: Inspection | None = None
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def quotas(self) -> tuple[str, ...]:
         """Names of the quotas whose used amounts decide what happens to the pods."""
-        demands = self.inspection.quotas.asked if self.inspection else ()
+        demands = self.inspection.quotas.open_demands if self.inspection else ()
         return tuple([demand.match.quota.name for demand in demands])
 
     def conclude(self, used: UsedAmounts) -> Findings:

@@ -97,7 +97,7 @@ def _check_resources(spec: PodSpec) -> Findings:
     return Findings(violations=tuple(found.kept), more=found.more, steps=(step,))
 
 
-def foretell_limit_ranges(request: AdmissionRequest, policy_set: PolicySet) -> list[Findings]:
+def preview_native_ranges(request: AdmissionRequest, policy_set: PolicySet) -> list[Findings]:
     """Find what the API server's LimitRanger will refuse, if its ranges are the portal's."""
     ranges = [each for each in policy_set.limit_ranges if each.enforcement is Enforcement.ENFORCE]
     if not ranges:

@@ -150,7 +150,7 @@ def _compiled(key: _Ranges) -> CompiledRanges:
     items = [item for each in ranges for item in each.items]
     types = ((CONTAINER, POD), (CLAIM,))
     unbroken = tuple([tuple(_unbroken(ranges, known)) for known in types])
-    skipped = [_step(each, None, Outcome.SKIPPED, "not asked about this") for each in ranges]
+    skipped = [_step(each, None, Outcome.SKIPPED, "does not check this request") for each in ranges]
     return CompiledRanges(ranges, tightest(items), (unbroken[0], unbroken[1]), tuple(skipped))
 
 

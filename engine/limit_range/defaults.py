@@ -6,7 +6,7 @@ Source: ``mergePodResourceRequirements`` in ``plugin/pkg/admission/limitranger``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.cache import once
 from engine.decision import Outcome, Step
@@ -75,14 +75,12 @@ def default_pod_resources(
 
 def _idle_step(limit_range: LimitRange, spec: PodSpec) -> Step | None:
     """Trace why a range sets nothing in a pod; None where it may set something."""
-    if limit_range.enforcement is not Enforcement.ENFORCE:
-        return _not_enforced(limit_range)
-    limits, requests = _defaults(limit_range)
-    if not limits and not requests:
-        return _nothing_given(limit_range)
+    defaults = _defaults(limit_range)
+    if defaults.unused:
+        return defaults.unused
     stated_limits, stated_requests = _stated_everywhere(spec)
-    is_met = limits.keys() <= stated_limits and requests.keys() <= stated_requests
-    return _nothing_missing(limit_range) if is_met or not spec.all_containers else None
+    is_met = defaults.limits.keys() <= stated_limits and defaults.requests.keys() <= stated_requests
+    return defaults.met if is_met or not spec.all_containers else None
 
 
 @once
@@ -119,51 +117,56 @@ def _apply(
     pause: Callable[[], None] | None,
 ) -> Step:
     """Set one range's defaults in all containers, and annotate the pod."""
-    limits, requests = _defaults(limit_range)
+    defaults = _defaults(limit_range)
     parts = []
     for position, slot in enumerate(slots):
         if pause is not None and not position % _AT_ONCE:
             pause()
-        set_limits = _set_missing(builder, (*slot.path, "limits"), limits, slot.limits)
-        set_requests = _set_missing(builder, (*slot.path, "requests"), requests, slot.requests)
+        set_limits = _set_missing(builder, (*slot.path, "limits"), defaults.limits, slot.limits)
+        set_requests = _set_missing(
+            builder, (*slot.path, "requests"), defaults.requests, slot.requests
+        )
         # Requests before limits, as LimitRanger writes the annotation.
         for names, side in ((set_requests, "request"), (set_limits, "limit")):
             if names:
                 parts.append(f"{', '.join(names)} {side} for {slot.label}")
     if not parts:
-        return _nothing_missing(limit_range)
+        return defaults.met
     text = _PREFIX + "; ".join(parts)
     if annotate:
         builder.set(("metadata", "annotations", ANNOTATION), text)
     return _step(limit_range, Outcome.CHANGED, text)
 
 
-@once
-def _not_enforced(limit_range: LimitRange) -> Step:
-    detail = f"sets nothing in {limit_range.enforcement} mode"
-    return _step(limit_range, Outcome.SKIPPED, detail)
+class _Defaults(NamedTuple):
+    """The defaults of one range for containers, as texts, and its steps where it sets nothing.
+
+    ``unused`` is the step of a range that sets nothing in any pod, ``met`` that of a range whose
+    defaults a pod does not need.
+    """
+
+    limits: dict[str, str]
+    requests: dict[str, str]
+    unused: Step | None
+    met: Step
 
 
 @once
-def _nothing_given(limit_range: LimitRange) -> Step:
-    return _step(limit_range, Outcome.NOT_MATCHED, "has no defaults for containers")
-
-
-@once
-def _nothing_missing(limit_range: LimitRange) -> Step:
-    return _step(limit_range, Outcome.UNCHANGED, "every container has its own values")
-
-
-@once
-def _defaults(limit_range: LimitRange) -> tuple[dict[str, str], dict[str, str]]:
-    """The defaults of one range for containers: limits and requests, as texts in name order."""
+def _defaults(limit_range: LimitRange) -> _Defaults:
     limits: dict[str, str] = {}
     requests: dict[str, str] = {}
     for item in limit_range.items:
         if item.type == CONTAINER:
             limits |= to_json(item.default)
             requests |= to_json(item.default_request)
-    return limits, requests
+    unused = None
+    if limit_range.enforcement is not Enforcement.ENFORCE:
+        detail = f"sets nothing in {limit_range.enforcement} mode"
+        unused = _step(limit_range, Outcome.SKIPPED, detail)
+    elif not limits and not requests:
+        unused = _step(limit_range, Outcome.NOT_MATCHED, "has no defaults for containers")
+    met = _step(limit_range, Outcome.UNCHANGED, "every container has its own values")
+    return _Defaults(limits, requests, unused, met)
 
 
 def _set_missing(

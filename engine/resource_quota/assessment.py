@@ -85,7 +85,7 @@ class Assessment(NamedTuple):
         return _ONE * (len(self.matches) + names + len(self.violations)) + found
 
     @property
-    def asked(self) -> tuple[Demand, ...]:
+    def open_demands(self) -> tuple[Demand, ...]:
         """The demands that are not empty: only these need the quota's used amounts."""
         return tuple(demand for demand in self.demands if demand.requested)
 

@@ -137,11 +137,15 @@ def _has_cross_namespace_affinity(pod: Mapping[str, Any]) -> bool:
     """Whether any (anti-)affinity term, required or preferred, selects other namespaces."""
     go_field = "PodSpec.spec.affinity of type v1.Affinity"
     affinity = expect_map(_spec(pod).get("affinity"), "spec.affinity", go_field)
-    return any(
-        _crosses(term, path)
-        for side, kind in (("podAffinity", "PodAffinity"), ("podAntiAffinity", "PodAntiAffinity"))
-        for term, path in _affinity_terms(affinity, side, kind)
-    )
+    for side, kind in (("podAffinity", "PodAffinity"), ("podAntiAffinity", "PodAntiAffinity")):
+        for term, path in _affinity_terms(affinity, side, kind):
+            at = f"{path}.namespaces"
+            go_field = f"PodAffinityTerm.{at} of type []string"
+            names = expect_strings(term.get("namespaces"), at, go_field)
+            # An empty namespace selector selects all namespaces.
+            if names or term.get("namespaceSelector") is not None:
+                return True
+    return False
 
 
 _POD_FACTS: Final[dict[str, Callable[[Mapping[str, Any]], bool]]] = {
@@ -172,13 +176,6 @@ def _affinity_terms(
         go_field = f"{weighted}.{inner} of type v1.PodAffinityTerm"
         found.append((expect_map(entry.get("podAffinityTerm"), inner, go_field), inner))
     return found
-
-
-def _crosses(term: Mapping[str, Any], path: str) -> bool:
-    """Whether a term names namespaces or selects them; an empty selector selects all."""
-    at = f"{path}.namespaces"
-    names = expect_strings(term.get("namespaces"), at, f"PodAffinityTerm.{at} of type []string")
-    return bool(names) or term.get("namespaceSelector") is not None
 
 
 def _matches_claim(claim: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
