@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django import forms
 from django.contrib import admin, messages
 from django.urls import reverse
 from django.utils.html import format_html
 
-from policies import admin_forms, ledger, services
+from policies import ledger, services
 from policies.drafts.kinds import BY_NAME
 from policies.models import (
     Charge,
@@ -27,6 +28,36 @@ from policies.models import (
     WebhookCredential,
 )
 from policies.plurals import counted
+
+if TYPE_CHECKING:
+    _ModelForm = forms.ModelForm[Any]
+else:
+    _ModelForm = forms.ModelForm
+
+
+class ClusterForm(_ModelForm):
+    """A cluster; what needs a covering quota there has an editor of its own."""
+
+    class Meta:
+        model = Cluster
+        fields: ClassVar = ["name", "description", "external_id", "unconfirmed_limit"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["unconfirmed_limit"].required = False
+
+    def clean_unconfirmed_limit(self) -> int:
+        """Read an empty field as no limit."""
+        return self.cleaned_data["unconfirmed_limit"] or 0
+
+
+class CredentialForm(_ModelForm):
+    """What a new credential needs; its secret is made, not typed."""
+
+    class Meta:
+        model = WebhookCredential
+        fields: ClassVar = ["cluster", "label", "expires"]
+
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -85,7 +116,7 @@ class _Recorded(_ModelAdmin):
 class ClusterAdmin(_Recorded):
     """Clusters; their limitedResources have an editor of their own."""
 
-    form = admin_forms.ClusterForm
+    form = ClusterForm
     list_display = ["name", "description", "policy_revision", "updated"]
     search_fields = ["name"]
 
@@ -259,7 +290,7 @@ class ChargeAdmin(_MayAct, _ReadOnly):
 class WebhookCredentialAdmin(_MayAct, _ModelAdmin):
     """Credentials: issued here, shown once, revoked by action."""
 
-    form = admin_forms.CredentialForm
+    form = CredentialForm
     list_display = ["label", "cluster", "created", "expires", "revoked"]
     list_filter = ["cluster"]
     actions = ["revoke"]

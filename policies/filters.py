@@ -18,7 +18,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
-from policies.parameters import MOMENTS
+from policies.rest import MOMENTS
 
 
 class ClusterFilter(django_filters.FilterSet):

@@ -27,6 +27,10 @@ SYSTEM_CLASSES: Final = {
 PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
+Place = tuple[str, int | None, str]
+"""Related name of the rows (empty: the object itself), index among them, field of the model."""
+
+
 class PlacedError(ValidationError):
     """One error with its place in both worlds.
 
@@ -35,9 +39,7 @@ class PlacedError(ValidationError):
     ``index`` the row's index among them (None: all of them).
     """
 
-    def __init__(
-        self, message: str, *, code: str, path: str, place: tuple[str, int | None, str]
-    ) -> None:
+    def __init__(self, message: str, *, code: str, path: str, place: Place) -> None:
         super().__init__(message, code=code)
         self.path = path
         self.row_set, self.index, self.column = place

@@ -1,15 +1,16 @@
-"""Permissions of the REST API, by role bindings, as on the pages."""
+"""Roles in the REST API: permissions by role bindings, and the history of roles."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from policies import roles
-from policies.models import Cluster
+from policies.models import Cluster, RoleChange
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
     from policies.models import PolicyRevision
+
 
 _ACTIONS: Final = {"POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
 OF_NAMESPACES: Final = {"cluster": "namespace__cluster__name", "namespace": "namespace__name"}
@@ -89,3 +91,23 @@ def place_of(instance: Any) -> tuple[str, str]:
     """The names of the cluster and the namespace that an object belongs to."""
     owner = instance.owner if hasattr(instance, "owner") else instance.cluster
     return getattr(owner, "name", owner), getattr(instance, "namespace_name", "")
+
+
+class RoleChangeSerializer(serializers.ModelSerializer[RoleChange]):
+    """One role given or taken back."""
+
+    class Meta:
+        model = RoleChange
+        fields = ["id", "created", "action", "subject", "role", "cluster", "namespace", "actor"]
+
+
+class RoleChangeView(mixins.ListModelMixin, viewsets.GenericViewSet[RoleChange]):
+    """What was given and taken back, the newest first; for those who see the whole fleet."""
+
+    queryset = RoleChange.objects.all()
+    serializer_class = RoleChangeSerializer
+
+    def get_queryset(self) -> QuerySet[RoleChange]:
+        """Everything, or nothing."""
+        found = super().get_queryset()
+        return found if roles.sees_all(self.request.user) else found.none()

@@ -17,8 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 from policies import filters, roles, services
 from policies.api import deletion, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES, ByRole, WritesByRole
-from policies.api.answers import answer_to
-from policies.api.bodies import ManifestParser, check_body
+from policies.api.bodies import ManifestParser, answer_to, check_body
 from policies.models import (
     Charge,
     Cluster,
@@ -31,7 +30,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
-from policies.parameters import CREATE_NAMESPACE, DRY_RUN, KnownParameters, is_on
+from policies.rest import CREATE_NAMESPACE, DRY_RUN, KnownParameters, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

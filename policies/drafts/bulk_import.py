@@ -14,7 +14,7 @@ from policies.drafts.draft import LONGEST, render
 from policies.drafts.kinds import BY_NAME, CONFIGURATION
 from policies.manifests import diff_in_words
 from policies.manifests.bundle import read_bundle
-from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.sources import Source
 from policies.models import LimitedResource
 from policies.validators import errors_by_path

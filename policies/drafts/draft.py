@@ -1,4 +1,4 @@
-"""A draft: its text, the manifest and form read from it, and its problems.
+"""A draft: its text, the manifest and form read from it, its problems, and its storage.
 
 The text is the truth: what a form says is written as text first, and read like any other.
 """
@@ -11,29 +11,31 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.exceptions import ValidationError
 
 from policies import services
-from policies.drafts.forms.metadata import kept_metadata
-from policies.drafts.forms.sheets import LARGEST, Sheet
+from policies.drafts.forms.sheets import LARGEST, Sheet, kept_metadata
 from policies.manifests.bundle import stripped
-from policies.manifests.canonical import admission_configuration, render_manifests
 from policies.manifests.checks import (
     configuration_problems,
     limited_resources,
     object_problems,
 )
+from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.objects import BundleObject, find_objects
-from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.render import admission_configuration, render_documents, render_manifests
 from policies.manifests.schema import KINDS as SHAPES
 from policies.manifests.schema import QUOTA_CONFIGURATION, shape_findings
-from policies.manifests.yaml.documents import parse_documents
-from policies.manifests.yaml.emitter import render_documents
-from policies.models import Cluster, Namespace, PriorityClass
+from policies.manifests.sources import parse_documents
+from policies.models import Cluster, KeptDraft, Namespace, PriorityClass
+from policies.models.edits import MOST
 from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from django.contrib.auth.models import User
+
     from policies.drafts.forms.sheets import Built
     from policies.drafts.kinds import EditableKind
+
 
 SOURCE: Final = "YAML"
 LONGEST: Final = 300_000
@@ -237,3 +239,29 @@ def _found(problems: Iterable[Problem], built: Built | None = None) -> Iterable[
             column=problem.column,
             cell=built.cell_of(problem.field) if built else "",
         )
+
+
+def kept_draft_of(user: User, place: PolicyPlace) -> KeptDraft | None:
+    """What this person typed here and has not saved."""
+    return KeptDraft.objects.filter(**_names(user, place)).first()
+
+
+def keep_draft(user: User, place: PolicyPlace, text: str, *, seen: int) -> None:
+    """Keep a text in place of the last one; the same text again writes nothing."""
+    names = _names(user, place)
+    if KeptDraft.objects.filter(**names, text=text, seen=seen).exists():
+        return
+    KeptDraft.objects.update_or_create(**names, defaults={"text": text, "seen": seen})
+    old = KeptDraft.objects.filter(user=user).order_by("-changed", "-pk")
+    KeptDraft.objects.filter(pk__in=list(old.values_list("pk", flat=True)[MOST:])).delete()
+
+
+def drop_draft(user: User, place: PolicyPlace) -> None:
+    """Forget it."""
+    KeptDraft.objects.filter(**_names(user, place)).delete()
+
+
+def _names(user: User, place: PolicyPlace) -> dict[str, Any]:
+    namespace = place.namespace.name if place.namespace else ""
+    names = {"namespace": namespace, "kind": place.kind.name, "name": place.name}
+    return {"user": user, "cluster": place.cluster, **names}

@@ -16,9 +16,9 @@ from engine.request import Phase
 from policies import simulation
 from policies import snapshot as stored
 from policies.lints import BUILT_IN_CLASSES, LintCode, lint_namespace
-from policies.manifests.problems import ManifestError
-from policies.manifests.yaml.documents import parse_documents
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.documents import ManifestError
+from policies.manifests.render import render_documents
+from policies.manifests.sources import parse_documents
 from policies.models import PriorityClass
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ from policies.ledger.book import (
     Quota,
     statements,
 )
+from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN
 from policies.ledger.rows import NewCharge, text_of
-from policies.ledger.sums import OPEN_STATES
 from policies.models import Charge
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from policies.ledger.book import (
     require_transaction,
     statements,
 )
-from policies.ledger.sums import OPEN_STATES, settle
+from policies.ledger.recount import OPEN_STATES, settle
 from policies.models import Charge, Cluster, QuotaUsage
 
 if TYPE_CHECKING:

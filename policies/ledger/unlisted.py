@@ -23,9 +23,9 @@ from policies.ledger.book import (
     Quota,
     statements,
 )
+from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN, ORPHAN_AGE, read_clock
 from policies.ledger.rows import NewCharge, text_of
-from policies.ledger.sums import OPEN_STATES
 from policies.models import Charge
 
 if TYPE_CHECKING:

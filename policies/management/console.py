@@ -12,7 +12,7 @@ from policies.models import Cluster
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
 
-    from policies.manifests.problems import ManifestError
+    from policies.manifests.documents import ManifestError
 
 FINDINGS: Final = 1
 USAGE: Final = 2

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from policies.manifests.checks import configuration_problems, limited_resources, object_problems
+from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.objects import (
     API_VERSIONS,
     CLUSTER_KINDS,
@@ -13,8 +14,7 @@ from policies.manifests.objects import (
     BundleObject,
     find_objects,
 )
-from policies.manifests.problems import ManifestError, Problem
-from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.sources import parse_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

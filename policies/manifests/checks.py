@@ -26,8 +26,8 @@ from policies.validators import metadata_errors, priority_class_errors, text_err
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from policies.manifests.documents import Problem
     from policies.manifests.objects import BundleObject
-    from policies.manifests.problems import Problem
     from policies.manifests.schema import Finding, Shape
 
     Rules = Callable[[Mapping[str, Any]], Iterable[FieldError]]

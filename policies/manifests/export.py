@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.manifests.canonical import admission_configuration, render_manifests
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.render import admission_configuration, render_documents, render_manifests
 from policies.models import (
     LimitedResource,
     LimitRange,

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 
 from policies import services
-from policies.manifests.canonical import admission_configuration, render_manifests
-from policies.manifests.problems import ManifestError
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.documents import ManifestError
+from policies.manifests.render import admission_configuration, render_documents, render_manifests
 from policies.models import LimitedResource
 from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
     from policies.lints import Lint
     from policies.manifests.bundle import Bundle, Wanted
+    from policies.manifests.documents import Problem
     from policies.manifests.objects import BundleObject
-    from policies.manifests.problems import Problem
     from policies.models import Cluster
 
 _CONFIGURATION = "limitedResources"

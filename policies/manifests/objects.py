@@ -15,8 +15,7 @@ from engine.wire import json_type
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from policies.manifests.problems import Problem
-    from policies.manifests.yaml.documents import Document
+    from policies.manifests.documents import Document, Problem
 
 API_VERSIONS = {
     "Namespace": "v1",

@@ -1,4 +1,4 @@
-"""Read files, folders and standard input into named texts."""
+"""Read files, folders and standard input into named texts, and texts into documents."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from policies.manifests.problems import ManifestError, Problem
-from policies.manifests.yaml.documents import LARGEST_FILE
+from policies.manifests.documents import ManifestError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
+    from policies.manifests.documents import Document
+
+LARGEST_FILE = 8 * 1024 * 1024
 STANDARD_INPUT = "-"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
@@ -84,3 +86,19 @@ def _read_bytes(name: str) -> bytes:
 
 def _take(file: BinaryIO) -> bytes:
     return file.read(LARGEST_FILE + 1)
+
+
+def parse_documents(text: str, source: str) -> list[Document]:
+    """All documents of a YAML or JSON text, empty ones left out.
+
+    Raises ManifestError with every problem of its syntax.
+    """
+    if len(text) > LARGEST_FILE:
+        size = LARGEST_FILE // 1024 // 1024
+        raise ManifestError(
+            [Problem(source=source, message=f"larger than {size} MiB", hint="split")]
+        )
+    # YAML's library stays in memory: a web process that nobody writes to is spared it.
+    from policies.manifests.yaml.events import read  # noqa: PLC0415 - for that memory
+
+    return [document for document in read(text, source) if document.value is not None]

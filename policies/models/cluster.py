@@ -1,23 +1,113 @@
-"""Cluster, LimitedResource and WebhookCredential."""
+"""Recorded, the parent of all that leaves revisions; Cluster and Namespace."""
 
 from __future__ import annotations
 
-import hmac
-from functools import lru_cache
+import uuid
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
-from policies.models.recorded import Recorded
-from policies.validators import DNS_LABEL
+from engine.errors import DecodeError, ErrorType, FieldError
+from engine.names import dns1123_label_errors
+from policies.validators import (
+    DNS_LABEL,
+    PlacedError,
+    as_validation_error,
+    decode_error_as_field_error,
+    metadata_errors,
+    text_errors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine.errors import FieldError
+    from django.core.exceptions import ValidationError
+
+    from policies.validators import Place
+
+
+class Recorded(models.Model):
+    """An object whose every write leaves a PolicyRevision."""
+
+    kind: ClassVar[str]
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    revision = models.PositiveBigIntegerField(default=1, editable=False)
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    name: models.CharField[str, str]
+    objects: ClassVar[models.Manager[Any]]
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def owner(self) -> Cluster:
+        """The cluster this object belongs to."""
+        raise NotImplementedError
+
+    @property
+    def namespace_name(self) -> str:
+        """The namespace this object lives in; empty for objects of a whole cluster."""
+        return ""
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the object as Kubernetes writes it."""
+        raise NotImplementedError
+
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Take over everything the manifest says, rows as a draft; raises ``ValidationError``."""
+        raise NotImplementedError
+
+    def find_errors(self) -> list[PlacedError]:
+        """All that is wrong with it, by the engine's rules, each with its place."""
+        manifest = self.to_manifest()
+        errors = text_errors(manifest) + metadata_errors(manifest["metadata"])
+        try:
+            errors += self.rule_errors(manifest)
+        except DecodeError as error:
+            errors.append(decode_error_as_field_error(error))
+        return [self.place_error(error) for error in dict.fromkeys(errors)]
+
+    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """What the engine says about the manifest; may raise ``DecodeError``."""
+        raise NotImplementedError
+
+    def place_error(self, error: FieldError) -> PlacedError:
+        """Find the field and row that an engine's error speaks of."""
+        return PlacedError(
+            error.message,
+            code=error.type.cause,
+            path=error.field,
+            place=self.locate(error),
+        )
+
+    def decode_error(self, error: DecodeError) -> ValidationError:
+        """Turn an object that cannot be read at all into an error at its field."""
+        return as_validation_error([self.place_error(decode_error_as_field_error(error))])
+
+    def locate(self, error: FieldError) -> Place:
+        """Where the error belongs in the model."""
+        return ("", None, METADATA_COLUMNS.get(error.field.partition("[")[0], ""))
+
+    def clean(self) -> None:
+        """Ask the engine."""
+        super().clean()
+        if findings := self.find_errors():
+            raise as_validation_error(findings)
+
+
+METADATA_COLUMNS = {
+    "metadata.name": "name",
+    "metadata.labels": "labels",
+    "metadata.annotations": "annotations",
+}
 
 
 PORTAL_NAMESPACE = "gatehouse"
@@ -113,79 +203,65 @@ class Cluster(Recorded):
         return []
 
 
-class LimitedResource(models.Model):
-    """One entry of the cluster's ``limitedResources``."""
+class Namespace(Recorded):
+    """A namespace of one cluster."""
 
-    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="limited_resources")
-    position = models.PositiveIntegerField()
-    api_group = models.CharField(max_length=253, blank=True)
-    resource = models.CharField(max_length=253)
-    match_contains = models.JSONField(default=list, blank=True)
-    match_scopes = models.JSONField(default=list, blank=True)
+    kind = "Namespace"
+
+    class Phase(models.TextChoices):
+        """Where it is in its life."""
+
+        ACTIVE = "Active"
+        TERMINATING = "Terminating"
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="namespaces")
+    name = models.CharField(max_length=63)
+    labels = models.JSONField(default=dict, blank=True)
+    annotations = models.JSONField(default=dict, blank=True)
+    phase = models.CharField(max_length=11, choices=Phase, default=Phase.ACTIVE)
 
     class Meta:
-        ordering: ClassVar = ["cluster_id", "position"]
+        ordering: ClassVar = ["cluster", "name"]
         constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["cluster", "position"], name="limitedresource_position_once"
+            models.UniqueConstraint(fields=["cluster", "name"], name="namespace_once_per_cluster"),
+            models.CheckConstraint(
+                condition=Q(phase__in=["Active", "Terminating"]), name="namespace_phase_known"
             ),
-            models.CheckConstraint(condition=~Q(resource=""), name="limitedresource_has_resource"),
+            models.CheckConstraint(condition=Q(revision__gte=1), name="namespace_revision_counts"),
+            models.CheckConstraint(condition=~Q(name=""), name="namespace_has_a_name"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.resource}.{self.api_group}" if self.api_group else self.resource
+        return f"{self.cluster}/{self.name}"
+
+    @property
+    def owner(self) -> Cluster:
+        """The cluster it belongs to."""
+        return self.cluster
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the entry as the quota plugin's configuration writes it."""
-        entry: dict[str, Any] = {"apiGroup": self.api_group, "resource": self.resource}
-        if self.match_contains:
-            entry["matchContains"] = self.match_contains
-        if self.match_scopes:
-            entry["matchScopes"] = self.match_scopes
-        return {name: value for name, value in entry.items() if value}
+        """Give the namespace as Kubernetes writes it."""
+        given = {"name": self.name, "labels": self.labels, "annotations": self.annotations}
+        metadata = {name: value for name, value in given.items() if value}
+        manifest: dict[str, Any] = {"apiVersion": "v1", "kind": self.kind, "metadata": metadata}
+        if self.phase != self.Phase.ACTIVE:
+            manifest["status"] = {"phase": self.phase}
+        return manifest
 
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Take over name, labels, annotations and phase."""
+        metadata = manifest.get("metadata") or {}
+        if problems := metadata_errors(metadata):
+            raise as_validation_error([self.place_error(error) for error in problems])
+        self.name = metadata.get("name") or ""
+        self.labels = dict(metadata.get("labels") or {})
+        self.annotations = dict(metadata.get("annotations") or {})
+        self.phase = (manifest.get("status") or {}).get("phase", self.Phase.ACTIVE)
+        return self
 
-class WebhookCredential(models.Model):
-    """Who may ask in a cluster's name: a keyed digest of a secret that is shown once."""
-
-    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="credentials")
-    digest = models.CharField(max_length=64, unique=True, editable=False)
-    label = models.CharField(max_length=100)
-    created = models.DateTimeField(auto_now_add=True)
-    expires = models.DateTimeField(null=True, blank=True)
-    revoked = models.DateTimeField(null=True, blank=True, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["cluster_id", "-created", "-id"]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(digest__regex=r"^[0-9a-f]{64}$"),
-                name="webhookcredential_digest_shape",
-            ),
-            models.CheckConstraint(
-                condition=Q(expires=None) | Q(expires__gt=F("created")),
-                name="webhookcredential_expires_later",
-                violation_error_message="must be in the future",
-            ),
+    def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """Its name must be a DNS label."""
+        return [
+            FieldError(ErrorType.INVALID, "metadata.name", self.name, text)
+            for text in dns1123_label_errors(self.name)
         ]
-
-    def __str__(self) -> str:
-        return self.label
-
-    @staticmethod
-    def digest_of(secret: str) -> str:
-        """Give the keyed digest under which a secret is stored: 64 hex digits."""
-        own: str = getattr(settings, "GATEHOUSE_KEY_PEPPER", "")
-        digest = _digest if len(secret) <= _LONGEST_KEPT else _digest.__wrapped__
-        return digest(own, settings.SECRET_KEY, secret)
-
-
-_LONGEST_KEPT = 256  # characters; what is longer is no secret of ours
-
-
-@lru_cache(1024)  # the few secrets by which clusters call: each review comes with one of them
-def _digest(own: str, site: str, secret: str) -> str:
-    """Digest a secret with the pepper; without one of its own it is derived from the site's key."""
-    derived = b"gatehouse webhook keys"
-    pepper = own.encode() or hmac.new(site.encode(), derived, "sha256").digest()
-    return hmac.new(pepper, secret.encode(), "sha256").hexdigest()

@@ -15,12 +15,12 @@ from django.db.models import Q
 from engine.errors import ErrorType, FieldError
 from engine.limit_range import decode_limit_range, validate_limit_range
 from policies.fields import QuantityField, QuantityValue
-from policies.models.recorded import PolicyObject
+from policies.models.policy_object import PolicyObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.models.recorded import Place
+    from policies.validators import Place
 
 MAPS = {
     "min": "min",

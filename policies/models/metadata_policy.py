@@ -12,13 +12,13 @@ from engine.metadata_policy import (
     decode_metadata_policy,
     validate_metadata_policy,
 )
-from policies.models.recorded import PolicyObject
+from policies.models.policy_object import PolicyObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.errors import FieldError
-    from policies.models.recorded import Place
+    from policies.validators import Place
 
 SELECTORS = {"labelSelector": "label_selector", "annotationSelector": "annotation_selector"}
 UPDATES = {"updatedLabels": "updated_labels", "updatedAnnotations": "updated_annotations"}

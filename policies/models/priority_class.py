@@ -10,8 +10,7 @@ from django.db.models import Q
 
 from engine.errors import ErrorType, FieldError
 from engine.wire import RawNumber
-from policies.models.cluster import Cluster
-from policies.models.recorded import Recorded
+from policies.models.cluster import Cluster, Recorded
 from policies.validators import as_validation_error, metadata_errors, priority_class_errors
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""ResourceQuota and its rows, as stored; its rules are the engine's."""
+"""ResourceQuota, its rows, and a cluster's limitedResources, as stored."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from engine.resource_quota import (
     validate_resource_quota,
 )
 from policies.fields import QuantityField, QuantityValue
-from policies.models.recorded import PolicyObject
+from policies.models.cluster import Cluster
+from policies.models.policy_object import PolicyObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.errors import FieldError
-    from policies.models.recorded import Place
+    from policies.validators import Place
 
 _HARD = re.compile(r"spec\.hard\[(.*)\]", re.DOTALL)
 _EXPRESSIONS = "spec.scopeSelector"
@@ -174,6 +175,38 @@ class ScopeSelectorRow(models.Model):
         if self.values is not None:
             entry["values"] = self.values
         return entry
+
+
+class LimitedResource(models.Model):
+    """One entry of the cluster's ``limitedResources``."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="limited_resources")
+    position = models.PositiveIntegerField()
+    api_group = models.CharField(max_length=253, blank=True)
+    resource = models.CharField(max_length=253)
+    match_contains = models.JSONField(default=list, blank=True)
+    match_scopes = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["cluster_id", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "position"], name="limitedresource_position_once"
+            ),
+            models.CheckConstraint(condition=~Q(resource=""), name="limitedresource_has_resource"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.api_group}" if self.api_group else self.resource
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the entry as the quota plugin's configuration writes it."""
+        entry: dict[str, Any] = {"apiGroup": self.api_group, "resource": self.resource}
+        if self.match_contains:
+            entry["matchContains"] = self.match_contains
+        if self.match_scopes:
+            entry["matchScopes"] = self.match_scopes
+        return {name: value for name, value in entry.items() if value}
 
 
 def _json(value: object) -> str | None:

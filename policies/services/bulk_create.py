@@ -12,7 +12,7 @@ from engine.resource_quota import decode_resource_quota
 from policies import ledger
 from policies.models import LimitRange, Namespace, PolicyObject, PriorityClass, ResourceQuota
 from policies.services.manifests import DEFAULT_NAMESPACE, KINDS, take_over
-from policies.services.uncounted import names_to_count
+from policies.services.observed import names_to_count
 from policies.services.write import (
     Saved,
     last_numbers,

@@ -59,6 +59,16 @@ def save_cluster(
     return _save(cluster, author=(user, reason), expected_revision=expected_revision)
 
 
+def set_authority(*, cluster: Cluster, authority: str, user: str, reason: str = "") -> Saved:
+    """Say who enforces ranges and quotas; raises ``ValidationError`` for an unknown word."""
+    with policy_write(cluster):
+        stored = Cluster.objects.get(pk=cluster.pk)
+        stored.authority = authority
+        saved = save_cluster(cluster=stored, user=user, reason=reason)
+    cluster.refresh_from_db()
+    return saved
+
+
 def save_namespace(
     *, namespace: Namespace, user: str, reason: str = "", expected_revision: int | None = None
 ) -> Saved:

@@ -12,7 +12,7 @@ from policies.models import (
     ResourceQuota,
     ResourceQuotaRow,
 )
-from policies.services.uncounted import note_new_names
+from policies.services.observed import note_new_names
 from policies.services.write import (
     Action,
     Saved,

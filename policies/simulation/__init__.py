@@ -5,11 +5,10 @@ them, an object; back come the engine's decision, the cause of each change and w
 would be charged.
 """
 
-from policies.simulation.ask import request_for, run, simulate, with_unsaved
 from policies.simulation.costs import Cost, CostLine
 from policies.simulation.explain import Cause, ExplainedField, FieldSource
 from policies.simulation.restart_preview import Refused, RunningPod, refused_restarts
-from policies.simulation.values import Simulation
+from policies.simulation.simulate import Simulation, request_for, run, simulate, with_unsaved
 
 __all__ = [
     "Cause",

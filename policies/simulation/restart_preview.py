@@ -18,8 +18,7 @@ from engine.quantity import ZERO
 from engine.request import GroupVersionResource, Phase
 from engine.resource_list import add, mask, subtract_with_non_negative_result
 from engine.resource_quota import counted_of
-from policies.simulation.ask import request_for
-from policies.simulation.values import Simulation
+from policies.simulation.simulate import Simulation, request_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

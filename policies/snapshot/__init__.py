@@ -1,8 +1,6 @@
 """The snapshot: all policies of all clusters, compiled in memory; the only loader of policies."""
 
-from policies.snapshot.credentials import Authentication, authenticate
-from policies.snapshot.holder import current, forget, known, refresh
-from policies.snapshot.refresher import start, stop
+from policies.snapshot.holder import current, forget, known, refresh, start, stop
 from policies.snapshot.revisions import (
     REVISION_GATE,
     Revisions,
@@ -18,11 +16,13 @@ from policies.snapshot.stored import (
     load_quotas,
 )
 from policies.snapshot.values import (
+    Authentication,
     ClusterPolicies,
     NamespacePolicies,
     QuotaKey,
     Snapshot,
     UnreadablePolicyError,
+    authenticate,
 )
 
 __all__ = [

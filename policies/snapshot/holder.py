@@ -1,17 +1,26 @@
-"""The snapshot of this process: replaced by reference, refreshed by one thread at a time."""
+"""The snapshot of this process: its holder, and the thread that refreshes it.
+
+The thread refreshes after the database's notifications, else each second. Correctness does not
+depend on it: decisions compare revisions when they commit, and the thread only makes them equal.
+"""
 
 from __future__ import annotations
 
 import gc
+import logging
+import select
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import Error, connection
 
 from policies.snapshot.build import advance
 from policies.snapshot.values import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
 
 FREEZE_FROM: Final = 1000
 """From so many new namespaces on, the garbage collector ignores them: it would walk them."""
@@ -86,3 +95,105 @@ def forget() -> None:
     """Begin anew at the next call, as tests must that leave another database behind."""
     global _holder  # noqa: PLW0603 - the one state of the process
     _holder = _Holder()
+
+
+CHANNEL: Final = "gatehouse_policies"
+POLL_SECONDS: Final = 1.0
+LONGEST_PAUSE_SECONDS: Final = 10.0
+STOP_SECONDS: Final = 2.0
+logger = logging.getLogger(__name__)
+
+
+class _Refresher(threading.Thread):
+    def __init__(self) -> None:
+        super().__init__(name="policy-refresher", daemon=True)
+        self._ended = threading.Event()
+        self._failures = 0
+
+    def end(self) -> None:
+        """Return from ``run`` within a second."""
+        self._ended.set()
+
+    def run(self) -> None:
+        """Refresh until it is asked to end; without a database the last snapshot stays in use."""
+        while not self._ended.is_set():
+            try:
+                with _notices() as wait:
+                    self._keep_fresh(wait or self._ended.wait)
+            except Error as error:
+                self._pause(error)
+
+    def _keep_fresh(self, wait: Callable[[float], object]) -> None:
+        while not self._ended.is_set():
+            try:
+                refresh()
+            finally:
+                connection.close()
+            if self._failures:
+                logger.info("policies are refreshed again")
+            self._failures = 0
+            wait(POLL_SECONDS)
+
+    def _pause(self, error: Error) -> None:
+        if not self._failures:
+            logger.warning("policies cannot be refreshed, the last ones stay in use: %s", error)
+        self._failures += 1
+        self._ended.wait(min(LONGEST_PAUSE_SECONDS, 0.25 * 2 ** min(self._failures, 10)))
+
+
+@contextmanager
+def _notices() -> Iterator[Callable[[float], object] | None]:
+    """Listen to the database on a connection of our own, where it can notify.
+
+    Gives a function that waits so many seconds, less if a notice comes; None on SQLite.
+    """
+    if connection.vendor != "postgresql":
+        yield None
+        return
+    import psycopg  # noqa: PLC0415 - only there where PostgreSQL is
+
+    try:
+        with psycopg.connect(**_parameters(), autocommit=True) as listening:
+            listening.execute(f"LISTEN {CHANNEL}")
+            socket = select.poll()
+            socket.register(listening.fileno(), select.POLLIN)
+
+            def wait(seconds: float) -> None:
+                # The driver itself would look up ten times a second while it waits.
+                if socket.poll(seconds * 1000):
+                    list(listening.notifies(timeout=0))
+
+            yield wait
+    except psycopg.Error as error:
+        raise Error(str(error)) from error
+
+
+def _parameters() -> dict[str, Any]:
+    """Reach the same database as Django does, with plain values."""
+    known = connection.get_connection_params()
+    return {
+        name: value for name, value in known.items() if name not in {"context", "cursor_factory"}
+    }
+
+
+_lock = threading.Lock()
+_refresher: _Refresher | None = None
+
+
+def start() -> None:
+    """Start the thread; once is enough."""
+    global _refresher  # noqa: PLW0603 - the one thread of the process
+    with _lock:
+        if _refresher is None or not _refresher.is_alive():
+            _refresher = _Refresher()
+            _refresher.start()
+
+
+def stop() -> None:
+    """End the thread, and wait until it has."""
+    global _refresher
+    with _lock:
+        ending, _refresher = _refresher, None
+    if ending is not None:
+        ending.end()
+        ending.join(timeout=STOP_SECONDS)

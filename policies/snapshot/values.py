@@ -1,20 +1,48 @@
-"""Values of a snapshot: immutable clusters, namespaces and look-ups."""
+"""Values of a snapshot: clusters, namespaces, look-ups; the cluster of a presented credential."""
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
 from engine.policy import Authority, LimitedResource, PolicySet
 from policies.models import WebhookCredential
-from policies.snapshot.credentials import Authentication
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Mapping
     from uuid import UUID
+
+
+class Authentication(StrEnum):
+    """What came of a presented secret."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    OTHER_CLUSTER = "other-cluster"
+
+
+def authenticate(cluster: str, secret: str) -> Authentication:
+    """Say whether the secret is a valid one of this cluster, of another one, or of none.
+
+    One query, whatever the outcome; only the keyed digest is looked for.
+    """
+    digest = WebhookCredential.digest_of(secret)
+    found = (
+        WebhookCredential.objects.filter(digest=digest, revoked=None)
+        .select_related("cluster")
+        .first()
+    )
+    if found is None or not hmac.compare_digest(found.digest, digest):
+        return Authentication.UNKNOWN
+    if found.expires is not None and found.expires <= timezone.now():
+        return Authentication.UNKNOWN
+    own = hmac.compare_digest(found.cluster.name.encode(), cluster.encode(errors="replace"))
+    return Authentication.OK if own else Authentication.OTHER_CLUSTER
 
 
 class UnreadablePolicyError(Exception):

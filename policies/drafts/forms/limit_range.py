@@ -9,8 +9,7 @@ from engine.limit_range import default_item
 from engine.policy import LimitRangeItem
 from engine.quantity import Quantity, QuantityError
 from engine.resource_list import to_json
-from policies.drafts.forms.metadata import build_metadata, show_metadata
-from policies.drafts.forms.sheets import Built, Sheet, can_be_typed
+from policies.drafts.forms.sheets import Built, Sheet, build_metadata, can_be_typed, show_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

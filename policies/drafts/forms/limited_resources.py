@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.drafts.forms.scope import build_scope, show_scope
-from policies.drafts.forms.sheets import Built, Sheet, can_be_typed, joined, split
+from policies.drafts.forms.sheets import (
+    Built,
+    Sheet,
+    build_scope,
+    can_be_typed,
+    joined,
+    show_scope,
+    split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.metadata_policy import QOS_ANNOTATION
-from policies.drafts.forms.metadata import build_metadata, show_metadata
 from policies.drafts.forms.sheets import (
     Built,
     Line,
     Sheet,
+    build_metadata,
     can_be_typed,
+    show_metadata,
     split,
     without_line,
 )

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.names import is_standard_quota_resource
 from engine.resource_quota.scopes import ALLOWED_NAMES, CONFLICTS
-from policies.drafts.forms.metadata import build_metadata, show_metadata
-from policies.drafts.forms.scope import build_scope, show_scope
-from policies.drafts.forms.sheets import Built, Sheet, can_be_typed
+from policies.drafts.forms.sheets import (
+    Built,
+    Sheet,
+    build_metadata,
+    build_scope,
+    can_be_typed,
+    show_metadata,
+    show_scope,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

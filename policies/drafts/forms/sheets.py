@@ -1,4 +1,4 @@
-"""Sheets: a form's content as plain text, in single fields and groups of lines."""
+"""Sheets: a form's content as plain text; the parts that forms share: metadata and scopes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
 
 Line = dict[str, str]
 LARGEST: Final = 800
@@ -123,3 +126,68 @@ def joined(values: Iterable[str]) -> str:
 def split(cell: str) -> list[str]:
     """The words of a cell."""
     return [word for word in (part.strip() for part in cell.split(",")) if word]
+
+
+def show_metadata(manifest: Mapping[str, Any]) -> Line:
+    """The fields of a manifest's metadata."""
+    metadata = manifest.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    given = str(annotations.get(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE))
+    return {"name": str(metadata.get("name") or ""), "enforcement": given}
+
+
+def build_metadata(sheet: Sheet, base: Mapping[str, Any], built: Built) -> None:
+    """Put the fields into the manifest; labels and other annotations stay as they are."""
+    metadata = dict(base.get("metadata") or {})
+    shown = show_metadata(base)
+    if sheet.fields.get("name", shown["name"]) != shown["name"]:
+        metadata["name"] = sheet.fields["name"]
+    mode = sheet.fields.get("enforcement") or shown["enforcement"]
+    if mode != shown["enforcement"]:
+        annotations = dict(metadata.pop("annotations", None) or {})
+        annotations.pop(ENFORCEMENT_ANNOTATION, None)
+        if mode != Enforcement.ENFORCE:
+            annotations[ENFORCEMENT_ANNOTATION] = mode
+        metadata |= {"annotations": annotations} if annotations else {}
+    built.manifest["metadata"] = metadata
+    built.places["metadata.name"] = "name"
+    built.places[f"metadata.annotations[{ENFORCEMENT_ANNOTATION}]"] = "enforcement"
+
+
+def kept_metadata(manifest: Mapping[str, Any]) -> list[str]:
+    """What of the metadata has no field."""
+    metadata = manifest.get("metadata") or {}
+    annotations = set(metadata.get("annotations") or {}) - {ENFORCEMENT_ANNOTATION}
+    named = {"labels": metadata.get("labels"), "annotations": annotations}
+    return [name for name, found in named.items() if found]
+
+
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_WITH_VALUES: Final = ("In", "NotIn")
+
+
+def show_scope(number: int, entry: Mapping[str, Any] | None) -> Line:
+    """The line of an entry; one that a line cannot say is kept by its number."""
+    given = entry or {}
+    line = {
+        "scopeName": str(given.get("scopeName") or ""),
+        "operator": str(given.get("operator") or ""),
+        "values": joined(str(value) for value in given.get("values") or []),
+    }
+    is_said = can_be_typed([line]) and build_scope(line, []) == entry
+    return line if is_said else {"kept": str(number)}
+
+
+def build_scope(line: Line, kept: Sequence[Any]) -> dict[str, Any] | None:
+    """The entry of a line; None for an empty line."""
+    if (place := line.get("kept", "")).isdecimal():
+        found: dict[str, Any] | None = kept[int(place)] if int(place) < len(kept) else None
+        return found
+    if not line.get("scopeName"):
+        return None
+    operator = line.get("operator") or "Exists"
+    entry: dict[str, Any] = {"scopeName": line["scopeName"], "operator": operator}
+    values = split(line.get("values", ""))
+    if values or operator in _WITH_VALUES:
+        entry["values"] = values
+    return entry

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from policies.management.console import Console, find_cluster, refused
 from policies.manifests.bundle import DEFAULT_NAMESPACE, read_bundle
+from policies.manifests.documents import ManifestError
 from policies.manifests.import_bundle import Author, import_bundle
-from policies.manifests.problems import ManifestError
 from policies.manifests.sources import read_sources
 
 if TYPE_CHECKING:

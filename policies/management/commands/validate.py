@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.management.console import FINDINGS, Console
 from policies.manifests.bundle import Bundle, read_bundle
-from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.sources import STANDARD_INPUT, read_sources
 from policies.plurals import counted
 

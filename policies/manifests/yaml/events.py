@@ -1,4 +1,8 @@
-"""Build documents from the events of YAML's parser."""
+"""Build documents from the events of YAML's parser; stricter than kubectl.
+
+Aliases, tags, merge keys and duplicate keys are refused, each with its place. Numbers
+keep their text (RawNumber), so that no quantity passes through a float of ours.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +22,13 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from policies.manifests.problems import ManifestError, Problem
-from policies.manifests.yaml.documents import Document
+from policies.manifests.documents import Document, ManifestError, Problem
 from policies.manifests.yaml.scalars import resolve_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.manifests.yaml.documents import Path, Place
+    from policies.manifests.documents import Path, Place
 
 DEEPEST_NESTING = 200
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from policies import services
 from policies.management.console import FINDINGS, USAGE, Console, find_cluster
-from policies.manifests.problems import ManifestError
+from policies.manifests.documents import ManifestError
+from policies.manifests.render import render_documents
 from policies.manifests.sources import read_sources
-from policies.manifests.yaml.emitter import render_documents
 from policies.models import Cluster
 from sync.client import Client
 from sync.connect import kubeconfig

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 from policies.management.console import FINDINGS, USAGE, Console
-from policies.manifests.problems import ManifestError
+from policies.manifests.documents import ManifestError
 from policies.manifests.sources import read_sources
 from policies.models import Cluster
 from sync.connect import join, seal_keys

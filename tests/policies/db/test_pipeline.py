@@ -13,7 +13,7 @@ from django.db.utils import Error
 
 from policies.db.deferred import ask, execute, is_in_transaction, transaction_of_few_packets
 from policies.db.pipeline import Pipeline, _encoded
-from policies.snapshot.refresher import _parameters
+from policies.snapshot.holder import _parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

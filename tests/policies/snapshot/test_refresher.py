@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from policies import services, snapshot
-from policies.snapshot import refresher
+from policies.snapshot import holder
 from tests import factories
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ postgres = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLit
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The thread, which on PostgreSQL would sleep through the test if nobody told it."""
     polls = connection.vendor != "postgresql"
-    monkeypatch.setattr(refresher, "POLL_SECONDS", 0.02 if polls else 4 * PATIENCE_SECONDS)
+    monkeypatch.setattr(holder, "POLL_SECONDS", 0.02 if polls else 4 * PATIENCE_SECONDS)
     snapshot.start()
     yield
-    monkeypatch.setattr(refresher, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(holder, "POLL_SECONDS", 0.02)
     with services.policy_write(factories.cluster("last")):
         factories.namespace(in_cluster="last")
     snapshot.stop()
@@ -89,9 +89,9 @@ def test_it_ends_when_told() -> None:
 
 
 def test_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    thread = refresher._Refresher()
+    thread = holder._Refresher()
     thread.end()
-    with caplog.at_level(logging.WARNING, logger=refresher.logger.name):
+    with caplog.at_level(logging.WARNING, logger=holder.logger.name):
         for _ in range(3):
             thread._pause(OperationalError("gone"))
     assert len(caplog.records) == 1

@@ -1,8 +1,4 @@
-"""Read YAML and JSON into values with their places in the text; stricter than kubectl.
-
-Aliases, tags, merge keys and duplicate keys are refused, each with its place. Numbers
-keep their text (RawNumber), so that no quantity passes through a float of ours.
-"""
+"""Documents of a file: their values with the place of each part, and the problems found there."""
 
 from __future__ import annotations
 
@@ -10,12 +6,50 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.manifests.problems import ManifestError, Problem
-
 Path = tuple[str | int, ...]
 Place = tuple[int, int]
-LARGEST_FILE = 8 * 1024 * 1024
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One finding in one file; ``line`` and ``column`` count from 1, 0 where unknown.
+
+    ``code`` is for machines: what kind of fault it is.
+    """
+
+    source: str
+    line: int = 0
+    column: int = 0
+    field: str = ""
+    message: str
+    hint: str = ""
+    code: str = "invalid"
+
+    def __str__(self) -> str:
+        where = f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+        field = f"{self.field}: " if self.field else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{where}: {field}{self.message}{hint}"
+
+    def to_json(self) -> dict[str, object]:
+        """The finding for machines."""
+        return {
+            "file": self.source,
+            "line": self.line,
+            "column": self.column,
+            "field": self.field,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+class ManifestError(ValueError):
+    """A file that cannot be used; carries every problem found in it."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(p) for p in problems))
+        self.problems = problems
 
 
 @dataclass(slots=True)
@@ -50,19 +84,3 @@ class Document:
             hint=hint,
             code=code,
         )
-
-
-def parse_documents(text: str, source: str) -> list[Document]:
-    """All documents of a YAML or JSON text, empty ones left out.
-
-    Raises ManifestError with every problem of its syntax.
-    """
-    if len(text) > LARGEST_FILE:
-        size = LARGEST_FILE // 1024 // 1024
-        raise ManifestError(
-            [Problem(source=source, message=f"larger than {size} MiB", hint="split")]
-        )
-    # YAML's library stays in memory: a web process that nobody writes to is spared it.
-    from policies.manifests.yaml.events import read  # noqa: PLC0415 - for that memory
-
-    return [document for document in read(text, source) if document.value is not None]

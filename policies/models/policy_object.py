@@ -1,113 +1,24 @@
-"""Base models of stored policies: name, metadata, revision, rows and manifest."""
+"""PolicyObject: parent of a namespace's policies: metadata, enforcement, drafted rows."""
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from engine.errors import DecodeError, ErrorType, FieldError
+from engine.errors import ErrorType, FieldError
 from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
+from policies.models.cluster import Cluster, Recorded
 from policies.validators import (
     PlacedError,
     as_validation_error,
-    decode_error_as_field_error,
     metadata_errors,
-    text_errors,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from policies.models.cluster import Cluster
-
-Place = tuple[str, int | None, str]
-"""Related name of the rows (empty: the object itself), index among them, field of the model."""
-
-
-class Recorded(models.Model):
-    """An object whose every write leaves a PolicyRevision."""
-
-    kind: ClassVar[str]
-
-    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    revision = models.PositiveBigIntegerField(default=1, editable=False)
-    created = models.DateTimeField(auto_now_add=True)
-    updated = models.DateTimeField(auto_now=True)
-
-    name: models.CharField[str, str]
-    objects: ClassVar[models.Manager[Any]]
-
-    class Meta:
-        abstract = True
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def owner(self) -> Cluster:
-        """The cluster this object belongs to."""
-        raise NotImplementedError
-
-    @property
-    def namespace_name(self) -> str:
-        """The namespace this object lives in; empty for objects of a whole cluster."""
-        return ""
-
-    def to_manifest(self) -> dict[str, Any]:
-        """Give the object as Kubernetes writes it."""
-        raise NotImplementedError
-
-    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over everything the manifest says, rows as a draft; raises ``ValidationError``."""
-        raise NotImplementedError
-
-    def find_errors(self) -> list[PlacedError]:
-        """All that is wrong with it, by the engine's rules, each with its place."""
-        manifest = self.to_manifest()
-        errors = text_errors(manifest) + metadata_errors(manifest["metadata"])
-        try:
-            errors += self.rule_errors(manifest)
-        except DecodeError as error:
-            errors.append(decode_error_as_field_error(error))
-        return [self.place_error(error) for error in dict.fromkeys(errors)]
-
-    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """What the engine says about the manifest; may raise ``DecodeError``."""
-        raise NotImplementedError
-
-    def place_error(self, error: FieldError) -> PlacedError:
-        """Find the field and row that an engine's error speaks of."""
-        return PlacedError(
-            error.message,
-            code=error.type.cause,
-            path=error.field,
-            place=self.locate(error),
-        )
-
-    def decode_error(self, error: DecodeError) -> ValidationError:
-        """Turn an object that cannot be read at all into an error at its field."""
-        return as_validation_error([self.place_error(decode_error_as_field_error(error))])
-
-    def locate(self, error: FieldError) -> Place:
-        """Where the error belongs in the model."""
-        return ("", None, METADATA_COLUMNS.get(error.field.partition("[")[0], ""))
-
-    def clean(self) -> None:
-        """Ask the engine."""
-        super().clean()
-        if findings := self.find_errors():
-            raise as_validation_error(findings)
-
-
-METADATA_COLUMNS = {
-    "metadata.name": "name",
-    "metadata.labels": "labels",
-    "metadata.annotations": "annotations",
-}
 
 
 class PolicyObject(Recorded):

@@ -1,7 +1,7 @@
-"""Query parameters of the REST API, checked and described in one place.
+"""Parts that all REST APIs share: query parameters, their schema, API tokens for other views.
 
-A name that an operation does not know is refused, never ignored: a filter that is misspelt would
-answer with everything, and a misspelt ``dryRun`` would store.
+An operation refuses a parameter that it does not know: it would answer a misspelt filter with
+everything, and store in spite of a misspelt ``dryRun``.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
+from django.http import JsonResponse
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from rest_framework.exceptions import APIException
+from knox.auth import TokenAuthentication
+from rest_framework.exceptions import APIException, AuthenticationFailed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from django.http import HttpRequest, HttpResponseBase
     from rest_framework.request import Request
+
 
 MOMENTS: Final = (
     MinValueValidator(datetime(1970, 1, 1, tzinfo=UTC), "must not be before 1970"),
@@ -150,3 +154,24 @@ class Schema(AutoSchema):
             for code, text in (_WRITING if is_write else _READING).items()
         }
         return {good: found, **errors}
+
+
+class TakesToken:
+    """Part of a view that only reads, before what asks who is signed in.
+
+    A token that is not valid is 401; without one the session counts, as everywhere.
+    """
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Have the token's owner ask."""
+        authentication = TokenAuthentication()
+        try:
+            found = authentication.authenticate(request)
+        except AuthenticationFailed as error:
+            refused = JsonResponse({"detail": str(error.detail)}, status=401)
+            refused["WWW-Authenticate"] = authentication.authenticate_header(request)
+            return refused
+        if found:
+            request.user = found[0]
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
+        return response
