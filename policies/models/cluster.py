@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from engine.errors import DecodeError, ErrorType, FieldError
 from engine.names import dns1123_label_errors
+from engine.policy import Authority
 from policies.validators import (
     DNS_LABEL,
     PlacedError,
@@ -118,12 +119,6 @@ class Cluster(Recorded):
 
     kind = "Cluster"
 
-    class Authority(models.TextChoices):
-        """Whose verdict on ranges and quotas counts; metadata policies are always the portal's."""
-
-        PORTAL = "portal"
-        NATIVE = "native"
-
     name = models.CharField(
         max_length=63, unique=True, validators=[RegexValidator(DNS_LABEL, "must be a DNS label")]
     )
@@ -131,8 +126,8 @@ class Cluster(Recorded):
     external_id = models.CharField(max_length=253, blank=True)
     authority = models.CharField(
         max_length=6,
-        choices=Authority,
-        default=Authority.PORTAL,
+        choices=[(each.value, each.value.title()) for each in Authority],
+        default=Authority.PORTAL.value,
         help_text="native: the API server's own plugins refuse, the portal only warns",
     )
     covers_kube_system = models.BooleanField(
@@ -156,7 +151,8 @@ class Cluster(Recorded):
             models.CheckConstraint(condition=~Q(name=""), name="cluster_has_a_name"),
             models.CheckConstraint(condition=Q(revision__gte=1), name="cluster_revision_counts"),
             models.CheckConstraint(
-                condition=Q(authority__in=["portal", "native"]), name="cluster_authority_known"
+                condition=Q(authority__in=[each.value for each in Authority]),
+                name="cluster_authority_known",
             ),
         ]
 
@@ -175,7 +171,7 @@ class Cluster(Recorded):
             "description": self.description,
             "externalID": self.external_id,
             "unconfirmedLimit": self.unconfirmed_limit,
-            "authority": self.authority if self.authority != self.Authority.PORTAL else "",
+            "authority": self.authority if self.authority != Authority.PORTAL else "",
             "coversKubeSystem": self.covers_kube_system,
             "portalNamespace": self.portal_namespace if self._is_elsewhere else "",
         }
@@ -193,7 +189,7 @@ class Cluster(Recorded):
         self.description = spec.get("description", "")
         self.external_id = spec.get("externalID", "")
         self.unconfirmed_limit = spec.get("unconfirmedLimit", 0)
-        self.authority = spec.get("authority") or self.Authority.PORTAL
+        self.authority = spec.get("authority") or Authority.PORTAL
         self.portal_namespace = spec.get("portalNamespace") or PORTAL_NAMESPACE
         self.covers_kube_system = bool(spec.get("coversKubeSystem", False))
         return self

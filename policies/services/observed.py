@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from django.conf import settings
 from django.db.models import Q
 
-from engine.policy import Enforcement
+from engine.policy import Authority, Enforcement
 from engine.resource_quota import is_tracked, resources_of
 from policies import ledger
 from policies.models import (
@@ -153,7 +153,7 @@ def _is_followed(cluster: Cluster) -> bool:
     # By the names of the tables of sync: this package must not import it.
     followed = Cluster.objects.filter(
         pk=cluster.pk,
-        authority=Cluster.Authority.PORTAL,
+        authority=Authority.PORTAL,
         connection__is_paused=False,
         connection__state="ok",
     )

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     """Kind, namespace and name of an object of one cluster."""
 
 Action = PolicyRevision.Action
-CHANNEL: Final = "gatehouse_policies"
 _LOCK: Final = 0x6761746B
 """Any number that no other advisory lock of this database begins with."""
 _LOCK_SQL: Final = "SELECT pg_advisory_xact_lock(%s, %s)"
@@ -133,7 +132,7 @@ def _count(write: _Write) -> None:
             cursor.execute(_LOCK_SQL, [snapshot.REVISION_GATE, pk % 2**31])
         Cluster.objects.filter(pk=pk).update(policy_revision=write.number)
         if is_postgresql:
-            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(pk)])
+            cursor.execute("SELECT pg_notify(%s, %s)", [snapshot.CHANNEL, str(pk)])
 
 
 def stored_version(instance: Recorded) -> Any:

@@ -2,6 +2,7 @@
 
 from policies.snapshot.holder import current, forget, known, refresh, start, stop
 from policies.snapshot.revisions import (
+    CHANNEL,
     REVISION_GATE,
     Revisions,
     ask_revisions,
@@ -26,6 +27,7 @@ from policies.snapshot.values import (
 )
 
 __all__ = [
+    "CHANNEL",
     "REVISION_GATE",
     "Authentication",
     "ClusterPolicies",

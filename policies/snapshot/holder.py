@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import Error, connection
 
 from policies.snapshot.build import advance
+from policies.snapshot.revisions import CHANNEL
 from policies.snapshot.values import Snapshot
 
 if TYPE_CHECKING:
@@ -97,7 +98,6 @@ def forget() -> None:
     _holder = _Holder()
 
 
-CHANNEL: Final = "gatehouse_policies"
 POLL_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 2.0

@@ -1,4 +1,4 @@
-"""The revision number of a cluster's policies, and the lock that guards it."""
+"""The revision number of a cluster's policies: its lock, and the channel that announces it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from policies.models import Cluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+CHANNEL: Final = "gatehouse_policies"
+"""PostgreSQL's notifications of policy writes: sent with each new revision number."""
 COUNT: Final = "policy_revision"
 REVISION_GATE: Final = 0x67617465
 """Advisory lock of this and a cluster's id: whoever counts a policy write takes it first.

@@ -23,6 +23,7 @@ from policies.models import LimitedResource as StoredLimitedResource
 from policies.models import LimitRange as StoredLimitRange
 from policies.models import MetadataPolicy as StoredMetadataPolicy
 from policies.models import ResourceQuota as StoredQuota
+from policies.snapshot.values import authority_of, counts_as_native
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -67,16 +68,16 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
             ),
             resource_quotas=tuple(decode_stored_quota(quota) for quota in quotas[name]),
             limited_resources=limited,
-            authority=_authority(setting, [*ranges[name], *quotas[name]]),
+            authority=authority_of(
+                setting,
+                is_native=all(
+                    counts_as_native(each.enforcement, is_native=each.is_native)
+                    for each in (*ranges[name], *quotas[name])
+                ),
+            ),
         )
         for name in namespaces
     }
-
-
-def _authority(setting: Authority, policies: list[StoredLimitRange | StoredQuota]) -> Authority:
-    """Say who enforces these: the portal, as long as the cluster does not have all of them."""
-    enforced = [each for each in policies if each.enforcement == Enforcement.ENFORCE]
-    return setting if all(each.is_native for each in enforced) else Authority.PORTAL
 
 
 def _setting(cluster: str, found: Collection[Sequence[PolicyObject]]) -> Authority:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from engine.policy import Authority, LimitedResource, PolicySet
+from engine.policy import Authority, Enforcement, LimitedResource, PolicySet
 from policies.models import WebhookCredential
 
 if TYPE_CHECKING:
@@ -47,6 +47,19 @@ def authenticate(cluster: str, secret: str) -> Authentication:
 
 class UnreadablePolicyError(Exception):
     """A stored policy cannot be read by the engine: nothing in its namespace can be judged."""
+
+
+def counts_as_native(enforcement: str, *, is_native: object) -> bool:
+    """Whether the cluster itself has a policy, or need not have it: one that only watches."""
+    return bool(is_native) or enforcement != Enforcement.ENFORCE
+
+
+def authority_of(setting: Authority, *, is_native: bool) -> Authority:
+    """Who enforces in a namespace: as set for the cluster, if all of its policies are native.
+
+    The portal enforces what the cluster itself does not have.
+    """
+    return setting if is_native else Authority.PORTAL
 
 
 @dataclass(frozen=True, slots=True)
