@@ -25,7 +25,7 @@ from policies.manifests.schema import KINDS as SHAPES
 from policies.manifests.schema import QUOTA_CONFIGURATION, shape_findings
 from policies.manifests.sources import parse_documents
 from policies.models import Cluster, KeptDraft, Namespace, PriorityClass
-from policies.models.edits import MOST
+from policies.models.edits import MOST_DRAFTS
 from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def keep_draft(user: User, place: PolicyPlace, text: str, *, seen: int) -> None:
         return
     KeptDraft.objects.update_or_create(**names, defaults={"text": text, "seen": seen})
     old = KeptDraft.objects.filter(user=user).order_by("-changed", "-pk")
-    KeptDraft.objects.filter(pk__in=list(old.values_list("pk", flat=True)[MOST:])).delete()
+    KeptDraft.objects.filter(pk__in=list(old.values_list("pk", flat=True)[MOST_DRAFTS:])).delete()
 
 
 def drop_draft(user: User, place: PolicyPlace) -> None:

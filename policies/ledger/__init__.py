@@ -1,8 +1,8 @@
 """The quota ledger: charge, confirm, release, recount, under row locks; only it writes ``used``.
 
 ``used`` of a quota is at any time the sum of that quota's charges that are not released. A charge
-holds what one object uses, absolutely, so that writing it twice costs nothing. What a cluster
-reported before the ledger began is a charge of its own, the opening balance.
+holds an object's whole usage, not a difference, so that writing it twice changes nothing. What a
+cluster reported before the ledger began is a charge of its own, the opening balance.
 """
 
 from policies.ledger.book import OPENING_RESOURCE, OPENING_UID, Book, ask_book, open_book

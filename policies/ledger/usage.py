@@ -6,6 +6,7 @@ import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.quantity import ZERO, Quantity
@@ -20,14 +21,13 @@ from policies.models import QuotaUsage, QuotaUsagePoint, ResourceQuota
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
-    from uuid import UUID
 
     from engine.policy import ResourceQuota as Quota
     from engine.selector import ScopeSelectorRequirement
 
 
 NEAR: Final = 80
-"""From so many percent on a quota needs a look."""
+"""From this percentage on a quota needs attention."""
 _PODS: Final = GroupVersionResource(resource="pods")
 _RANK: Final = {"fine": 0, "near": 1, "blocked": 2, "over": 3}
 
@@ -47,17 +47,17 @@ class Level:
 
     @property
     def needs_attention(self) -> bool:
-        """Whether somebody should look at it."""
+        """Whether it is near its limit, blocked or over it."""
         return self.look != "fine"
 
     @property
     def rank(self) -> tuple[int, int]:
-        """The higher, the worse."""
+        """A sort key; higher is worse."""
         return _RANK[self.look], self.percent
 
     @property
     def words(self) -> str:
-        """What a cell says."""
+        """The level in words, for a cell."""
         if self.look == "blocked":
             return "blocked, limit 0"
         if self.look == "over":
@@ -66,26 +66,20 @@ class Level:
 
 
 def levels_of(quota: Quota, used: Mapping[str, Any]) -> list[Level]:
-    """Every resource that a quota can count, with these used amounts as the ledger has them."""
-    return [
-        _level(quota.name, name, hard, used.get(name))
-        for name, hard in quota.hard.items()
-        if name in quota.used
-    ]
+    """The levels of a quota's tracked resources, from used amounts as the ledger stores them."""
+    found = []
+    for name, hard in quota.hard.items():
+        if name in quota.used:
+            text = used.get(name)
+            amount = ZERO if text is None else Quantity.parse_json(text)
+            state = _state(amount.nano, hard.nano)
+            found.append(Level(quota.name, name, amount, hard, *state))
+    return found
 
 
 def worst(levels: Iterable[Level]) -> Level | None:
-    """The level that needs a look most; None where there is none."""
-    return max(levels, key=_rank_of, default=None)
-
-
-def _rank_of(level: Level) -> tuple[int, int]:
-    return level.rank
-
-
-def _level(quota: str, name: str, hard: Quantity, used: Any) -> Level:
-    amount = ZERO if used is None else Quantity.parse_json(used)
-    return Level(quota, name, amount, hard, *_state(amount.nano, hard.nano))
+    """The worst level; None of none."""
+    return max(levels, key=attrgetter("rank"), default=None)
 
 
 def _state(used: int, hard: int) -> tuple[int, str]:
@@ -98,11 +92,12 @@ def _state(used: int, hard: int) -> tuple[int, str]:
 
 
 def counts_class(quota: Quota, priority: str) -> bool:
-    """Whether the quota's scopes let a pod of this priority class count; ``""``: of none."""
+    """Whether the quota counts pods of this priority class; ``""``: pods without one."""
     requirements = tuple(each for each in scope_requirements(quota) if each.scope_name == PRIORITY)
     return not requirements or _matches(requirements, priority)
 
 
+# A board asks for every class and every quota; few of the pairs are different.
 @lru_cache(maxsize=4096)
 def _matches(requirements: tuple[ScopeSelectorRequirement, ...], priority: str) -> bool:
     spec: dict[str, Any] = {"containers": []}
@@ -128,45 +123,41 @@ def classes_named(quota: Quota) -> set[str]:
 Point = tuple[dt.datetime, dict[str, str]]
 """A moment, and what was used then by name."""
 STEP: Final = dt.timedelta(minutes=30)
-"""At most one point of a quota in so long a time, however often somebody asks for it."""
+"""The time between two points of a quota."""
 REPEATED: Final = dt.timedelta(hours=6)
-"""A quota that does not change has a point now and then all the same: a line needs two."""
+"""An unchanged quota gets a point after this time all the same: a line needs two."""
 KEPT: Final = dt.timedelta(days=14)
 _BATCH: Final = 500
 
 
 def take_points(now: dt.datetime) -> int:
-    """Note what is used now of each quota whose amounts have changed; returns how many."""
+    """Add a point for each quota whose used amounts have changed; returns how many."""
     seconds = now.timestamp()
     taken = dt.datetime.fromtimestamp(seconds - seconds % STEP.total_seconds(), dt.UTC)
     if QuotaUsagePoint.objects.filter(taken__gte=taken).exists():
         return 0
-    known = _newest_since(taken - REPEATED)
+    recent = QuotaUsagePoint.objects.filter(taken__gt=taken - REPEATED).order_by("taken")
+    known = dict(recent.values_list("quota_uid", "used"))  # the newest of each comes last
     rows = QuotaUsage.objects.order_by().values_list("cluster_id", "quota_uid", "used")
     fresh = [
         QuotaUsagePoint(cluster_id=cluster, quota_uid=uid, taken=taken, used=used)
         for cluster, uid, used in rows
         if known.get(uid) != used
     ]
-    # Two workers may have been asked: the first one's points stand.
+    # Two workers may run at the same time: the points of the first stay.
     QuotaUsagePoint.objects.bulk_create(fresh, batch_size=_BATCH, ignore_conflicts=True)
     return len(fresh)
 
 
-def _newest_since(since: dt.datetime) -> dict[UUID, Any]:
-    rows = QuotaUsagePoint.objects.filter(taken__gt=since).order_by("taken")
-    return dict(rows.values_list("quota_uid", "used"))
-
-
 def forget_points(now: dt.datetime) -> int:
-    """Let go of points that are too old; returns how many."""
+    """Delete points that are too old; returns how many."""
     return QuotaUsagePoint.objects.filter(taken__lt=now - KEPT).delete()[0]
 
 
 def points_of(
     cluster_id: int, quotas: Collection[Quota], *, since: dt.datetime
 ) -> Mapping[str, Sequence[Point]]:
-    """The points of some quotas of one namespace by quota name, oldest first; two queries."""
+    """The points of some quotas of one namespace, by quota name, oldest first; two queries."""
     places = {each.namespace for each in quotas}
     stored = ResourceQuota.objects.filter(
         namespace__cluster=cluster_id,

@@ -1,4 +1,4 @@
-"""Recorded, the parent of all that leaves revisions; Cluster and Namespace."""
+"""Recorded and Labelled, the parents of all that leaves revisions; Cluster and Namespace."""
 
 from __future__ import annotations
 
@@ -63,42 +63,40 @@ class Recorded(models.Model):
         raise NotImplementedError
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over everything the manifest says, rows as a draft; raises ``ValidationError``."""
+        """Set everything from the manifest, rows as a draft; raises ``ValidationError``."""
         raise NotImplementedError
 
     def find_errors(self) -> list[PlacedError]:
-        """All that is wrong with it, by the engine's rules, each with its place."""
+        """Find all violations of the engine's rules, each with its place in the model."""
         manifest = self.to_manifest()
         errors = text_errors(manifest) + metadata_errors(manifest["metadata"])
         try:
             errors += self.rule_errors(manifest)
         except DecodeError as error:
             errors.append(decode_error_as_field_error(error))
+        # The rules of a kind may find again what the rules of all metadata found.
         return [self.place_error(error) for error in dict.fromkeys(errors)]
 
     def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """What the engine says about the manifest; may raise ``DecodeError``."""
+        """Validate the manifest by the rules of its kind; may raise ``DecodeError``."""
         raise NotImplementedError
 
     def place_error(self, error: FieldError) -> PlacedError:
-        """Find the field and row that an engine's error speaks of."""
+        """Place an engine's error at its field and row."""
         return PlacedError(
-            error.message,
-            code=error.type.cause,
-            path=error.field,
-            place=self.locate(error),
+            error.message, code=error.type.cause, path=error.field, place=self.locate(error)
         )
 
     def decode_error(self, error: DecodeError) -> ValidationError:
-        """Turn an object that cannot be read at all into an error at its field."""
+        """Turn the error of an unreadable object into one at its field."""
         return as_validation_error([self.place_error(decode_error_as_field_error(error))])
 
     def locate(self, error: FieldError) -> Place:
-        """Where the error belongs in the model."""
+        """Find the model's field of an error, and its row."""
         return ("", None, METADATA_COLUMNS.get(error.field.partition("[")[0], ""))
 
     def clean(self) -> None:
-        """Ask the engine."""
+        """Validate by the engine's rules."""
         super().clean()
         if findings := self.find_errors():
             raise as_validation_error(findings)
@@ -111,11 +109,37 @@ METADATA_COLUMNS = {
 }
 
 
+class Labelled(Recorded):
+    """A recorded object with labels and annotations."""
+
+    labels: models.JSONField[Any, Any]
+    annotations: models.JSONField[Any, Any]
+
+    class Meta:
+        abstract = True
+
+    def metadata(self) -> dict[str, Any]:
+        """``metadata`` of the manifest, without what is empty."""
+        given = {"name": self.name, "labels": self.labels, "annotations": self.annotations}
+        return {name: value for name, value in given.items() if value}
+
+    def read_metadata(
+        self, manifest: Mapping[str, Any], problems: Sequence[FieldError] = ()
+    ) -> None:
+        """Set name, labels and annotations; raises ``ValidationError``, ``problems`` included."""
+        metadata = manifest.get("metadata") or {}
+        if found := [*metadata_errors(metadata), *problems]:
+            raise as_validation_error([self.place_error(error) for error in found])
+        self.name = metadata.get("name") or ""
+        self.labels = dict(metadata.get("labels") or {})
+        self.annotations = dict(metadata.get("annotations") or {})
+
+
 PORTAL_NAMESPACE = "gatehouse"
 
 
 class Cluster(Recorded):
-    """A Kubernetes cluster that asks for decisions."""
+    """A Kubernetes cluster that sends admission reviews."""
 
     kind = "Cluster"
 
@@ -158,12 +182,8 @@ class Cluster(Recorded):
 
     @property
     def owner(self) -> Cluster:
-        """Itself."""
+        """The cluster itself."""
         return self
-
-    @property
-    def _is_elsewhere(self) -> bool:
-        return self.portal_namespace != PORTAL_NAMESPACE
 
     def to_manifest(self) -> dict[str, Any]:
         """Give the cluster in the shape of a Kubernetes object."""
@@ -171,19 +191,23 @@ class Cluster(Recorded):
             "description": self.description,
             "externalID": self.external_id,
             "unconfirmedLimit": self.unconfirmed_limit,
-            "authority": self.authority if self.authority != Authority.PORTAL else "",
+            "authority": self.authority,
             "coversKubeSystem": self.covers_kube_system,
-            "portalNamespace": self.portal_namespace if self._is_elsewhere else "",
+            "portalNamespace": self.portal_namespace,
         }
+        # Defaults stay out of the manifest, and so out of its revisions.
+        defaults = {"authority": Authority.PORTAL, "portalNamespace": PORTAL_NAMESPACE}
         return {
             "apiVersion": "policy.gatehouse.dev/v1alpha1",
             "kind": self.kind,
             "metadata": {"name": self.name},
-            "spec": {name: value for name, value in spec.items() if value},
+            "spec": {
+                name: value for name, value in spec.items() if value and value != defaults.get(name)
+            },
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over name, description, limit, and who enforces where."""
+        """Set name, description, limit, authority and namespaces from the manifest."""
         spec = manifest.get("spec") or {}
         self.name = manifest["metadata"]["name"]
         self.description = spec.get("description", "")
@@ -195,17 +219,17 @@ class Cluster(Recorded):
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """Nothing beyond its fields' own shape."""
+        """A cluster has no rules beyond the shape of its fields."""
         return []
 
 
-class Namespace(Recorded):
+class Namespace(Labelled):
     """A namespace of one cluster."""
 
     kind = "Namespace"
 
     class Phase(models.TextChoices):
-        """Where it is in its life."""
+        """The phase of a namespace, as Kubernetes names it."""
 
         ACTIVE = "Active"
         TERMINATING = "Terminating"
@@ -237,26 +261,23 @@ class Namespace(Recorded):
 
     def to_manifest(self) -> dict[str, Any]:
         """Give the namespace as Kubernetes writes it."""
-        given = {"name": self.name, "labels": self.labels, "annotations": self.annotations}
-        metadata = {name: value for name, value in given.items() if value}
-        manifest: dict[str, Any] = {"apiVersion": "v1", "kind": self.kind, "metadata": metadata}
+        manifest: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": self.kind,
+            "metadata": self.metadata(),
+        }
         if self.phase != self.Phase.ACTIVE:
             manifest["status"] = {"phase": self.phase}
         return manifest
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over name, labels, annotations and phase."""
-        metadata = manifest.get("metadata") or {}
-        if problems := metadata_errors(metadata):
-            raise as_validation_error([self.place_error(error) for error in problems])
-        self.name = metadata.get("name") or ""
-        self.labels = dict(metadata.get("labels") or {})
-        self.annotations = dict(metadata.get("annotations") or {})
+        """Set name, labels, annotations and phase from the manifest."""
+        self.read_metadata(manifest)
         self.phase = (manifest.get("status") or {}).get("phase", self.Phase.ACTIVE)
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """Its name must be a DNS label."""
+        """Check that its name is a DNS label."""
         return [
             FieldError(ErrorType.INVALID, "metadata.name", self.name, text)
             for text in dns1123_label_errors(self.name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class WebhookCredential(models.Model):
-    """Who may ask in a cluster's name: a keyed digest of a secret that is shown once."""
+    """A secret with which a cluster authenticates; only its keyed digest is stored."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="credentials")
     digest = models.CharField(max_length=64, unique=True, editable=False)
@@ -46,25 +46,27 @@ class WebhookCredential(models.Model):
 
     @staticmethod
     def digest_of(secret: str) -> str:
-        """Give the keyed digest under which a secret is stored: 64 hex digits."""
+        """The keyed digest under which a secret is stored: 64 hex digits."""
         own: str = getattr(settings, "GATEHOUSE_KEY_PEPPER", "")
         digest = _digest if len(secret) <= _LONGEST_KEPT else _digest.__wrapped__
         return digest(own, settings.SECRET_KEY, secret)
 
 
-_LONGEST_KEPT = 256  # characters; what is longer is no secret of ours
+# Characters. No secret of ours is longer, and anybody may send such texts: do not cache them.
+_LONGEST_KEPT = 256
 
 
-@lru_cache(1024)  # the few secrets by which clusters call: each review comes with one of them
+# Each review carries one of a few secrets, so nearly every digest is computed already.
+@lru_cache(1024)
 def _digest(own: str, site: str, secret: str) -> str:
-    """Digest a secret with the pepper; without one of its own it is derived from the site's key."""
+    """Digest a secret with the configured pepper, else with one derived from the site's key."""
     derived = b"gatehouse webhook keys"
     pepper = own.encode() or hmac.new(site.encode(), derived, "sha256").digest()
     return hmac.new(pepper, secret.encode(), "sha256").hexdigest()
 
 
 class KeyCheck(models.Model):
-    """One row: a value that only the key of this database's credentials gives.
+    """One row: a value derived from the secret key with which the credentials were made.
 
     The key itself cannot be derived from it.
     """
@@ -83,20 +85,21 @@ class KeyCheck(models.Model):
 
 
 MOST_ROWS: Final = 100_000
-"""Beyond so many nothing new is counted until old ones are forgotten: a bound on the disk."""
+"""At most so many keys are counted: somebody who tries random names must not fill the disk."""
 
 
 class SignInCounts(models.Manager["SignInCount"]):
-    """Counts within windows that begin with the first try."""
+    """Counts of failed sign-ins in windows that begin with the first failure."""
 
     def failures(self, key: str, window: timedelta) -> int:
-        """How many tries were counted under this key in its window."""
+        """How many failures were counted under this key in its window."""
         since = timezone.now() - window
         return self.filter(key=key, since__gt=since).values_list("count", flat=True).first() or 0
 
     def count_one(self, key: str, window: timedelta) -> None:
-        """Count one more, in a new window where the last one is over."""
+        """Count one more failure; begin a new window where the last one is over."""
         now = timezone.now()
+        # The database adds: processes that read and wrote the number would lose counts.
         running = self.filter(key=key, since__gt=now - window)
         if running.update(count=F("count") + 1):
             return
@@ -108,15 +111,16 @@ class SignInCounts(models.Manager["SignInCount"]):
             with transaction.atomic():
                 self.create(key=key, count=1, since=now, until=now + window)
         except IntegrityError:
-            running.update(count=F("count") + 1)  # somebody else has just begun it
+            # Another process began the same window between our update and our insert.
+            running.update(count=F("count") + 1)
 
     def forget_old(self) -> None:
-        """Let go of windows that are over."""
+        """Delete windows that are over."""
         self.filter(until__lt=timezone.now()).delete()
 
 
 class SignInCount(models.Model):
-    """One key's count since the beginning of its window."""
+    """How often one key failed since the beginning of its window."""
 
     key = models.CharField(max_length=64, primary_key=True)
     count = models.PositiveIntegerField(default=0)

@@ -10,11 +10,11 @@ from django.db.models import Q
 
 
 class AppendOnlyError(TypeError):
-    """Somebody tried to change or delete what is on record."""
+    """An attempt to change or delete a recorded revision."""
 
 
 class PolicyRevisionQuerySet(models.QuerySet["PolicyRevision"]):
-    """Revisions by what they speak of; they cannot be changed or deleted."""
+    """Revisions by their object; they cannot be changed or deleted."""
 
     def of(
         self, *, cluster: str, kind: str, name: str, namespace: str = ""
@@ -23,19 +23,23 @@ class PolicyRevisionQuerySet(models.QuerySet["PolicyRevision"]):
         return self.filter(cluster=cluster, kind=kind, name=name, namespace=namespace)
 
     def update(self, **_kwargs: Any) -> NoReturn:
-        """Refuse."""
+        """Refuse an update."""
         raise AppendOnlyError("policy revisions are never changed")
 
     def delete(self) -> NoReturn:
-        """Refuse."""
+        """Refuse a deletion."""
         raise AppendOnlyError("policy revisions are never deleted")
 
 
 class PolicyRevision(models.Model):
-    """One write of one object; names are kept as text, so the record outlives what it names."""
+    """One write of one object.
+
+    Names are stored as text, so that a revision outlives its object. The database's own triggers
+    refuse what the methods here refuse, for writes that bypass Django.
+    """
 
     class Action(models.TextChoices):
-        """What was done."""
+        """The kind of write."""
 
         CREATE = "create"
         UPDATE = "update"
@@ -91,16 +95,16 @@ class PolicyRevision(models.Model):
         super().save(*args, **kwargs)
 
     def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        """Refuse."""
+        """Refuse a deletion."""
         raise AppendOnlyError("policy revisions are never deleted")
 
 
-MOST: Final = 20
-"""So many of one person are kept; the oldest goes for a new one."""
+MOST_DRAFTS: Final = 20
+"""So many drafts of one person are kept; a further one replaces the oldest."""
 
 
 class KeptDraft(models.Model):
-    """The text of one editor; ``seen`` is the revision that was looked at when it was begun."""
+    """The unsaved text of one editor; ``seen`` is the policy's revision when editing began."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="kept_drafts")
     cluster = models.ForeignKey("policies.Cluster", models.CASCADE, related_name="+")

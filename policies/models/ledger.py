@@ -13,10 +13,10 @@ from policies.models.resource_quota import ResourceQuota
 
 
 class Charge(models.Model):
-    """The usage of one object, cut to one quota's names.
+    """What one object uses of the resources that one quota bounds.
 
-    It belongs to the quota of that uid: while that is deleted, to none, and to it again when it
-    is restored. Times are the database's. All indexes, and on PostgreSQL the primary key, begin
+    It names the quota by uid: a deleted quota that is restored finds its charges again. Times are
+    the database's. All indexes, and on PostgreSQL the primary key, begin
     with the cluster, so that the table can be distributed by it.
     """
 
@@ -60,7 +60,7 @@ class Charge(models.Model):
             ),
         ]
         constraints: ClassVar = [
-            # In this order it finds the charges of an object, too; no other index begins so.
+            # In this order the index also finds the charges of one object; no other index does.
             models.UniqueConstraint(
                 fields=["cluster", "resource", "object_uid", "quota_uid"],
                 name="charge_once_per_object",
@@ -79,7 +79,7 @@ class Charge(models.Model):
 class QuotaUsage(models.Model):
     """The sum of a quota's charges that are not released, by tracked name of its ``hard``.
 
-    Written by the ledger (``policies.ledger``) alone. On PostgreSQL the primary key is (quota,
+    Only the ledger (``policies.ledger``) writes it. On PostgreSQL the primary key is (quota,
     cluster), so that the table can be distributed by cluster: every statement names the cluster.
     """
 
@@ -103,7 +103,7 @@ class QuotaUsage(models.Model):
 
 
 class QuotaUsagePoint(models.Model):
-    """A quota's used amounts at a moment; only moments at which they had changed are kept."""
+    """A quota's used amounts at one moment, kept where they differ from the last point."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+", db_index=False)
     quota_uid = models.UUIDField()
@@ -124,9 +124,9 @@ class QuotaUsagePoint(models.Model):
 
 
 class LedgerPass(models.Model):
-    """The last complete list of one resource that the ledger was held against. Database times.
+    """The last complete list of one resource that was compared with the ledger. Database times.
 
-    ``doubted`` is when a list first lacked so many objects that one list is not enough.
+    ``doubted`` is when a list first lacked so many objects that the ledger waits for another list.
     """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="ledger_passes")

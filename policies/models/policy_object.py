@@ -10,18 +10,19 @@ from django.db.models import Q
 
 from engine.errors import ErrorType, FieldError
 from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
-from policies.models.cluster import Cluster, Recorded
+from policies.models.cluster import Labelled
 from policies.validators import (
     PlacedError,
     as_validation_error,
-    metadata_errors,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from policies.models.cluster import Cluster
 
-class PolicyObject(Recorded):
+
+class PolicyObject(Labelled):
     """A policy of one namespace, with rows that are saved together with it."""
 
     row_sets: ClassVar[tuple[str, ...]] = ()
@@ -66,21 +67,21 @@ class PolicyObject(Recorded):
         return self.namespace.name
 
     replaces: Self | None = None
-    """The stored version that a save is about to replace; the engine compares the two."""
+    """The stored version that a save will replace; the engine checks what may change."""
 
     def rows_of(self, row_set: str) -> list[Any]:
-        """Rows as they will be saved, else as they are stored, in order."""
+        """The drafted rows, else the stored ones, in order."""
         if row_set in self._drafts:
             return self._drafts[row_set]
         return list(getattr(self, row_set).all()) if self.pk else []
 
     def draft_rows(self, row_set: str, rows: Sequence[models.Model]) -> None:
-        """Set the rows that the next save writes in place of the stored ones."""
+        """Set the rows with which the next save replaces the stored ones."""
         self._drafts[row_set] = list(rows)
 
     @property
     def drafts(self) -> Mapping[str, list[models.Model]]:
-        """The rows that wait to be saved, by related name."""
+        """The unsaved rows, by related name."""
         return self._drafts
 
     def forget_drafts(self) -> None:
@@ -98,24 +99,21 @@ class PolicyObject(Recorded):
             entries["annotations"] = annotations
         return entries
 
-    def read_metadata(self, manifest: Mapping[str, Any]) -> None:
-        """Take over name, labels, annotations and enforcement."""
-        metadata = manifest.get("metadata") or {}
-        problems = metadata_errors(metadata)
-        namespace = metadata.get("namespace") or self.namespace_name
+    def read_metadata(
+        self, manifest: Mapping[str, Any], problems: Sequence[FieldError] = ()
+    ) -> None:
+        """Set name, labels, annotations and enforcement; raises ``ValidationError``."""
+        namespace = (manifest.get("metadata") or {}).get("namespace") or self.namespace_name
+        found = list(problems)
         if namespace != self.namespace_name:
             detail = "does not match the namespace of the object"
-            problems.append(FieldError(ErrorType.INVALID, "metadata.namespace", namespace, detail))
-        if problems:
-            raise as_validation_error([self.place_error(error) for error in problems])
-        annotations = dict(metadata.get("annotations") or {})
-        self.name = metadata.get("name") or ""
-        self.labels = dict(metadata.get("labels") or {})
-        self.enforcement = annotations.pop(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
-        self.annotations = annotations
+            found.append(FieldError(ErrorType.INVALID, "metadata.namespace", namespace, detail))
+        super().read_metadata(manifest, found)
+        mode = self.annotations.pop(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
+        self.enforcement = mode
 
     def clean_fields(self, exclude: Any = None) -> None:
-        """Clean own fields, and those of drafted rows, whose errors say which row they are of."""
+        """Clean own fields and those of drafted rows; each error is placed at its row."""
         super().clean_fields(exclude=exclude)
         findings = [
             finding
@@ -127,7 +125,7 @@ class PolicyObject(Recorded):
             raise as_validation_error(findings)
 
     def path_of(self, _row: Any, row_set: str, index: int, column: str, /) -> str:
-        """Where a cell stands in the manifest."""
+        """The path of a cell in the manifest."""
         return f"{row_set}[{index}].{column}"
 
     def _row_findings(self, row: models.Model, row_set: str, index: int) -> list[PlacedError]:

@@ -39,8 +39,11 @@ if TYPE_CHECKING:
     Native = tuple[str, str, str]
 
 
-NATIVE_POLICIES = "NativePolicies"
-"""The kind of revisions that say whether the cluster has all policies of a namespace."""
+NATIVE_POLICIES: Final = "NativePolicies"
+"""Kind of the revisions of a namespace whose policies the cluster has itself, or lacks."""
+COUNTED_QUOTAS: Final = "CountedQuotas"
+"""Kind of the revisions of a namespace whose quotas have names that are counted now."""
+_ALIVE: Final = dt.timedelta(minutes=5)
 _MODELS: tuple[type[LimitRange | ResourceQuota], ...] = (LimitRange, ResourceQuota)
 
 
@@ -51,13 +54,13 @@ def note_native(
     user: str,
     namespaces: Collection[str] | None = None,
 ) -> list[str]:
-    """Note which ranges and quotas the cluster itself has: all of it, or of these namespaces.
+    """Note which ranges and quotas the cluster itself has, in all of it or in these namespaces.
 
-    ``native`` are kind, namespace and name of those that are there. Returns the namespaces that
-    changed hands. To be called after every pass, and after single objects were written or seen to
-    go; where nothing is new it costs two reads.
+    ``native`` are kind, namespace and name of those that exist. Returns the namespaces that changed
+    hands. Call it after every pass, and after single objects were written or disappeared.
     """
     known = frozenset(native)
+    # Mostly nothing is new: two reads are enough then, and no writer waits.
     if not any(_stale(cluster, known, namespaces)):
         return []
     with policy_write(cluster):
@@ -67,12 +70,14 @@ def note_native(
         after = not_native(cluster, namespaces)
         changed = sorted(before.keys() ^ after.keys())
         for name in changed:
-            _record_native(cluster, name, before.get(name, []), after.get(name, []), user)
+            uid = str(Namespace.objects.get(cluster=cluster, name=name).uid)
+            specs = [{"missing": found.get(name, [])} for found in (before, after)]
+            _record(cluster, NATIVE_POLICIES, name, user=user, specs=specs, uid=uid)
     return changed
 
 
 def not_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> dict[str, list[str]]:
-    """Name, by namespace, the enforced ranges and quotas that the cluster itself does not have."""
+    """The enforced ranges and quotas that the cluster itself does not have, by namespace."""
     found: dict[str, list[str]] = {}
     for model in _MODELS:
         missing = model.objects.filter(
@@ -88,7 +93,7 @@ def not_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> d
 def _stale(
     cluster: Cluster, native: frozenset[Native], namespaces: Collection[str] | None
 ) -> Iterator[tuple[PolicyObject, bool]]:
-    """Find the policies whose mark is wrong, each with the right one."""
+    """Find the policies whose ``is_native`` is outdated, each with its new value."""
     for model in _MODELS:
         policies = model.objects.filter(namespace__cluster=cluster).select_related("namespace")
         if namespaces is not None:
@@ -99,32 +104,20 @@ def _stale(
                 yield policy, is_native
 
 
-def _record_native(
-    cluster: Cluster, name: str, before: list[str], after: list[str], user: str
+def _record(
+    cluster: Cluster, kind: str, namespace: str, *, user: str, specs: list[Any], **fields: str
 ) -> None:
-    def spec(missing: list[str]) -> dict[str, Any]:
-        return {"kind": NATIVE_POLICIES, "metadata": {"name": name}, "spec": {"missing": missing}}
-
-    fields = {
-        "cluster": cluster.name,
-        "namespace": name,
-        "kind": NATIVE_POLICIES,
-        "name": name,
-        "uid": str(Namespace.objects.get(cluster=cluster, name=name).uid),
-        "action": PolicyRevision.Action.UPDATE,
-        "before": spec(before),
-        "after": spec(after),
-    }
-    record(cluster, fields, author=(user, ""))
-
-
-COUNTED_QUOTAS: Final = "CountedQuotas"
-"""The kind of revisions that say of which names of a namespace's quotas the use is known now."""
-_ALIVE: Final = dt.timedelta(minutes=5)
+    """Record what changes decisions in a namespace: snapshots read again what has revisions."""
+    names = {"cluster": cluster.name, "namespace": namespace, "kind": kind, "name": namespace}
+    before, after = (
+        {"kind": kind, "metadata": {"name": namespace}, "spec": spec} for spec in specs
+    )
+    changes = {"action": PolicyRevision.Action.UPDATE, "before": before, "after": after}
+    record(cluster, {**names, **changes, **fields}, author=(user, ""))
 
 
 class Uncounted(NamedTuple):
-    """A quota with names that are to be counted, as it was when they were read."""
+    """A quota and its names that are not counted yet, as they were read."""
 
     pk: int
     namespace: str
@@ -134,23 +127,24 @@ class Uncounted(NamedTuple):
 
 
 def names_to_count(cluster: Cluster, names: Iterable[str]) -> list[str]:
-    """Pick the names whose objects somebody can count soon, in order; none where nobody does."""
+    """Choose the names whose objects a pass will count soon, in order."""
     found = sorted(name for name in names if is_tracked(name) and resources_of([name]))
     if not found or not _is_followed(cluster):
         return []
     rows = LedgerPass.objects.filter(cluster=cluster).exclude(resource="").exclude(trouble="")
+    # Resources that could not be listed last time are not counted next time either.
     blind = set(rows.values_list("resource", flat=True))
     return [name for name in found if not blind & {str(each) for each in resources_of([name])}]
 
 
 def _is_followed(cluster: Cluster) -> bool:
-    """Whether the portal decides there, and a worker sees the cluster at this time."""
+    """Whether the portal enforces in the cluster, and a worker follows it now."""
     now = ledger.read_clock()
     every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
     is_looked_after = Q(sync_state__lease_until__gt=now) | Q(
         sync_state__last_success__gt=now - max(2 * every, _ALIVE)
     )
-    # By the names of the tables of sync: this package must not import it.
+    # Through relations that sync's models add to Cluster: this package must not import sync.
     followed = Cluster.objects.filter(
         pk=cluster.pk,
         authority=Authority.PORTAL,
@@ -161,7 +155,7 @@ def _is_followed(cluster: Cluster) -> bool:
 
 
 def note_new_names(quota: ResourceQuota, stored: ResourceQuota | None) -> None:
-    """Set what is unknown of a quota that is about to be saved; its usage must be locked."""
+    """Set the uncounted names of a quota that is about to be saved; its usage must be locked."""
     names = {row.resource for row in quota.rows_of("rows")}
     was: set[str] = set()
     if stored is not None:
@@ -172,7 +166,7 @@ def note_new_names(quota: ResourceQuota, stored: ResourceQuota | None) -> None:
 
 
 def uncounted(cluster: Cluster) -> list[Uncounted]:
-    """Read which names of which quotas nobody has counted yet."""
+    """The quotas of a cluster with names that are not counted yet."""
     rows = ResourceQuota.objects.filter(namespace__cluster=cluster).exclude(uncounted=[])
     columns = ("pk", "namespace__name", "name", "revision", "uncounted")
     return [
@@ -182,9 +176,9 @@ def uncounted(cluster: Cluster) -> list[Uncounted]:
 
 
 def note_counted(*, cluster: Cluster, quotas: Collection[Uncounted], user: str) -> int:
-    """Have these names count from now on; gives how many quotas that were.
+    """Mark the names of these quotas as counted; returns how many quotas that were.
 
-    A quota that was written since it was read is left as it is: it may have got such names anew.
+    A quota that was written since it was read stays as it is: its new names may be uncounted.
     """
     with policy_write(cluster):
         known: dict[str, dict[str, list[str]]] = {}
@@ -193,29 +187,6 @@ def note_counted(*, cluster: Cluster, quotas: Collection[Uncounted], user: str) 
             if same.update(uncounted=[]):
                 known.setdefault(quota.namespace, {})[quota.name] = list(quota.names)
         for namespace, names in sorted(known.items()):
-            _record_counted(cluster, namespace, names, user)
+            specs = [{"uncounted": names}, {"uncounted": {}}]
+            _record(cluster, COUNTED_QUOTAS, namespace, user=user, specs=specs)
     return sum(map(len, known.values()))
-
-
-def _record_counted(
-    cluster: Cluster, namespace: str, names: dict[str, list[str]], user: str
-) -> None:
-    """Put on record what changed what is decided; whoever keeps policies in memory goes by it."""
-
-    def spec(waiting: dict[str, list[str]]) -> dict[str, Any]:
-        return {
-            "kind": COUNTED_QUOTAS,
-            "metadata": {"name": namespace},
-            "spec": {"uncounted": waiting},
-        }
-
-    fields = {
-        "cluster": cluster.name,
-        "namespace": namespace,
-        "kind": COUNTED_QUOTAS,
-        "name": namespace,
-        "action": PolicyRevision.Action.UPDATE,
-        "before": spec(names),
-        "after": spec({}),
-    }
-    record(cluster, fields, author=(user, ""))

@@ -14,20 +14,27 @@ from engine.resource_quota import decode_resource_quota
 from policies import snapshot
 from policies.lints import Lint, lint_namespace
 from policies.models import LimitRange, MetadataPolicy, Namespace, PolicyObject, PriorityClass
-from policies.services.bulk_create import New, key_of, owners_of, store_new
+from policies.services.bulk_create import (
+    New,
+    checked,
+    drafted_rows,
+    key_of,
+    owners_of,
+    store_new,
+    stored_of,
+)
 from policies.services.manifests import (
     KINDS,
+    OF_CLUSTER,
     apply_manifest,
     ensure_namespace,
+    new_object,
     require_namespace,
-    take_over,
 )
-from policies.services.write import in_bulk, last_numbers, policy_write, put_all_on_record
+from policies.services.write import in_bulk, last_numbers, policy_write, record_objects
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from django.db import models
 
     from engine.policy import PolicySet
     from policies.models import Cluster, Recorded
@@ -36,17 +43,11 @@ if TYPE_CHECKING:
     Manifest = Mapping[str, Any]
 
 
-_OF_CLUSTER: Mapping[str, type[Namespace | PriorityClass]] = {
-    "Namespace": Namespace,
-    "PriorityClass": PriorityClass,
-}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """One object: what is stored of it and what would be, or why it cannot be written.
+    """One object before and after its manifest is applied, or the error that would prevent it.
 
-    ``stored`` and ``instance`` are the same two as models; the latter's rows wait as drafts.
+    ``stored`` and ``instance`` are the two as models; the latter's rows are drafts.
     """
 
     key: Key
@@ -60,10 +61,10 @@ class Preview:
 def preview_many(
     *, cluster: Cluster, manifests: Sequence[Manifest], create_namespaces: bool = False
 ) -> list[Preview]:
-    """Say what ``apply_manifest`` would do with each; a few questions, however many they are.
+    """Preview what ``apply_manifest`` would do with each manifest, in a fixed number of queries.
 
-    A namespace that one of the manifests makes is as good as one that is there, as is any with
-    ``create_namespaces``.
+    A namespace counts as existing if one of the manifests creates it; with ``create_namespaces``
+    every namespace does.
     """
     keys = [key_of(manifest) for manifest in manifests]
     owners = owners_of(cluster, keys)
@@ -80,21 +81,16 @@ def preview_many(
 
 
 def _stored(cluster: Cluster, keys: Collection[Key]) -> dict[Key, Recorded]:
-    """The stored objects of these names, with their rows; one question for each table."""
+    """The stored objects of these names, with their rows; one query for each table."""
     found: dict[Key, Recorded] = {}
-    for kind in {kind for kind, _, _ in keys}:
-        names = {name for other, _, name in keys if other == kind}
-        if of_cluster := _OF_CLUSTER.get(kind):
-            for row in of_cluster.objects.filter(cluster=cluster, name__in=names):
+    for kind, rows in stored_of(cluster, keys):
+        if kind in OF_CLUSTER:
+            for row in rows:
                 row.cluster = cluster
                 found[kind, "", row.name] = row
-        elif model := KINDS.get(kind):
-            namespaces = {namespace for other, namespace, _ in keys if other == kind}
-            rows = model.objects.filter(
-                namespace__cluster=cluster, namespace__name__in=namespaces, name__in=names
-            )
-            rows = rows.select_related("namespace").prefetch_related(*model.row_sets)
-            for policy in rows:
+        else:
+            row_sets = KINDS[kind].row_sets
+            for policy in rows.select_related("namespace").prefetch_related(*row_sets):
                 policy.namespace.cluster = cluster
                 found[kind, policy.namespace.name, policy.name] = policy
     return found
@@ -108,38 +104,27 @@ def _preview(
     owners: Mapping[str, Namespace],
 ) -> Preview:
     before = stored.to_manifest() if stored else None
+    kind, namespace, _ = key
     try:
-        instance = _copy(stored) if stored else _new(cluster, key, owners)
-        take_over(instance, manifest)
+        if stored:
+            # A shallow copy is enough: reading a manifest replaces fields and drafts.
+            instance: Any = copy.copy(stored)
+        else:
+            owner = owners.get(namespace)
+            if kind not in OF_CLUSTER and owner is None:
+                owner = require_namespace(cluster=cluster, name=namespace)
+            instance = new_object(cluster, kind, owner)
         if isinstance(instance, PolicyObject):
+            instance.forget_drafts()
             instance.replaces = stored if isinstance(stored, type(instance)) else None
-        owner = "namespace" if isinstance(instance, PolicyObject) else "cluster"
-        instance.full_clean(exclude={owner}, validate_unique=False, validate_constraints=False)
+        after = checked(instance, manifest)
     except ValidationError as error:
         return Preview(key=key, before=before, error=error)
-    after = instance.to_manifest()
     return Preview(key=key, stored=stored, instance=instance, before=before, after=after)
 
 
-def _copy(stored: Recorded) -> Recorded:
-    """The same row once more: reading a manifest sets fields and drafts, and changes none."""
-    instance = copy.copy(stored)
-    if isinstance(instance, PolicyObject):
-        instance.forget_drafts()
-    return instance
-
-
-def _new(cluster: Cluster, key: Key, owners: Mapping[str, Namespace]) -> Recorded:
-    kind, namespace, _ = key
-    if of_cluster := _OF_CLUSTER.get(kind):
-        return of_cluster(cluster=cluster)
-    if namespace not in owners:
-        require_namespace(cluster=cluster, name=namespace)
-    return KINDS[kind](namespace=owners[namespace])
-
-
 def lint_previews(cluster: Cluster, previews: Sequence[Preview]) -> list[Lint]:
-    """Look at each namespace as it would be; as many questions as for one."""
+    """Lint each namespace as it would be; as many queries as for one."""
     names = sorted({each.key[1] for each in previews} - {""})
     stored = snapshot.load_many(cluster.name, names)
     known = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
@@ -155,7 +140,7 @@ def lint_previews(cluster: Cluster, previews: Sequence[Preview]) -> list[Lint]:
 
 
 def _with(policies: PolicySet, manifests: Iterable[Manifest]) -> PolicySet:
-    """The policies of a namespace with these in place of those of the same names."""
+    """The policies of a namespace, with these in place of those of the same names."""
     ranges = {each.name: each for each in policies.limit_ranges}
     rules = {each.name: each for each in policies.metadata_policies}
     quotas = {each.name: each for each in policies.resource_quotas}
@@ -184,12 +169,11 @@ def store_previews(
     user: str,
     reason: str = "",
 ) -> None:
-    """Store each previewed object with its manifest; what does not change is left alone.
+    """Save previewed changes in few statements; unchanged objects are not written.
 
-    Namespaces that are not there are made. Revisions and opening balances are those of
-    ``apply_manifest``, the checks were those of ``preview_many``. Nothing may have been written
-    since (compare ``snapshot.revision`` inside ``policy_write``). Raises ``ValidationError``; no
-    lints.
+    Missing namespaces are created. Revisions and opening balances are those of ``apply_manifest``;
+    ``preview_many`` has made its checks, so nothing may have been written since (compare
+    ``snapshot.revision`` inside ``policy_write``). Raises ``ValidationError``; no lints.
     """
     author = (user, reason)
     with policy_write(cluster), in_bulk():
@@ -211,7 +195,7 @@ def store_previews(
 
 
 def _link(cluster: Cluster, news: Sequence[New], *, user: str) -> None:
-    """Give each policy the namespace as it is stored by now."""
+    """Give each policy its namespace as stored, and create the missing ones."""
     owners = owners_of(cluster, [new.key for new in news])
     for new in news:
         name = new.key[1]
@@ -221,7 +205,7 @@ def _link(cluster: Cluster, news: Sequence[New], *, user: str) -> None:
 
 
 def _is_plain(preview: Preview) -> bool:
-    """Whether nothing hangs on it but its rows: no ledger, nothing of a whole cluster."""
+    """Whether it has rows alone: no ledger, and no effect on a whole cluster."""
     return isinstance(preview.instance, LimitRange | MetadataPolicy)
 
 
@@ -233,27 +217,21 @@ def _change(previews: Sequence[Preview], *, author: tuple[str, str]) -> None:
     for each, policy in zip(previews, policies, strict=True):
         policy.revision = numbers.get(each.key, 0) + 1
     for model in (LimitRange, MetadataPolicy):
-        _write([policy for policy in policies if isinstance(policy, model)])
-    afters, befores = (
-        [each.after or {} for each in previews],
-        [each.before or {} for each in previews],
-    )
-    put_all_on_record(policies, afters, author, befores=befores)
+        _save([policy for policy in policies if isinstance(policy, model)])
+    afters = [each.after or {} for each in previews]
+    befores = [each.before or {} for each in previews]
+    record_objects(policies, afters, author, befores=befores)
 
 
-def _write(policies: Sequence[PolicyObject]) -> None:
+def _save(policies: Sequence[PolicyObject]) -> None:
     """Save objects of one model with the drafted rows in place of their own."""
     for policy in policies:
         policy.save()
     for row_set in policies[0].row_sets if policies else ():
         field = getattr(policies[0], row_set).field
-        rows: list[models.Model] = []
-        for policy in policies:
-            for row in policy.drafts.get(row_set, ()):
-                setattr(row, field.name, policy)
-                rows.append(row)
         manager = field.model._default_manager  # noqa: SLF001 - Django's own API
         manager.filter(**{f"{field.name}__in": policies}).delete()
-        manager.bulk_create(rows)
+        # Ranges and metadata policies have one set of rows each.
+        manager.bulk_create([row for policy in policies for row in drafted_rows(policy)])
     for policy in policies:
         policy.forget_drafts()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ClusterContext(NamedTuple):
-    """What holds in every namespace of a cluster: its name, what is limited, who enforces."""
+    """What is the same in every namespace of a cluster: its name, limited resources, authority."""
 
     cluster: str
     limited_resources: tuple[LimitedResource, ...]
@@ -42,14 +42,14 @@ class _Contents:
     trouble: str = ""
 
     def note(self, names: Names, error: ValueError) -> None:
-        """Keep the first trouble."""
+        """Keep the first error."""
         self.trouble = self.trouble or f"{names.namespace}/{names.name}: {error}"
 
 
 def assemble(
     batches: Iterable[Policies], clusters: Mapping[int, ClusterContext]
 ) -> dict[int, dict[str, NamespacePolicies]]:
-    """Make the policies of each namespace that has any, by id of cluster and name."""
+    """The policies of each namespace that has any, by cluster id and namespace."""
     result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
     decoder = Decoder()
     for batch in batches:
@@ -92,7 +92,7 @@ def as_of(
 
 
 def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
-    """Decode everything; what cannot be decoded troubles its own namespace alone."""
+    """Decode all policies; an undecodable one makes only its own namespace unreadable."""
     contents: dict[int, _Contents] = defaultdict(_Contents)
     for row, names, place in _each(found.limit_ranges, found, contents):
         try:
@@ -141,9 +141,5 @@ def _quota(decoder: Decoder, found: Policies, names: Names, row: Row) -> Resourc
 
 
 def _in_order(policies: list[Any]) -> tuple[Any, ...]:
-    return tuple(sorted(policies, key=_name)) if len(policies) > 1 else tuple(policies)
-
-
-def _name(policy: Any) -> bytes:
-    name: str = policy.name
-    return name.encode()
+    # By the bytes of their names: databases do not agree on the order of texts.
+    return tuple(sorted(policies, key=lambda policy: policy.name.encode()))

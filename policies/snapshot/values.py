@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Authentication(StrEnum):
-    """What came of a presented secret."""
+    """The result of looking up a presented secret."""
 
     OK = "ok"
     UNKNOWN = "unknown"
@@ -27,9 +27,9 @@ class Authentication(StrEnum):
 
 
 def authenticate(cluster: str, secret: str) -> Authentication:
-    """Say whether the secret is a valid one of this cluster, of another one, or of none.
+    """Whether a secret is valid for this cluster, for another one, or for none, in one query.
 
-    One query, whatever the outcome; only the keyed digest is looked for.
+    Only the keyed digest is looked up.
     """
     digest = WebhookCredential.digest_of(secret)
     found = (
@@ -41,6 +41,7 @@ def authenticate(cluster: str, secret: str) -> Authentication:
         return Authentication.UNKNOWN
     if found.expires is not None and found.expires <= timezone.now():
         return Authentication.UNKNOWN
+    # The path names a cluster, the secret proves one: they must be the same.
     own = hmac.compare_digest(found.cluster.name.encode(), cluster.encode(errors="replace"))
     return Authentication.OK if own else Authentication.OTHER_CLUSTER
 
@@ -64,7 +65,7 @@ def authority_of(setting: Authority, *, is_native: bool) -> Authority:
 
 @dataclass(frozen=True, slots=True)
 class QuotaKey:
-    """How the ledger knows a quota: by its row, and by what outlives the row."""
+    """The ledger's keys of a quota: the id of its row, and the uid, which outlives the row."""
 
     id: int
     uid: UUID
@@ -72,9 +73,9 @@ class QuotaKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespacePolicies:
-    """What decides about one namespace; ``trouble`` is set where that cannot be read.
+    """The policies of one namespace; ``trouble`` is the error if they cannot be read.
 
-    ``is_native``: the cluster itself has all of its ranges and quotas that are enforced.
+    ``is_native``: the cluster itself has all of its enforced ranges and quotas.
     """
 
     policy_set: PolicySet
@@ -85,10 +86,10 @@ class NamespacePolicies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPolicies:
-    """All policies of one cluster as they stood at one ``revision``.
+    """All policies of one cluster at one ``revision``.
 
     ``namespaces`` has those with policies of their own; ``credentials`` the digests that are not
-    revoked, each with its end (None: no end).
+    revoked, each with its expiry (None: never).
     """
 
     id: int
@@ -102,7 +103,7 @@ class ClusterPolicies:
     credentials: Mapping[str, dt.datetime | None] = field(default_factory=dict)
 
     def policy_set(self, namespace: str) -> PolicySet:
-        """Give what decides about a namespace; nothing of a quota counts as used.
+        """The policy set of a namespace, with used amounts of 0.
 
         Raises ``UnreadablePolicyError``.
         """
@@ -119,12 +120,12 @@ class ClusterPolicies:
         return found.policy_set
 
     def quota_keys(self, namespace: str) -> Mapping[str, QuotaKey]:
-        """Give the ledger's keys of a namespace's quotas, by quota name."""
+        """The ledger's keys of a namespace's quotas, by quota name."""
         found = self.namespaces.get(namespace)
         return found.quota_keys if found else {}
 
     def credential(self, digest: str) -> bool:
-        """Say whether a digest is one of the cluster's, not revoked, and not expired now."""
+        """Whether a digest is a credential of the cluster, neither revoked nor expired."""
         if digest not in self.credentials:
             return False
         expires = self.credentials[digest]
@@ -133,15 +134,15 @@ class ClusterPolicies:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All clusters by name. Each contains all that its ``revision`` counts."""
+    """All clusters by name, each with all writes up to its ``revision``."""
 
     clusters: Mapping[str, ClusterPolicies] = field(default_factory=dict)
 
     def authenticate(self, cluster: str, secret: str) -> Authentication:
-        """Say whether the secret is a valid one of this cluster, of another one, or of none.
+        """Whether a secret is valid for this cluster, for another one, or for none.
 
-        Only keyed digests are compared, so that its duration reveals nothing of a secret. A
-        credential issued a moment ago may still be unknown: refresh once, then ask again.
+        Only keyed digests are compared, so that the duration reveals nothing of a secret. A
+        credential issued a moment ago may still be unknown: refresh once, then try again.
         """
         digest = WebhookCredential.digest_of(secret)
         own = self.clusters.get(cluster)
