@@ -13,9 +13,9 @@ _STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One finding in one file; ``line`` and ``column`` count from 1, 0 where unknown.
+    """One problem in one file; ``line`` and ``column`` count from 1, 0 if unknown.
 
-    ``code`` is for machines: what kind of fault it is.
+    ``code`` is the kind of problem, for machines.
     """
 
     source: str
@@ -33,7 +33,7 @@ class Problem:
         return f"{where}: {field}{self.message}{hint}"
 
     def to_json(self) -> dict[str, object]:
-        """The finding for machines."""
+        """The problem as JSON."""
         return {
             "file": self.source,
             "line": self.line,
@@ -45,7 +45,7 @@ class Problem:
 
 
 class ManifestError(ValueError):
-    """A file that cannot be used; carries every problem found in it."""
+    """Files that cannot be used, with every problem found in them."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(str(p) for p in problems))
@@ -73,7 +73,7 @@ class Document:
     def problem(
         self, field_text: str, message: str, hint: str = "", code: str = "invalid"
     ) -> Problem:
-        """A finding at a field of this document."""
+        """A problem at a field of this document."""
         line, column = self.place_of(field_text)
         return Problem(
             source=self.source,

@@ -25,18 +25,18 @@ _ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
 
 
 def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """Write manifests as one YAML text: kinds in their order, then namespaces, then names."""
+    """Manifests as one YAML text, sorted by kind, namespace and name."""
     return render_documents(canonical(one) for one in sorted(manifests, key=_place))
 
 
 def canonical(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Order the fields: known ones as they are documented, keys of maps by their bytes."""
+    """Order the fields as documented, and the keys of maps by their bytes."""
     ordered: dict[str, Any] = _ordered(manifest, KINDS[manifest["kind"]])
     return ordered
 
 
 def admission_configuration(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Write limited resources as the file that an API server reads at its start."""
+    """Limited resources as the configuration file that an API server reads at its start."""
     version = ADMISSION_VERSIONS[0]
     configuration = {
         "apiVersion": version,
@@ -58,7 +58,7 @@ def _place(manifest: Mapping[str, Any]) -> tuple[int, str, str]:
 
 
 def _ordered(value: Any, shape: Shape) -> Any:
-    """Follow the shape, which is as deep as the kinds are and no deeper."""
+    """Order by the shape; it recurses no deeper than the kinds."""
     if isinstance(value, dict) and shape.fields is not None:
         known = shape.fields
         return {name: _ordered(value[name], known[name]) for name in known if name in value}
@@ -70,7 +70,7 @@ def _ordered(value: Any, shape: Shape) -> Any:
 
 
 def render_documents(manifests: Iterable[dict[str, Any]]) -> str:
-    """Manifests as a multi-document YAML text, in the order given."""
+    """Manifests as a YAML text of several documents, in the given order."""
     return "---\n".join("".join(f"{line}\n" for line in _lines(m, 0)) for m in manifests)
 
 
@@ -78,39 +78,25 @@ def _lines(value: Any, depth: int) -> Iterator[str]:
     indent = "  " * depth
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _entry(f"{indent}{_scalar(key)}:", item, depth)
-    else:
-        for item in value:
-            yield from _item(indent, item, depth)
-
-
-def _entry(head: str, value: Any, depth: int) -> Iterator[str]:
-    if _is_block(value):
-        yield head
-        yield from _lines(value, depth if isinstance(value, list) else depth + 1)
-    else:
-        yield f"{head} {_scalar(value)}"
-
-
-def _item(indent: str, value: Any, depth: int) -> Iterator[str]:
-    if not _is_block(value):
-        yield f"{indent}- {_scalar(value)}"
+            head = f"{indent}{_scalar(key)}:"
+            if _is_block(item):
+                yield head
+                # Lists of a field stand at its own depth, as kubectl writes them.
+                yield from _lines(item, depth if isinstance(item, list) else depth + 1)
+            else:
+                yield f"{head} {_scalar(item)}"
         return
-    lines = list(_lines(value, depth + 1))
-    yield f"{indent}- {lines[0].lstrip(' ')}"
-    yield from lines[1:]
+    for item in value:
+        if _is_block(item):
+            first, *others = _lines(item, depth + 1)
+            yield f"{indent}- {first.lstrip(' ')}"
+            yield from others
+        else:
+            yield f"{indent}- {_scalar(item)}"
 
 
 def _is_block(value: Any) -> bool:
     return isinstance(value, dict | list) and bool(value)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, RawNumber):
-        return str(value)
-    if isinstance(value, str):
-        return value if is_plainly_safe(value) else _quoted(value)
-    return json.dumps(value)
 
 
 _UNPRINTABLE = re.compile(
@@ -118,9 +104,15 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def _quoted(text: str) -> str:
-    """Double-quoted; JSON's escapes are YAML's too, but for characters beyond 16 bits."""
-    return _UNPRINTABLE.sub(_escape, json.dumps(text, ensure_ascii=False))
+def _scalar(value: Any) -> str:
+    if isinstance(value, RawNumber):
+        return str(value)
+    if not isinstance(value, str):
+        return json.dumps(value)
+    if is_plainly_safe(value):
+        return value
+    # Double-quoted. JSON's escapes are YAML's, too, except for characters beyond 16 bits.
+    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
 
 
 def _escape(match: re.Match[str]) -> str:
