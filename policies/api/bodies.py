@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _BODY: Final = "body"
 _OWN: Final[dict[str, Shape]] = {"limitedResources": LIMITED_RESOURCES}
-"""Shapes of what stands beside manifests, where it has one."""
+"""Shapes of fields beside manifests."""
 
 
 class BodyError(APIException):
@@ -50,10 +50,10 @@ class BodyError(APIException):
 
 
 def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
-    """Look for fields and types that nobody knows; raises ``BodyError`` with all of them.
+    """Check the fields and types of a body; raises ``BodyError`` with all problems.
 
-    ``kind`` is that of the address, empty where bodies are no manifests; ``beside`` names the
-    fields that the API has beside the manifest's.
+    ``kind`` is that of the address, empty if bodies are no manifests; ``beside`` are the API's
+    fields beside the manifest's.
     """
     known = {name: _OWN.get(name, ANYTHING) for name in beside}
     if kind:
@@ -63,19 +63,14 @@ def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
     if body is None:
         problems = [item.problem("", "must be a map, not null", code="FieldValueTypeInvalid")]
     if not problems and kind:
-        problems = _other_kind(item, kind)
+        wanted = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
+        problems = [
+            item.problem(name, f'must be {word} here, not "{said}"', code="FieldValueNotSupported")
+            for name, word in wanted.items()
+            if (said := item.value.get(name)) not in (None, "", word)
+        ]
     if problems:
         raise BodyError(problems)
-
-
-def _other_kind(item: BundleObject, kind: str) -> list[Problem]:
-    """Find a body that says it is something else than its address is for."""
-    wanted = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
-    return [
-        item.problem(name, f'must be {word} here, not "{said}"', code="FieldValueNotSupported")
-        for name, word in wanted.items()
-        if (said := item.value.get(name)) not in (None, "", word)
-    ]
 
 
 class ManifestParser(JSONParser):
@@ -102,7 +97,7 @@ _WAYS_OUT: Final = {_NOWHERE: f" (?{CREATE_NAMESPACE.name}=true)"}
 
 
 def answer_to(exc: Exception) -> Response | None:
-    """Answer what services and the database raise; None for what they do not."""
+    """The response to an error of services or the database; None for other errors."""
     if isinstance(exc, ValidationError):
         return _refusal(exc)
     if isinstance(exc, StaleRevisionError):
@@ -116,9 +111,9 @@ def answer_to(exc: Exception) -> Response | None:
 
 
 def _refusal(error: ValidationError) -> Response:
-    """Answer what the rules refuse, by path: 409 for a name that is taken, 422 for a namespace.
+    """The response to a refusal, with errors by path.
 
-    Everything else is 400.
+    409 for a used name, 422 for an unknown namespace, 400 for everything else.
     """
     errors = errors_by_path(error)
     for entries in errors.values():

@@ -21,6 +21,7 @@ from engine.request import (
 )
 from engine.resource_quota import is_tracked
 from policies import snapshot
+from policies.plurals import counted
 from policies.simulation.costs import costs_of
 from policies.simulation.explain import changes_of
 
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """A decision with what caused each change, and each quota before and after it.
+    """A decision with the cause of each change, and the costs for every quota.
 
     ``decision.object`` is the object as it would be stored; ``costs`` has every quota of the
-    namespace, also where the object is refused: what it would have taken.
+    namespace, also where the object is refused.
     """
 
     request: AdmissionRequest
@@ -51,12 +52,12 @@ class Simulation:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the object would come to be, the API server's own plugins included."""
+        """Whether the object would be admitted, also by the API server's own plugins."""
         return self.decision.allowed and not self.refused_natively
 
     @property
     def refused_natively(self) -> tuple[Violation, ...]:
-        """What the portal leaves to the API server's plugins, and they would refuse."""
+        """The violations for which the API server's own plugins would refuse."""
         if self.policies.authority is not Authority.NATIVE:
             return ()
         modes = {each.ref: each.enforcement for each in self.policies.limit_ranges}
@@ -66,18 +67,18 @@ class Simulation:
 
     @property
     def refusals(self) -> tuple[Violation, ...]:
-        """All that stands against the object, whoever refuses."""
+        """All violations that refuse the object, whoever enforces them."""
         return (*self.decision.violations, *self.refused_natively)
 
     @property
     def only_observed(self) -> tuple[Violation, ...]:
-        """What policies that warn or audit found; it refuses nothing."""
+        """The violations of policies that only warn or audit."""
         natively = self.refused_natively
         return tuple(found for found in self.decision.observed if found not in natively)
 
     @property
     def binding(self) -> CostLine | None:
-        """The line of all quotas that leaves the least room for more of the same."""
+        """The line of all quotas with the least room for more such objects."""
         return next((line for cost in self.costs for line in cost.lines if line.is_binding), None)
 
     @property
@@ -85,25 +86,21 @@ class Simulation:
         """The verdict in one sentence."""
         kind, number = self.request.kind.kind, len(self.changes)
         if self.decision.violations:
-            return f"This {kind} would be refused: {_told(self.decision.violations)}."
+            return f"This {kind} would be refused: {_reasons(self.decision.violations)}."
         if self.refused_natively:
-            reasons = _told(self.refused_natively)
+            reasons = _reasons(self.refused_natively)
             return f"This {kind} would be refused by the API server itself: {reasons}."
         charged = [cost.quota.name for cost in self.costs if cost.is_charged]
-        changed = f", after {_counted(number, 'change')}" if number else " as it is"
+        changed = f", after {counted(number, 'changes')}" if number else " as it is"
         paid = f", and charged to {', '.join(charged)}" if charged else ""
         return f"This {kind} would be admitted{changed}{paid}."
 
 
-def _told(found: tuple[Violation, ...]) -> str:
+def _reasons(found: tuple[Violation, ...]) -> str:
     first, *others = found
     by = f" ({first.policy.kind} {first.policy.name})" if first.policy else ""
-    more = f", and {_counted(len(others), 'more reason')}" if others else ""
+    more = f", and {counted(len(others), 'more reasons')}" if others else ""
     return f"{first.message.rstrip('.')}{by}{more}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def simulate(
@@ -114,9 +111,9 @@ def simulate(
     operation: Operation = Operation.CREATE,
     unsaved: Sequence[Mapping[str, Any]] = (),
 ) -> Simulation:
-    """Say what the stored policies, with unsaved ones in their place, would make of an object.
+    """Decide about an object under the stored policies, with unsaved ones in their place.
 
-    Eight queries, nothing is written. For an update, or many objects of one namespace, call
+    Eight queries, no write. For an update, or many objects of one namespace, call
     ``request_for`` and ``run``. Raises ``DecodeError`` for an object without a kind, and for an
     unsaved policy that cannot be read.
     """
@@ -132,7 +129,7 @@ def request_for(
     operation: Operation = Operation.CREATE,
     old: Mapping[str, Any] | None = None,
 ) -> AdmissionRequest:
-    """Make the request that an API server would send; raises ``DecodeError`` without a kind."""
+    """The request that an API server would send; raises ``DecodeError`` without a kind."""
     kind = kind_of(obj)
     if not isinstance(kind["kind"], str) or not kind["kind"]:
         raise DecodeError("kind", "kind: must be given, such as Pod")
@@ -152,9 +149,9 @@ def request_for(
 def run(
     request: AdmissionRequest, policies: PolicySet, *, now: str | int | None = None
 ) -> Simulation:
-    """Mutate, then validate, as an API server would; plain values in and out, no query.
+    """Mutate, then validate, as an API server would, without a query.
 
-    ``now`` is the moment to judge at, the present one where it is left out.
+    ``now`` is the time of the decision, by default the present.
     """
     moment = int(time.time()) if now is None else now
     decision = admit(request, policies, phase=Phase.BOTH, now=moment)
@@ -177,12 +174,11 @@ _FIELDS: Final = {
 def with_unsaved(
     policies: PolicySet, manifests: Sequence[Mapping[str, Any]], *, as_enforced: bool = False
 ) -> PolicySet:
-    """Add unsaved manifests; other kinds are left out. Raises ``DecodeError`` with the field.
+    """Add unsaved policies; manifests of other kinds are skipped. Raises ``DecodeError``.
 
-    ``as_enforced``: whatever their mode, to find what they would refuse.
-
-    They are taken to be of this namespace, whatever they say. A quota keeps what its stored
-    namesake has used; a name that nothing is known of begins at 0.
+    They are put into this namespace, whatever they name. A quota has the used amounts of its stored
+    version; other names begin at 0. ``as_enforced`` ignores their mode, to find what they would
+    refuse.
     """
     for index, manifest in enumerate(manifests):
         policy = decode_policy(manifest, f"policies[{index}]")
@@ -190,24 +186,20 @@ def with_unsaved(
             placed = dataclasses.replace(policy, namespace=policies.namespace)
             if as_enforced:
                 placed = dataclasses.replace(placed, enforcement=Enforcement.ENFORCE)
-            policies = _with(policies, placed)
+            policies = _replaced(policies, placed)
     return policies
 
 
-def _with(policies: PolicySet, policy: Policy) -> PolicySet:
+def _replaced(policies: PolicySet, policy: Policy) -> PolicySet:
     if isinstance(policy, ResourceQuota):
         stored = {quota.name: quota for quota in policies.resource_quotas}.get(policy.name)
-        policy = _opened(policy, stored)
+        known = stored.used if stored else {}
+        # As the ledger would count once the quota is saved.
+        hard = policy.spec_hard
+        used = {name: known.get(name, ZERO) for name in hard if is_tracked(name)}
+        policy = dataclasses.replace(policy, hard=hard, used=used)
     field = _FIELDS[policy.ref.kind]
     others = [each for each in getattr(policies, field) if each.name != policy.name]
     placed = sorted([*others, policy], key=lambda each: each.name.encode())
     placing: dict[str, Any] = {field: tuple(placed)}
     return dataclasses.replace(policies, **placing)
-
-
-def _opened(quota: ResourceQuota, stored: ResourceQuota | None) -> ResourceQuota:
-    """Say what is enforced and used, as the ledger would once the quota is saved."""
-    known = stored.used if stored else {}
-    hard = quota.spec_hard
-    used = {name: known.get(name, ZERO) for name in hard if is_tracked(name)}
-    return dataclasses.replace(quota, hard=hard, used=used)

@@ -36,13 +36,13 @@ class Command(Console):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("paths", nargs="+", metavar="FILE|DIR|-", help="files, folders, - for standard input")
         add("-o", "--output", choices=["text", "json"], default="text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Check and report."""
+        """Validate the files, and report each problem."""
         bundle, problems = Bundle(), list[Problem]()
         try:
             bundle = read_bundle(read_sources(options["paths"]))
