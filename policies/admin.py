@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django import forms
 from django.contrib import admin, messages
 from django.urls import reverse
 from django.utils.html import format_html
 
-from policies import admin_forms, ledger, services
+from policies import ledger, services
 from policies.drafts.kinds import BY_NAME
 from policies.models import (
     Charge,
@@ -29,6 +30,36 @@ from policies.models import (
 from policies.plurals import counted
 
 if TYPE_CHECKING:
+    _ModelForm = forms.ModelForm[Any]
+else:
+    _ModelForm = forms.ModelForm
+
+
+class ClusterForm(_ModelForm):
+    """A cluster; its limitedResources have an editor of their own."""
+
+    class Meta:
+        model = Cluster
+        fields: ClassVar = ["name", "description", "external_id", "unconfirmed_limit"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["unconfirmed_limit"].required = False
+
+    def clean_unconfirmed_limit(self) -> int:
+        """Read an empty field as no limit."""
+        return self.cleaned_data["unconfirmed_limit"] or 0
+
+
+class CredentialForm(_ModelForm):
+    """A new credential; its secret is generated."""
+
+    class Meta:
+        model = WebhookCredential
+        fields: ClassVar = ["cluster", "label", "expires"]
+
+
+if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
 
@@ -40,35 +71,35 @@ else:
 
 
 class _Recorded(_ModelAdmin):
-    """Saves and deletes through ``services``; names never change once saved."""
+    """Saves and deletes through ``services``; names are fixed once saved."""
 
     fixed: ClassVar[list[str]] = ["name"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        """What history goes by is fixed."""
+        """Fix the names of a stored object: its history goes by them."""
         return [*super().get_readonly_fields(request, obj), *(self.fixed if obj else [])]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, _change: Any) -> None:
-        """Write through a service, and show its hints."""
+        """Write through a service, and show its lints."""
         saved = self.write(request, obj, form)
         for lint in saved.lints:
             messages.warning(request, f"{lint.policy.name}: {lint.message} ({lint.code})")
 
     def write(self, request: HttpRequest, obj: Any, form: Any) -> services.Saved:
-        """Have it written."""
+        """Write the object through a service."""
         raise NotImplementedError
 
     def remove(self, request: HttpRequest, obj: Any) -> None:
-        """Have it deleted."""
+        """Delete the object through a service."""
         raise NotImplementedError
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: Any) -> None:
-        """Rows were saved together with their object."""
+        """Do nothing: rows were saved together with their object."""
 
     def construct_change_message(
         self, _request: HttpRequest, _form: Any, _formsets: Any, add: Any = None
     ) -> Any:
-        """The revision says what changed."""
+        """Name no fields: the revision has the changes."""
         return [{"added": {}}] if add else [{"changed": {}}]
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
@@ -85,7 +116,7 @@ class _Recorded(_ModelAdmin):
 class ClusterAdmin(_Recorded):
     """Clusters; their limitedResources have an editor of their own."""
 
-    form = admin_forms.ClusterForm
+    form = ClusterForm
     list_display = ["name", "description", "policy_revision", "updated"]
     search_fields = ["name"]
 
@@ -117,18 +148,18 @@ class NamespaceAdmin(_Recorded):
 
 
 class _ReadOnly(_ModelAdmin):
-    """To look at, never to change."""
+    """Shown, never changed."""
 
     def has_add_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Only the product writes here."""
+        """Refuse: only the product writes here."""
         return False
 
     def has_change_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Nothing here is changed by hand."""
+        """Refuse every change by hand."""
         return False
 
     def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Nothing here is deleted by hand."""
+        """Refuse every deletion by hand."""
         return False
 
 
@@ -150,14 +181,14 @@ class MetadataPolicyRules(_Rows):
 
 
 class ResourceQuotaRows(_Rows):
-    """Rows of a quota; what is used is the ledger's."""
+    """Rows of a quota; used amounts are the ledger's."""
 
     model = ResourceQuotaRow
     readonly_fields = ["used"]
 
     @admin.display(description="used")
     def used(self, row: ResourceQuotaRow) -> str:
-        """Give what the ledger counts under this name; nothing for names that it never tracks."""
+        """The ledger's used amount of this name; empty for an untracked name."""
         usage_of_quota = getattr(row.quota, "usage", None) if row.quota_id else None
         return str(usage_of_quota.used.get(row.resource, "")) if usage_of_quota else ""
 
@@ -169,7 +200,7 @@ class ScopeSelectorRows(_Rows):
 
 
 class _PolicyAdmin(_ReadOnly):
-    """Policies are written in their editor, which checks, warns and asks why."""
+    """Shown with a link to the editor, which checks, warns and asks for a reason."""
 
     list_display = ["name", "namespace", "enforcement", "revision", "updated", "editor"]
     list_filter = ["enforcement", "namespace__cluster"]
@@ -179,7 +210,7 @@ class _PolicyAdmin(_ReadOnly):
 
     @admin.display(description="written here")
     def editor(self, policy: PolicyObject) -> str:
-        """Lead to the page that changes it."""
+        """A link to the policy's editor."""
         plural = BY_NAME[policy.kind].plural
         place = (policy.owner.name, policy.namespace_name, plural, policy.name)
         return format_html('<a href="{}">its editor</a>', reverse("policy", args=place))
@@ -216,17 +247,16 @@ class PriorityClassAdmin(_ReadOnly):
 
 
 class _MayAct:
-    """Actions are for those who may change the policies that they touch."""
+    """Allows actions to users who may change quotas everywhere."""
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         """Whether this user may run the page's actions."""
-        user = request.user
-        return user.has_perm("policies.change_resourcequota")
+        return request.user.has_perm("policies.change_resourcequota")
 
 
 @admin.register(PolicyRevision)
 class PolicyRevisionAdmin(_ReadOnly):
-    """History; the way back is on each policy's page of versions."""
+    """History; a policy's own page of versions restores them."""
 
     list_display = ["created", "cluster", "namespace", "kind", "name", "number", "action"]
     list_filter = ["kind", "action", "cluster"]
@@ -246,7 +276,8 @@ class ChargeAdmin(_MayAct, _ReadOnly):
 
     @admin.action(description="Release: the object is gone", permissions=["act"])
     def release(self, request: HttpRequest, queryset: QuerySet[Charge]) -> None:
-        """Give back what the selected objects used, in all their quotas."""
+        """Release the charges of the selected objects in all their quotas."""
+        # By object, not by row: an object is charged to all its quotas, or to none.
         objects = {(row.cluster.name, row.resource, row.object_uid) for row in queryset}
         count = sum(
             ledger.release(cluster, resource=resource, uid=uid)
@@ -259,21 +290,21 @@ class ChargeAdmin(_MayAct, _ReadOnly):
 class WebhookCredentialAdmin(_MayAct, _ModelAdmin):
     """Credentials: issued here, shown once, revoked by action."""
 
-    form = admin_forms.CredentialForm
+    form = CredentialForm
     list_display = ["label", "cluster", "created", "expires", "revoked"]
     list_filter = ["cluster"]
     actions = ["revoke"]
 
     def has_change_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """A credential is issued and revoked, never changed."""
+        """Refuse: a credential is issued and revoked, never changed."""
         return False
 
     def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Revoked ones stay, to show when they ended."""
+        """Refuse: revoked credentials stay, to show when they ended."""
         return False
 
     def save_model(self, request: HttpRequest, obj: Any, _form: Any, _change: Any) -> None:
-        """Issue it and show the secret."""
+        """Issue the credential, and show its secret."""
         issued, secret = services.issue_webhook_credential(
             user=request.user.get_username(),
             cluster=obj.cluster,
@@ -285,7 +316,7 @@ class WebhookCredentialAdmin(_MayAct, _ModelAdmin):
 
     @admin.action(description="Revoke the selected credentials", permissions=["act"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[WebhookCredential]) -> None:
-        """Make them useless from now on."""
+        """Revoke the selected credentials."""
         for credential in queryset:
             services.revoke_webhook_credential(
                 credential=credential, user=request.user.get_username()

@@ -1,4 +1,4 @@
-"""Model fields: a quantity that keeps the text that was typed."""
+"""A model field for quantities, which keeps the typed text, and its value."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from django.db.models.expressions import Expression
 
 LONGEST_QUANTITY = 512
-"""Far beyond any amount; the exact value of a longer text is not worth its storage."""
+"""Far beyond any amount; longer texts would only fill the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantityValue:
-    """A quantity as somebody typed it; an empty text is a JSON null, which counts as zero."""
+    """A quantity as typed; an empty text is a JSON null, which counts as zero."""
 
     text: str
 
     @property
     def quantity(self) -> Quantity:
-        """The exact value; raises ``QuantityError`` for a text that is no quantity."""
+        """The exact value; raises ``QuantityError`` for other texts."""
         return Quantity.parse_json(self.text or None)
 
     @property
     def json(self) -> str | None:
-        """What a manifest shows."""
+        """The value in a manifest."""
         return self.text or None
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class QuantityValue:
 
 
 def parse_quantity(value: object) -> QuantityValue:
-    """Read what a form, a manifest or a program gives; raises ``ValidationError``."""
+    """Read the value of a form, manifest or program; raises ``ValidationError``."""
     known = value if isinstance(value, QuantityValue) else QuantityValue(str(value))
     try:
         is_infinite = known.quantity.is_infinite
@@ -58,7 +58,7 @@ else:
 
 
 class QuantityField(_Field):
-    """A Kubernetes quantity; NULL in the database means that none is given."""
+    """A Kubernetes quantity; NULL in the database means that it is absent."""
 
     description = "A Kubernetes quantity"
 
@@ -71,19 +71,19 @@ class QuantityField(_Field):
     def from_db_value(
         self, value: str | None, _expression: Expression, _connection: BaseDatabaseWrapper
     ) -> QuantityValue | None:
-        """Wrap the stored text; it was checked when it was written."""
+        """Wrap the stored text, which was checked when it was written."""
         return None if value is None else QuantityValue(value)
 
     def to_python(self, value: object) -> Any:
-        """Wrap what was given; a text that is no quantity is refused."""
+        """Wrap a value; raises ``ValidationError`` for other texts."""
         return None if value is None else parse_quantity(value)
 
     def run_validators(self, value: Any) -> None:
-        """Validators look at the text."""
+        """Run the validators on the text."""
         super().run_validators(None if value is None else str(value))
 
     def formfield(self, *args: Any, **kwargs: Any) -> Any:
-        """Ask people for a digit, though Kubernetes reads ``.`` and ``Ki`` as zero."""
+        """Require a digit in forms, though Kubernetes reads ``.`` and ``Ki`` as zero."""
         field: Any = super().formfield(*args, **kwargs)
         field.validators.append(RegexValidator(r"[0-9]", "must contain a digit"))
         return field
@@ -93,6 +93,6 @@ class QuantityField(_Field):
         return None if value is None else str(value)
 
     def value_to_string(self, obj: models.Model) -> str:
-        """Give the text, for serialised dumps."""
+        """The text, for serialised dumps."""
         value = self.value_from_object(obj)
         return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Filters of lists of policies, for pages and API."""
+"""Filters of lists of clusters, policies, credentials, revisions and charges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
-from policies.parameters import MOMENTS
+from policies.rest import MOMENTS
 
 
 class ClusterFilter(django_filters.FilterSet):
@@ -109,7 +109,7 @@ class CredentialFilter(django_filters.FilterSet):
 
 
 class PolicyRevisionFilter(django_filters.FilterSet):
-    """Revisions by what they speak of, who wrote them and when."""
+    """Revisions by object, user and time."""
 
     since = django_filters.IsoDateTimeFilter(
         field_name="created", lookup_expr="gte", label="Since", validators=MOMENTS

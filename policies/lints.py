@@ -1,6 +1,6 @@
 """Lints: legal but probably unintended settings across a namespace's policies. They never refuse.
 
-Every lint has a stable code; its message names what was found and what usually helps.
+Every lint has a stable code; its message names the finding and a usual remedy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LintCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lint:
-    """One hint about one policy; ``field`` points into its manifest where that makes sense."""
+    """One lint of one policy; ``field`` is a path in its manifest, or empty."""
 
     code: LintCode
     policy: PolicyRef
@@ -57,7 +57,7 @@ class Lint:
 def lint_namespace(
     policy_set: PolicySet, *, priority_classes: Collection[str] = ()
 ) -> tuple[Lint, ...]:
-    """All hints about the policies of one namespace, sorted by policy and code.
+    """All lints of the policies of one namespace, sorted by policy and code.
 
     ``priority_classes`` are the names the cluster knows; the built-in ones need not be listed.
     """
@@ -79,7 +79,7 @@ def _items(ranges: tuple[LimitRange, ...]) -> list[tuple[LimitRange, LimitRangeI
 
 
 def _unsatisfiable_ranges(ranges: tuple[LimitRange, ...]) -> Iterator[Lint]:
-    """A minimum of one range above a maximum of another, for the same type of thing."""
+    """A minimum of one range above a maximum of another, for the same type."""
     items = _items(ranges)
     for low_range, low in items:
         for high_range, high in items:
@@ -99,7 +99,7 @@ def _unsatisfiable_ranges(ranges: tuple[LimitRange, ...]) -> Iterator[Lint]:
 
 
 def _limits_without_default(policy_set: PolicySet) -> Iterator[Lint]:
-    """A quota on limits refuses every pod that states none, unless a range fills them in."""
+    """A quota on limits refuses every pod without them, unless a range sets a default."""
     defaulted = {
         resource
         for _, item in _items(policy_set.limit_ranges)
@@ -122,7 +122,7 @@ def _limits_without_default(policy_set: PolicySet) -> Iterator[Lint]:
 
 
 def _priority_requirements(quota: ResourceQuota) -> list[ScopeSelectorRequirement | None]:
-    """The quota's entries on priority; ``None`` stands for the plain scope, which means Exists."""
+    """The quota's entries on priority; ``None`` is the plain scope, which means Exists."""
     plain: list[ScopeSelectorRequirement | None] = [None] * quota.scopes.count(PRIORITY_CLASS)
     entries = quota.scope_selector or ()
     return plain + [entry for entry in entries if entry.scope_name == PRIORITY_CLASS]
@@ -138,9 +138,9 @@ def _covers(requirement: ScopeSelectorRequirement | None, name: str) -> bool:
 
 
 def _uncovered_scope_values(policy_set: PolicySet, known: Collection[str]) -> Iterator[Lint]:
-    """A limited class that no quota of a namespace covers, although some of its quotas care.
+    """A limited class that no quota of a namespace covers, though some quotas have priority scopes.
 
-    A namespace without any priority-scoped quota is left alone: refusing there is the point.
+    A namespace without priority scopes has no lint: there the refusal is probably intended.
     """
     caring = [q for q in policy_set.resource_quotas if _priority_requirements(q)]
     if not caring:
@@ -153,19 +153,15 @@ def _uncovered_scope_values(policy_set: PolicySet, known: Collection[str]) -> It
             for name in names:
                 covered = any(_covers(r, name) for q in caring for r in _priority_requirements(q))
                 if _covers(scope, name) and not covered:
-                    yield _uncovered(caring[0].ref, str(scope), name)
-
-
-def _uncovered(policy: PolicyRef, scope: str, name: str) -> Lint:
-    return Lint(
-        code=LintCode.UNCOVERED_SCOPE_VALUE,
-        policy=policy,
-        field="spec.scopeSelector.matchExpressions",
-        message=(
-            f"pods of PriorityClass {name} are limited ({scope}) and no quota of this namespace "
-            "covers them, so they will be refused"
-        ),
-    )
+                    yield Lint(
+                        code=LintCode.UNCOVERED_SCOPE_VALUE,
+                        policy=caring[0].ref,
+                        field="spec.scopeSelector.matchExpressions",
+                        message=(
+                            f"pods of PriorityClass {name} are limited ({scope}) and no quota of "
+                            "this namespace covers them, so they will be refused"
+                        ),
+                    )
 
 
 def _unknown_priority_classes(
@@ -201,15 +197,11 @@ def _rules(policies: tuple[MetadataPolicy, ...]) -> list[tuple[MetadataPolicy, i
     return [(policy, index) for policy in policies for index in range(len(policy.rules))]
 
 
-def _selectors(rule: MetadataPolicyRule) -> list[LabelSelector]:
-    predicate = rule.policy_predicate
-    both = (predicate.label_selector, predicate.annotation_selector)
-    return [selector for selector in both if selector is not None]
-
-
 def _rules_that_never_or_always_fire(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
     for policy, index in _rules(policies):
-        selectors = _selectors(policy.rules[index])
+        predicate = policy.rules[index].policy_predicate
+        both = (predicate.label_selector, predicate.annotation_selector)
+        selectors = [selector for selector in both if selector is not None]
         field = f"spec.rules[{index}].policyPredicate"
         if any(_contradicts_itself(selector) for selector in selectors):
             message = f"rule {index} can never match: its requirements contradict each other"
@@ -225,7 +217,7 @@ def _rules_that_never_or_always_fire(policies: tuple[MetadataPolicy, ...]) -> It
 
 
 def _contradicts_itself(selector: LabelSelector) -> bool:
-    """Whether some key has no admissible state: no listed value passes, nor does absence."""
+    """Whether some key has no admissible state: neither a value nor its absence matches."""
     keys = set(selector.match_labels) | {e.key for e in selector.match_expressions}
     return any(not _can_hold(selector, key) for key in keys)
 
@@ -235,7 +227,7 @@ def _can_hold(selector: LabelSelector, key: str) -> bool:
     labels = {k: v for k, v in selector.match_labels.items() if k == key}
     narrowed = LabelSelector(match_labels=labels, match_expressions=entries)
     values = {v for e in entries for v in e.values} | set(labels.values())
-    # One value nobody lists stands for all the others.
+    # One value that is not listed represents all others.
     unlisted = "x" * (max(map(len, values), default=0) + 1)
     states: list[Mapping[str, str]] = [{}, *({key: v} for v in sorted(values | {unlisted}))]
     return any(narrowed.matches(state) for state in states)
@@ -244,35 +236,31 @@ def _can_hold(selector: LabelSelector, key: str) -> bool:
 def _rules_that_set_one_key(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
     for (one, i), (other, j) in combinations(_rules(policies), 2):
         first, second = one.rules[i], other.rules[j]
-        # The cheap question first: most pairs of a thousand rules set nothing in common.
-        if not _contested(first, second) or _exclude_each_other(first, second):
+        mine, theirs = first.policy_action, second.policy_action
+        # The cheap test first: of a thousand rules most pairs set no common key.
+        is_contested = (
+            mine.updated_labels.keys() & theirs.updated_labels.keys()
+            or mine.updated_annotations.keys() & theirs.updated_annotations.keys()
+        )
+        if not is_contested or _exclude_each_other(first, second):
             continue
         for kind in ("updated_labels", "updated_annotations"):
-            mine: Mapping[str, str] = getattr(first.policy_action, kind)
-            theirs: Mapping[str, str] = getattr(second.policy_action, kind)
-            for key in sorted(k for k in mine.keys() & theirs.keys() if mine[k] != theirs[k]):
+            values: Mapping[str, str] = getattr(mine, kind)
+            others: Mapping[str, str] = getattr(theirs, kind)
+            for key in sorted(k for k in values.keys() & others.keys() if values[k] != others[k]):
                 yield Lint(
                     code=LintCode.RULES_SET_ONE_KEY,
                     policy=one.ref,
                     field=f"spec.rules[{i}].policyAction",
                     message=(
-                        f"rule {i} sets {key} to {mine[key]!r}, rule {j} of {other.name} to "
-                        f"{theirs[key]!r}; where both match, the last one wins"
+                        f"rule {i} sets {key} to {values[key]!r}, rule {j} of {other.name} to "
+                        f"{others[key]!r}; where both match, the last one wins"
                     ),
                 )
 
 
-def _contested(first: MetadataPolicyRule, second: MetadataPolicyRule) -> bool:
-    """Whether both set some key."""
-    mine, theirs = first.policy_action, second.policy_action
-    return bool(
-        mine.updated_labels.keys() & theirs.updated_labels.keys()
-        or mine.updated_annotations.keys() & theirs.updated_annotations.keys()
-    )
-
-
 def _exclude_each_other(first: MetadataPolicyRule, second: MetadataPolicyRule) -> bool:
-    """Whether the two predicates cannot both hold, as far as single keys show."""
+    """Whether the two predicates cannot both match, as far as single keys show."""
     pairs = (
         (first.policy_predicate.label_selector, second.policy_predicate.label_selector),
         (first.policy_predicate.annotation_selector, second.policy_predicate.annotation_selector),

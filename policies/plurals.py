@@ -8,7 +8,7 @@ _ES: Final = ("sses", "xes", "ches", "shes")
 
 
 def counted(number: int, plural: str) -> str:
-    """The number with its noun, which is given as Kubernetes names resources: in the plural.
+    """The number with its noun, given in the plural, as Kubernetes names resources.
 
     A group behind a dot stays: ``counted(1, "ingresses.networking.k8s.io")``.
     """
@@ -17,7 +17,7 @@ def counted(number: int, plural: str) -> str:
 
 
 def singular(plural: str) -> str:
-    """One of them: for the plurals of Kubernetes' resources and of our own words."""
+    """The singular of a plural: Kubernetes' resources and our own words."""
     if plural.endswith("ies"):
         return f"{plural.removesuffix('ies')}y"
     if plural.endswith(_ES):

@@ -1,4 +1,4 @@
-"""Permissions by role bindings: what a person may see and do where."""
+"""Permissions by role bindings: what a user may see and do, and where."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ PERMISSIONS: Final[dict[str, frozenset[str]]] = {
     _Role.APPROVER: _writing("syncownership", "syncrun", app="sync")
     | {"sync.change_syncedobject", "sync.change_clusterconnection"},
 }
-"""What a role may do where it is bound; an admin may do everything there."""
+"""The permissions of a role in its scope; an admin has all."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleScope:
-    """Where something is done: in a namespace, in a cluster as a whole, or in the whole fleet."""
+    """A place: a namespace, a cluster as a whole, or the whole fleet."""
 
     cluster: str = ""
     namespace: str = ""
 
 
 class RoleBackend(BaseBackend):
-    """Lets Django ask role bindings: ``user.has_perm(permission, Place(…))``, or for everywhere."""
+    """Django's backend of role bindings: ``user.has_perm(permission, RoleScope(…))``."""
 
     def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
-        """Whether a binding allows it there; without a place only what is bound everywhere."""
+        """Whether a binding grants a permission in a place; without one: everywhere."""
         if not user_obj.is_active or user_obj.is_anonymous:
             return False
         place = obj if isinstance(obj, RoleScope) else RoleScope()
@@ -63,7 +63,8 @@ def _covers(binding: RoleBinding, place: RoleScope) -> bool:
 
 
 def bindings_of(user: Any) -> Sequence[RoleBinding]:
-    """The user's bindings and those of the user's groups; asked once for each user object."""
+    """The bindings of the user and of the user's groups."""
+    # Kept on the user object, which lives for one request: pages check dozens of permissions.
     known: list[RoleBinding] | None = getattr(user, "_role_bindings", None)
     if known is None:
         mine = Q(user=user) | Q(group__in=user.groups.values("pk"))
@@ -73,26 +74,26 @@ def bindings_of(user: Any) -> Sequence[RoleBinding]:
 
 
 def writing(kind: str, action: str = "change") -> str:
-    """Django's name of the permission to add, change or delete objects of a kind."""
+    """The name of the permission to add, change or delete objects of a kind."""
     model = "limitedresource" if kind == "ResourceQuotaConfiguration" else kind.lower()
     return f"policies.{action}_{model}"
 
 
 def may(user: Any, permission: str, *, cluster: str = "", namespace: str = "") -> bool:
-    """Whether the user has a Django permission everywhere, or by a role binding in this place."""
+    """Whether the user has a permission everywhere, or by a role binding in this place."""
     place = RoleScope(cluster, namespace)
     return bool(user.has_perm(permission) or (cluster and user.has_perm(permission, place)))
 
 
 def may_somewhere(user: Any, permission: str) -> bool:
-    """Whether there is any place in which the user may do this."""
+    """Whether the user has a permission in any place."""
     return bool(
         user.has_perm(permission) or any(_grants(each, permission) for each in bindings_of(user))
     )
 
 
 def sees(user: Any, cluster: str, namespace: str | None = None) -> bool:
-    """Whether the user sees a namespace; ``""``: the cluster as a whole; None: any part of it."""
+    """Whether the user may see a namespace; ``""``: the whole cluster; None: any part of it."""
     if user.is_superuser:
         return bool(user.is_active)
     bindings = bindings_of(user)
@@ -102,7 +103,7 @@ def sees(user: Any, cluster: str, namespace: str | None = None) -> bool:
 
 
 def sees_all(user: Any) -> bool:
-    """Whether nothing is hidden from the user."""
+    """Whether the user may see everything."""
     return bool(user.is_superuser) or any(
         not (each.cluster or each.namespace) for each in bindings_of(user)
     )
@@ -111,10 +112,10 @@ def sees_all(user: Any) -> bool:
 def visible(
     rows: _Rows, user: Any, *, cluster: str, namespace: str | None = None, whole: bool = False
 ) -> _Rows:
-    """Leave out what the user may not see.
+    """Restrict rows to what the user may see.
 
     ``cluster`` and ``namespace`` are the lookups of the two names. Without ``namespace`` the rows
-    are of clusters: those that the user sees any part of, or, with ``whole``, all of.
+    are of clusters: those of which the user may see any part, or, with ``whole``, everything.
     """
     if sees_all(user):
         return rows
@@ -123,7 +124,7 @@ def visible(
         for each in bindings_of(user)
         if not (whole and each.namespace)
     ]
-    wanted = Q(pk__in=[])
+    wanted = Q(pk__in=[])  # nothing: a user without bindings sees no rows
     for scope in scopes:
         wanted |= scope
     return rows.filter(wanted)
@@ -132,7 +133,7 @@ def visible(
 def _scope(binding: RoleBinding, cluster: str, namespace: str | None) -> Q:
     wanted = Q(**{cluster: binding.cluster}) if binding.cluster else Q()
     if namespace is None or not binding.namespace:
-        return wanted or ~Q(pk__in=[])
+        return wanted or ~Q(pk__in=[])  # everything; an empty Q would vanish from the union
     if binding.namespace.endswith(PREFIX):
         return wanted & Q(**{f"{namespace}__startswith": binding.namespace.removesuffix(PREFIX)})
     return wanted & Q(**{namespace: binding.namespace})

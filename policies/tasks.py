@@ -1,4 +1,4 @@
-"""Celery tasks about the ledger."""
+"""Celery tasks of the quota ledger: report differences, keep points of usage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 @shared_task
 def report_differences() -> None:
-    """Say in the log where a quota's ``used`` is not the sum of its charges; changes nothing."""
+    """Log quotas whose ``used`` is not the sum of their charges; changes nothing."""
     for name in Cluster.objects.order_by("name").values_list("name", flat=True):
         for found in ledger.recount(name):
             log.error("quota ledger of %s: %s", name, found)
@@ -23,7 +23,7 @@ def report_differences() -> None:
 
 @shared_task
 def keep_usage_points() -> None:
-    """Keep how full quotas are now, and delete what was kept too long ago."""
+    """Add points of the present usage, and delete old ones."""
     now = timezone.now()
     ledger.take_points(now)
     ledger.forget_points(now)

@@ -1,10 +1,11 @@
-"""Translate the engine's field errors to Django's, each at its field, row and path.
+"""Translate the engine's field errors to Django's, each with its field, row and path.
 
-No rule lives here except what a PriorityClass must look like, which the engine never judges.
+The only rules here are those of PriorityClasses and storable texts, which the engine never reads.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -25,26 +26,29 @@ SYSTEM_CLASSES: Final = {
     "system-cluster-critical": 2_000_000_000,
 }
 PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+
+
+Place = tuple[str, int | None, str]
+"""Related name of the rows (empty: the object itself), index among them, field of the model."""
 
 
 class PlacedError(ValidationError):
-    """One error with its place in both worlds.
+    """One error with its place in the manifest and in the model.
 
     ``path`` is the manifest's path. ``column`` is the model's field (empty: the whole object),
     ``row_set`` the related name of the rows it belongs to (empty: the object itself) and
     ``index`` the row's index among them (None: all of them).
     """
 
-    def __init__(
-        self, message: str, *, code: str, path: str, place: tuple[str, int | None, str]
-    ) -> None:
+    def __init__(self, message: str, *, code: str, path: str, place: Place) -> None:
         super().__init__(message, code=code)
         self.path = path
         self.row_set, self.index, self.column = place
 
     @property
     def key(self) -> str:
-        """Where the object's own form shows it."""
+        """The field at which the object's own form shows it."""
         return NON_FIELD_ERRORS if self.row_set or not self.column else self.column
 
 
@@ -57,7 +61,7 @@ def as_validation_error(findings: Iterable[PlacedError]) -> ValidationError:
 
 
 def findings_of(error: ValidationError) -> list[ValidationError]:
-    """Every single error inside, places kept."""
+    """The single errors of an error, with their places."""
     if hasattr(error, "error_dict"):
         return [single for errors in error.error_dict.values() for single in errors]
     return list(error.error_list)
@@ -76,13 +80,14 @@ def errors_by_path(error: ValidationError) -> dict[str, list[dict[str, str]]]:
 
 
 def decode_error_as_field_error(error: DecodeError) -> FieldError:
-    """An unreadable object as a finding at the field that could not be read."""
+    """The error of an unreadable object, at the field that could not be read."""
     return FieldError(ErrorType.INVALID, error.field, error.bad_value, error.detail)
 
 
 def text_errors(manifest: object) -> list[FieldError]:
-    """Find strings that no database stores: NUL and lone surrogates. Does not recurse."""
+    """Find strings that no database stores: NUL and lone surrogates."""
     errors: list[FieldError] = []
+    # A stack and no recursion: bodies may nest deeper than Python's.
     pending: list[tuple[str, object]] = [("", manifest)]
     while pending:
         path, value = pending.pop()
@@ -91,23 +96,23 @@ def text_errors(manifest: object) -> list[FieldError]:
             pending += [(path, key) for key in value]
         elif isinstance(value, list):
             pending += [(f"{path}[{i}]", part) for i, part in enumerate(value)]
-        elif isinstance(value, str) and not _is_storable(value):
+        elif isinstance(value, str) and _UNSTORABLE.search(value):
             detail = "must not contain NUL or a lone surrogate"
             errors.append(FieldError(ErrorType.INVALID, path, ascii(value), detail))
     return errors
 
 
-def _is_storable(text: str) -> bool:
-    return "\0" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
-
-
 def metadata_errors(metadata: Mapping[str, Any]) -> list[FieldError]:
-    """Labels and annotations of an object of ours, checked as Kubernetes checks them."""
+    """Check labels and annotations as Kubernetes does."""
     path = FieldPath("metadata")
     errors: list[FieldError] = []
     for name, check in (("labels", labels_errors), ("annotations", annotations_errors)):
         values = metadata.get(name) or {}
-        if not _is_string_map(values):
+        # By exact type: a number that kept its text is a subclass of str.
+        is_string_map = isinstance(values, dict) and all(
+            type(each) is str for entry in values.items() for each in entry
+        )
+        if not is_string_map:
             detail = "must be a map of strings to strings"
             errors.append(FieldError(ErrorType.INVALID, f"metadata.{name}", None, detail))
         else:
@@ -115,17 +120,10 @@ def metadata_errors(metadata: Mapping[str, Any]) -> list[FieldError]:
     return errors
 
 
-def _is_string_map(values: object) -> bool:
-    """Whether all are plain strings; a number that kept its text is none."""
-    return isinstance(values, dict) and all(
-        type(key) is str and type(value) is str for key, value in values.items()
-    )
-
-
 def priority_class_errors(
     *, name: str, value: int, preemption_policy: str, global_default: bool
 ) -> list[FieldError]:
-    """Find what Kubernetes refuses (``pkg/apis/scheduling/validation``)."""
+    """Check a PriorityClass as Kubernetes does (``pkg/apis/scheduling/validation``)."""
     errors = [
         FieldError(ErrorType.INVALID, "metadata.name", name, text)
         for text in dns1123_subdomain_errors(name)
@@ -146,7 +144,7 @@ def priority_class_errors(
 
 
 def read_limited_resources(entries: Sequence[Any]) -> tuple[LimitedResource, ...]:
-    """Read and check a list of ``limitedResources`` entries; raises ``ValidationError``."""
+    """Decode and check a list of ``limitedResources`` entries; raises ``ValidationError``."""
     try:
         decoded = decode_limited_resources(entries)
         errors = list(validate_limited_resources(decoded))

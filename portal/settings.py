@@ -291,7 +291,7 @@ REST_FRAMEWORK = {
     "NUM_PROXIES": GATEHOUSE_BEHIND_PROXY,
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
     "PAGE_SIZE": 100,
-    "DEFAULT_SCHEMA_CLASS": "policies.parameters.Schema",
+    "DEFAULT_SCHEMA_CLASS": "policies.rest.Schema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 REST_KNOX = {"TOKEN_LIMIT_PER_USER": 50}

@@ -22,7 +22,7 @@ from admission.models.decision_id import is_decision_id
 from admission.record.filters import AuditEventFilter
 from engine.policy import Authority
 from policies import roles
-from policies.parameters import KnownParameters
+from policies.rest import KnownParameters
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -11,8 +11,7 @@ from knox.auth import TokenAuthentication
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.permissions import AllowAny, IsAuthenticated
 
-from policies.parameters import KnownParameters
-from policies.tokens import TakesToken
+from policies.rest import KnownParameters, TakesToken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from knox.views import LoginView
 from rest_framework.authtoken.serializers import AuthTokenSerializer
 from rest_framework.permissions import AllowAny
 
-from policies.parameters import KnownParameters
+from policies.rest import KnownParameters
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -10,7 +10,7 @@ from admission.explain.field_change import as_text, spell
 from admission.record.redaction import restore
 from engine.patch import PatchOperation, apply_patch
 from engine.wire import RawNumber
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.render import render_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from admission.models import AnswerKind, AuditEvent, AuditEventQuerySet
-from policies.parameters import MOMENTS
+from policies.rest import MOMENTS
 
 if TYPE_CHECKING:
     from typing import Any

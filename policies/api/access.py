@@ -1,15 +1,16 @@
-"""Permissions of the REST API, by role bindings, as on the pages."""
+"""Roles in the REST API: permissions by role bindings, and the history of roles."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from policies import roles
-from policies.models import Cluster
+from policies.models import Cluster, RoleChange
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -18,16 +19,17 @@ if TYPE_CHECKING:
 
     from policies.models import PolicyRevision
 
+
 _ACTIONS: Final = {"POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
 OF_NAMESPACES: Final = {"cluster": "namespace__cluster__name", "namespace": "namespace__name"}
 OF_CLUSTERS: Final = {"cluster": "cluster__name"}
 
 
 class WritesByRole(BasePermission):
-    """Whoever is signed in may read what is visible; writing an object needs a role there."""
+    """Signed-in users read what is visible to them; writing an object needs a role in its place."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Let in who is signed in; who makes something, if that is allowed in any place at all."""
+        """Allow signed-in users; creating needs the permission in some place at least."""
         if not (request.user and request.user.is_authenticated):
             return False
         if getattr(view, "action", "") != "create":
@@ -40,7 +42,7 @@ class WritesByRole(BasePermission):
         if request.method in SAFE_METHODS:
             return True
         if getattr(view, "action", "") in ("revoke", "restore"):
-            return True  # asked for by the action itself, which knows what it writes
+            return True  # the action checks it, since it knows what it writes
         cluster, namespace = place_of(obj)
         written = getattr(view, "written_model", type(obj))
         permission = permission_for(written, _ACTIONS[str(request.method)])
@@ -48,7 +50,7 @@ class WritesByRole(BasePermission):
 
 
 class ByRole:
-    """Part of a view: shows what its user sees, and asks before something new is written."""
+    """Part of a view: shows what its user may see, and checks permissions before it writes."""
 
     request: Any
     names: ClassVar[dict[str, Any]]
@@ -71,8 +73,9 @@ class ByRole:
             raise PermissionDenied
 
     def cluster_of(self, data: dict[str, Any]) -> Cluster:
-        """Find the cluster that was named; raises ``ValidationError``, also if it is not seen."""
+        """Find the named cluster; raises ``ValidationError``, also if the user may not see it."""
         name = data.get("cluster", "")
+        # One error for both: it must not reveal that a hidden cluster exists.
         found: Cluster | None = Cluster.objects.filter(name=name).first()
         if found is None or not roles.sees(self.request.user, name):
             message = f"there is no cluster {name}" if name else "name the cluster"
@@ -86,6 +89,26 @@ def permission_for(model: Any, action: str) -> str:
 
 
 def place_of(instance: Any) -> tuple[str, str]:
-    """The names of the cluster and the namespace that an object belongs to."""
+    """The names of an object's cluster and namespace."""
     owner = instance.owner if hasattr(instance, "owner") else instance.cluster
     return getattr(owner, "name", owner), getattr(instance, "namespace_name", "")
+
+
+class RoleChangeSerializer(serializers.ModelSerializer[RoleChange]):
+    """One role granted or revoked."""
+
+    class Meta:
+        model = RoleChange
+        fields = ["id", "created", "action", "subject", "role", "cluster", "namespace", "actor"]
+
+
+class RoleChangeView(mixins.ListModelMixin, viewsets.GenericViewSet[RoleChange]):
+    """The roles granted and revoked, newest first; for users who see the whole fleet."""
+
+    queryset = RoleChange.objects.all()
+    serializer_class = RoleChangeSerializer
+
+    def get_queryset(self) -> QuerySet[RoleChange]:
+        """Everything, or nothing."""
+        found = super().get_queryset()
+        return found if roles.sees_all(self.request.user) else found.none()

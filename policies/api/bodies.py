@@ -1,30 +1,38 @@
-"""Parse bodies of the REST API as manifests, numbers as text, with hints for unknown fields.
+"""Bodies of the REST API: requests parsed as manifests, refusals rendered with their status.
 
-The rules of a kind are the services' to ask, once the shape is right.
+Only the shape of a body is checked here; the services check it against the rules of its kind.
 """
 
 from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
+from django.db import IntegrityError
+from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import JSONParser
+from rest_framework.response import Response
 
 from engine.errors import DecodeError
 from engine.wire import loads
 from policies.manifests.checks import shape_problems
+from policies.manifests.documents import Document
 from policies.manifests.objects import API_VERSIONS, BundleObject
 from policies.manifests.schema import ANYTHING, KINDS, LIMITED_RESOURCES, Shape
-from policies.manifests.yaml.documents import Document
+from policies.rest import CREATE_NAMESPACE
+from policies.services import StaleRevisionError
+from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.manifests.problems import Problem
+    from policies.manifests.documents import Problem
+
 
 _BODY: Final = "body"
 _OWN: Final[dict[str, Shape]] = {"limitedResources": LIMITED_RESOURCES}
-"""Shapes of what stands beside manifests, where it has one."""
+"""Shapes of fields beside manifests."""
 
 
 class BodyError(APIException):
@@ -42,10 +50,10 @@ class BodyError(APIException):
 
 
 def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
-    """Look for fields and types that nobody knows; raises ``BodyError`` with all of them.
+    """Check the fields and types of a body; raises ``BodyError`` with all problems.
 
-    ``kind`` is that of the address, empty where bodies are no manifests; ``beside`` names the
-    fields that the API has beside the manifest's.
+    ``kind`` is that of the address, empty if bodies are no manifests; ``beside`` are the API's
+    fields beside the manifest's.
     """
     known = {name: _OWN.get(name, ANYTHING) for name in beside}
     if kind:
@@ -55,19 +63,14 @@ def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
     if body is None:
         problems = [item.problem("", "must be a map, not null", code="FieldValueTypeInvalid")]
     if not problems and kind:
-        problems = _other_kind(item, kind)
+        wanted = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
+        problems = [
+            item.problem(name, f'must be {word} here, not "{said}"', code="FieldValueNotSupported")
+            for name, word in wanted.items()
+            if (said := item.value.get(name)) not in (None, "", word)
+        ]
     if problems:
         raise BodyError(problems)
-
-
-def _other_kind(item: BundleObject, kind: str) -> list[Problem]:
-    """Find a body that says it is something else than its address is for."""
-    wanted = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
-    return [
-        item.problem(name, f'must be {word} here, not "{said}"', code="FieldValueNotSupported")
-        for name, word in wanted.items()
-        if (said := item.value.get(name)) not in (None, "", word)
-    ]
 
 
 class ManifestParser(JSONParser):
@@ -84,3 +87,42 @@ class ManifestParser(JSONParser):
             return loads(stream.read())
         except DecodeError as error:
             raise ParseError(error.detail) from error
+
+
+_OVERTAKEN: Final = "somebody else wrote the same at the same time; read it again"
+_GONE: Final = "somebody else deleted it at the same time"
+_TAKEN: Final = frozenset({"unique", "unique_together"})
+_NOWHERE: Final = "unknown_namespace"
+_WAYS_OUT: Final = {_NOWHERE: f" (?{CREATE_NAMESPACE.name}=true)"}
+
+
+def answer_to(exc: Exception) -> Response | None:
+    """The response to an error of services or the database; None for other errors."""
+    if isinstance(exc, ValidationError):
+        return _refusal(exc)
+    if isinstance(exc, StaleRevisionError):
+        found = {"detail": str(exc), "revision": exc.found}
+        return Response(found, status.HTTP_409_CONFLICT)
+    if isinstance(exc, IntegrityError):
+        return Response({"detail": _OVERTAKEN}, status.HTTP_409_CONFLICT)
+    if isinstance(exc, ObjectDoesNotExist):
+        return Response({"detail": _GONE}, status.HTTP_404_NOT_FOUND)
+    return None
+
+
+def _refusal(error: ValidationError) -> Response:
+    """The response to a refusal, with errors by path.
+
+    409 for a used name, 422 for an unknown namespace, 400 for everything else.
+    """
+    errors = errors_by_path(error)
+    for entries in errors.values():
+        for entry in entries:
+            entry["message"] += _WAYS_OUT.get(entry["code"], "")
+    codes = {entry["code"] for entries in errors.values() for entry in entries}
+    code: int = status.HTTP_400_BAD_REQUEST
+    if codes & _TAKEN:
+        code = status.HTTP_409_CONFLICT
+    elif _NOWHERE in codes:
+        code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    return Response({"errors": errors}, code)

@@ -46,28 +46,28 @@ class ChangedError(APIException):
 
 
 class ConsentError(APIException):
-    """A cluster would go, with everything it has, and nobody said that this is meant."""
+    """Deleting a cluster deletes everything it has, and the request does not confirm that."""
 
     status_code = 428
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
-        goes = services.goes_with(cluster)
-        counts = ", ".join(f"{number} {name}" for name, number in goes.items() if number)
+        deletes = services.goes_with(cluster)
+        counts = ", ".join(f"{number} {name}" for name, number in deletes.items() if number)
         text = (
             f"this deletes the cluster with {counts or 'nothing in it'}: repeat it with "
             f'?confirm={cluster.name} or If-Match: "{cluster.revision}"'
         )
-        self.detail: Any = {"detail": text, "deletes": goes}
+        self.detail: Any = {"detail": text, "deletes": deletes}
 
 
 def parameters(*, is_cluster: bool) -> tuple[OpenApiParameter, ...]:
-    """What the deletion of an object of this kind can be asked with."""
+    """The parameters of a deletion."""
     return (_REASON, _IF_MATCH, *((_CONFIRM,) if is_cluster else ()))
 
 
 def require_consent(request: Request, instance: Any) -> None:
-    """Check ``If-Match`` where it is sent, and that a cluster is deleted on purpose."""
+    """Check ``If-Match`` if it is sent; a cluster needs it, or its name as confirmation."""
     matched = request.headers.get("If-Match")
     if matched is not None and matched.strip().strip('"') != str(instance.revision):
         raise ChangedError(instance.revision)
@@ -78,7 +78,7 @@ def require_consent(request: Request, instance: Any) -> None:
 
 
 def preview(instance: Any, shown: dict[str, Any]) -> dict[str, Any]:
-    """Show what would be deleted: the object, and how many go with it; nothing is written."""
+    """The object that would be deleted, with counts of what would be deleted with it."""
     if isinstance(instance, Cluster | Namespace):
         return {**shown, "deletes": services.goes_with(instance)}
     return shown

@@ -1,6 +1,6 @@
 """Serializers of the REST API: Kubernetes-shaped policies with enforcement and revision.
 
-Serializers see to the shape of what comes in; everything else is said by ``services``.
+Serializers check the shape of bodies; ``services`` checks everything else.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class WideMetadataSerializer(serializers.Serializer[Any]):
 
 
 class _Written(serializers.Serializer[Any]):
-    """What every write may say beside the object itself."""
+    """The fields beside the object itself."""
 
     id = serializers.IntegerField(read_only=True)
     uid = serializers.UUIDField(read_only=True)
@@ -97,7 +97,7 @@ class PolicySerializer(_Written):
         return fields
 
     def to_representation(self, instance: PolicyObject) -> dict[str, Any]:
-        """Show the manifest, and what is known beside it."""
+        """Show the manifest, and the fields beside it."""
         manifest = instance.to_manifest()
         annotations = manifest["metadata"].get("annotations")
         if annotations:
@@ -115,7 +115,7 @@ class PolicySerializer(_Written):
 
 
 def show_lints(lints: tuple[Lint, ...]) -> Any:
-    """Hints as the API shows them."""
+    """Lints as the API shows them."""
     return WarningSerializer(lints, many=True).data
 
 
@@ -180,7 +180,7 @@ class PriorityClassSerializer(_Written):
 
 
 class LimitedResourcesSerializer(serializers.Serializer[Any]):
-    """What needs a covering quota in one cluster, in order."""
+    """The limited resources of one cluster, in order."""
 
     cluster = serializers.CharField(read_only=True)
     limitedResources = serializers.ListField(  # noqa: N815 - Kubernetes' own name
@@ -198,15 +198,15 @@ class LimitedResourcesSerializer(serializers.Serializer[Any]):
 
 
 class SeenClusterField(serializers.SlugRelatedField[Cluster]):
-    """A cluster by its name; one that the caller does not see is answered like none."""
+    """A cluster by its name; a hidden one gets the same error as an unknown one."""
 
     def get_queryset(self) -> QuerySet[Cluster]:
-        """Those of which the caller sees any part."""
+        """The clusters of which the user may see any part."""
         return roles.visible(Cluster.objects.all(), self.context["request"].user, cluster="name")
 
 
 class CredentialSerializer(serializers.ModelSerializer[WebhookCredential]):
-    """A webhook credential; ``secret`` is shown once, in the answer that issues it."""
+    """A webhook credential; only the response that issues it shows its ``secret``."""
 
     cluster = SeenClusterField(slug_field="name", queryset=Cluster.objects.all())
     reason = serializers.CharField(write_only=True, required=False, allow_blank=True)
@@ -221,13 +221,13 @@ class CredentialSerializer(serializers.ModelSerializer[WebhookCredential]):
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_secret(self, _credential: WebhookCredential) -> str | None:
-        """Give the secret, right after it was issued."""
+        """The secret, if the credential was just issued."""
         secret: str | None = self.context.get("secret")
         return secret
 
 
 class RevisionSerializer(serializers.ModelSerializer[PolicyRevision]):
-    """One write on record."""
+    """One recorded write."""
 
     class Meta:
         model = PolicyRevision
@@ -235,7 +235,7 @@ class RevisionSerializer(serializers.ModelSerializer[PolicyRevision]):
 
 
 class ChargeSerializer(serializers.ModelSerializer[Charge]):
-    """What one object costs one quota."""
+    """The charge of one object to one quota."""
 
     cluster = serializers.CharField(source="cluster.name", read_only=True)
     quota = serializers.CharField(source="quota.name", read_only=True, allow_null=True)
@@ -249,7 +249,7 @@ class ChargeSerializer(serializers.ModelSerializer[Charge]):
 
 
 def policy_manifest(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Put what was sent together as a manifest; the flat enforcement wins over an annotation."""
+    """Build a manifest of the fields; the field ``enforcement`` overrides the annotation."""
     metadata = dict(data["metadata"])
     enforcement = data.get("enforcement")
     annotations = dict(metadata.get("annotations") or {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework.routers import SimpleRouter
 
-from policies.api import role_changes, views
+from policies.api import access, views
 
 router = SimpleRouter()
 router.register("clusters", views.ClusterView, basename="api-cluster")
@@ -16,7 +16,7 @@ router.register("priorityclasses", views.PriorityClassView, basename="api-priori
 router.register("limitedresources", views.LimitedResourcesView, basename="api-limitedresources")
 router.register("credentials", views.CredentialView, basename="api-credential")
 router.register("revisions", views.RevisionView, basename="api-revision")
-router.register("rolechanges", role_changes.RoleChangeView, basename="api-rolechange")
+router.register("rolechanges", access.RoleChangeView, basename="api-rolechange")
 router.register("charges", views.ChargeView, basename="api-charge")
 
 urlpatterns = router.urls

@@ -17,8 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 from policies import filters, roles, services
 from policies.api import deletion, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES, ByRole, WritesByRole
-from policies.api.answers import answer_to
-from policies.api.bodies import ManifestParser, check_body
+from policies.api.bodies import ManifestParser, answer_to, check_body
 from policies.models import (
     Charge,
     Cluster,
@@ -31,7 +30,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
-from policies.parameters import CREATE_NAMESPACE, DRY_RUN, KnownParameters, is_on
+from policies.rest import CREATE_NAMESPACE, DRY_RUN, KnownParameters, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +46,7 @@ else:
 
 
 class ApiPagination(LimitOffsetPagination):
-    """Fifty at a time unless asked otherwise."""
+    """Fifty objects by default."""
 
     default_limit = 50
     max_limit = 500
@@ -56,7 +55,7 @@ class ApiPagination(LimitOffsetPagination):
 class _PolicyView(
     KnownParameters, ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet
 ):
-    """What all have in common: who may come in, what errors look like."""
+    """Authentication, permissions, parsing and errors of all views."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
     permission_classes = [WritesByRole]
@@ -65,23 +64,23 @@ class _PolicyView(
     pagination_class = ApiPagination
 
     manifest_kind = ""
-    """What bodies are manifests of; empty where they are none."""
+    """The kind of the bodies; empty if they are no manifests."""
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Answer what services raise: errors by path, and 409 for what is taken or stale."""
+        """Answer errors of services: by path, and with 409 for used names and stale revisions."""
         return answer_to(exc) or super().handle_exception(exc)
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """Every write can be tried."""
+        """Every write accepts ``dryRun``."""
         return () if action in ("", "list", "retrieve") else (DRY_RUN,)
 
     def author(self) -> str:
-        """Who is asking."""
+        """The name of the user."""
         name: str = self.request.user.get_username()
         return name
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """What was sent, in the serializer's shape."""
+        """The checked body, as the serializer reads it."""
         serializer: Any = self.get_serializer(data=request.data)
         check_body(request.data, kind=self.manifest_kind, beside=serializer.fields)
         serializer.is_valid(raise_exception=True)
@@ -93,7 +92,7 @@ class _PolicyView(
         known = {**self.get_serializer_context(), **context}
         shown = dict(self.get_serializer_class()(instance, context=known).data)
         if self.is_dry_run and self.action in ("create", "restore"):
-            shown["id"] = None  # the number that it had here will be another object's
+            shown["id"] = None  # rolled back: the next object gets the number
         return Response(shown, code)
 
 
@@ -101,26 +100,27 @@ class _RecordedView(_PolicyView):
     """Create, replace and delete objects whose every write is on record."""
 
     def create(self, request: Request) -> Response:
-        """Make a new object; one of the same name is refused."""
+        """Create an object; a used name is refused."""
         data = self.sent(request)
         with self.write():
             saved = self.save(self.make(data), data, expected=0)
             return self.show(saved.instance, status.HTTP_201_CREATED, lints=saved.lints)
 
     def update(self, request: Request, **_names: Any) -> Response:
-        """Replace an object; ``revision`` says on which one the change was made."""
+        """Replace an object; ``revision`` is the one that the change is based on."""
         data = self.sent(request)
         with self.write():
             saved = self.save(self.get_object(), data, expected=data.get("revision"))
-            # Read again: what was fetched with it before is not what was written.
+            # Read again: the prefetched rows are those from before the write.
             return self.show(self.get_object(), lints=saved.lints)
 
     @extend_schema(request=None, responses={204: None, **deletion.RESPONSES})
     def destroy(self, request: Request, **_names: Any) -> Response:
-        """Delete an object; ``?reason=`` says why, ``?dryRun=All`` shows what would go."""
+        """Delete an object; ``?reason=`` is recorded, ``?dryRun=All`` shows what would go."""
         found = self.get_object()
         if self.is_dry_run:
             return Response(deletion.preview(found, self.show(found).data))
+        # Inside the lock: the consent is about a revision, which must not change any more.
         with services.policy_write(found.owner):
             fresh = self.get_object()
             deletion.require_consent(request, fresh)
@@ -128,28 +128,25 @@ class _RecordedView(_PolicyView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """The parameters of a deletion."""
+        """Add the parameters of a deletion."""
         found = super().parameters_of(action)
-        return (
-            (*found, *deletion.parameters(is_cluster=isinstance(self, ClusterView)))
-            if action == "destroy"
-            else found
-        )
+        more = deletion.parameters(is_cluster=isinstance(self, ClusterView))
+        return (*found, *more) if action == "destroy" else found
 
     def make(self, data: dict[str, Any]) -> Any:
-        """Start an empty object at the right place."""
+        """An empty object in its place."""
         raise NotImplementedError
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
-        """Take over what was sent, and have it written."""
+        """Set the fields from the body, and save through a service."""
         raise NotImplementedError
 
     def remove(self, instance: Any, reason: str) -> None:
-        """Have it deleted."""
+        """Delete through a service."""
         raise NotImplementedError
 
     def written(self, data: dict[str, Any]) -> dict[str, str]:
-        """Who writes, and why."""
+        """User and reason of a write."""
         return {"user": self.author(), "reason": data.get("reason", "")}
 
 
@@ -159,7 +156,7 @@ class _NamespacedView(_RecordedView):
     model: ClassVar[Any]
 
     def make(self, data: dict[str, Any]) -> Any:
-        """Start an empty policy in its namespace, which is made only where that is asked for."""
+        """An empty policy in its namespace, which is created only with ``create_namespace``."""
         name = data["metadata"].get("namespace") or "default"
         cluster = self.cluster_of(data)
         self.require(self.model, "add", cluster=cluster.name, namespace=name)
@@ -174,11 +171,11 @@ class _NamespacedView(_RecordedView):
 
     @property
     def creates_namespace(self) -> bool:
-        """Whether a namespace that is not there is to be made."""
+        """Whether a missing namespace is created."""
         return is_on(self.request, CREATE_NAMESPACE)
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """A new policy may bring its namespace."""
+        """Add ``create_namespace`` for a new policy."""
         found = super().parameters_of(action)
         return (*found, CREATE_NAMESPACE) if action == "create" else found
 
@@ -306,7 +303,7 @@ class PriorityClassView(_RecordedView):
 
 
 class LimitedResourcesView(_PolicyView):
-    """What needs a covering quota, by cluster name."""
+    """Limited resources, by cluster name."""
 
     queryset = Cluster.objects.all()
     serializer_class = serializers.LimitedResourcesSerializer
@@ -338,7 +335,7 @@ class CredentialView(_PolicyView):
     filterset_class = filters.CredentialFilter
 
     def create(self, request: Request) -> Response:
-        """Issue a credential; the secret is in this answer and nowhere else."""
+        """Issue a credential; only this response has its secret."""
         data = self.sent(request)
         self.require(WebhookCredential, "add", cluster=data["cluster"].name)
         with self.write():
@@ -349,7 +346,7 @@ class CredentialView(_PolicyView):
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def revoke(self, _request: Request, **_names: Any) -> Response:
-        """Make a credential useless from now on."""
+        """Revoke a credential."""
         credential = self.get_object()
         self.require(WebhookCredential, "change", cluster=credential.cluster.name)
         with self.write():
@@ -368,7 +365,7 @@ class RevisionView(_PolicyView):
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def restore(self, _request: Request, **_names: Any) -> Response:
-        """Bring back what this revision left, or what it deleted; answers the new revision."""
+        """Restore the object of this revision; the response is the new revision."""
         found = self.get_object()
         self.require_restoring(found)
         with self.write():

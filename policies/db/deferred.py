@@ -1,7 +1,7 @@
-"""Send database statements now and read their rows later, so that several travel together.
+"""Send database statements now and read their rows later, so that several share a round trip.
 
-Also the transaction in which that pays: on PostgreSQL a pipeline of its own, elsewhere, and inside
-a transaction that is open already, Django's.
+Also the transaction for such statements: a pipeline on PostgreSQL; Django's own on SQLite, and
+inside a transaction that is open already.
 """
 
 from __future__ import annotations
@@ -23,39 +23,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PipelineSession:
-    """A connection of psycopg's, and how to wait for its socket: ``select.poll``'s events."""
+    """A connection of psycopg, and how to wait for the events of its socket (``select.poll``)."""
 
     connection: Any
     wait: Callable[[int, int], None] | None = None
 
 
-# By context and not by thread: several that take turns in one thread have one each.
+# By context and not by thread: greenlets that take turns in one thread have one each.
 _pipeline: Final[ContextVar[Pipeline | None]] = ContextVar("pipeline", default=None)
 _session: Final[ContextVar[PipelineSession | None]] = ContextVar("session", default=None)
-# By connection of the driver: a pool gives it out again.
+# By connection of the driver: a pool hands it out again, with its prepared statements.
 _prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 @cache
 def is_postgresql() -> bool:
-    """Whether that is the database, which stays as it is; Django would look for it each time."""
+    """Whether the database is PostgreSQL; cached, since Django looks it up each time."""
     return connection.vendor == "postgresql"
 
 
+def driver_parameters() -> dict[str, Any]:
+    """Django's connection parameters for a connection that Django does not manage."""
+    known = connection.get_connection_params()
+    return {
+        name: value for name, value in known.items() if name not in {"context", "cursor_factory"}
+    }
+
+
 def use(session: PipelineSession) -> None:
-    """Have this context's transactions of few packets on a session of its own, not on Django's."""
+    """Set the session for this context's transactions of few packets, in place of Django's."""
     _session.set(session)
 
 
 def has_session() -> bool:
-    """Whether this context has one of its own."""
+    """Whether this context has a session of its own."""
     return _session.get() is not None
 
 
 def ask(statement: str, parameters: Sequence[Any]) -> Callable[[], list[tuple[Any, ...]]]:
-    """Send a statement; returns what waits for its rows, to be called once.
+    """Send a statement; the result waits for its rows, and is to be called once.
 
-    In a pipeline nothing is waited for until then. Both raise DatabaseError.
+    In a pipeline nothing waits before that. Both raise DatabaseError.
     """
     if (pipeline := _pipeline.get()) is not None:
         return pipeline.ask(statement, parameters)
@@ -71,9 +79,9 @@ def ask(statement: str, parameters: Sequence[Any]) -> Callable[[], list[tuple[An
 
 
 def execute(statement: str, many: Sequence[Sequence[Any]]) -> None:
-    """Send a statement that gives no rows, once for each of these parameters.
+    """Send a statement without rows, once for each of these parameters.
 
-    In a pipeline an error is raised by whatever waits next, at the latest by the commit.
+    In a pipeline the next wait raises its error, at the latest the commit.
     """
     if (pipeline := _pipeline.get()) is not None:
         for parameters in many:
@@ -84,18 +92,19 @@ def execute(statement: str, many: Sequence[Sequence[Any]]) -> None:
 
 
 def is_in_transaction() -> bool:
-    """Whether what is asked here and now stands or falls together."""
+    """Whether a transaction is open."""
     return _pipeline.get() is not None or connection.in_atomic_block
 
 
 @contextmanager
 def transaction_of_few_packets() -> Iterator[None]:
-    """Commit the statements sent inside, or nothing of it. Raises DatabaseError.
+    """A transaction of the statements sent inside: all or nothing. Raises DatabaseError.
 
-    A pipeline is two round trips: one until its reads are answered, one until it is committed.
-    Inside it only ``ask`` and ``execute`` may be used. Each round trip costs a thread its turn.
+    A pipeline is two round trips: one for its reads, one for its commit. Only ``ask`` and
+    ``execute`` may be used inside.
     """
-    own = connections[DEFAULT_DB_ALIAS]  # once: Django's ``connection`` finds it for each word
+    # Looked up once: Django's ``connection`` looks it up for every attribute.
+    own = connections[DEFAULT_DB_ALIAS]
     session = _session.get()
     if session is None:
         if not is_postgresql() or own.in_atomic_block:
@@ -112,7 +121,7 @@ def transaction_of_few_packets() -> Iterator[None]:
             yield
             pipeline.commit()
         except BaseException:
-            # The first error shows what happened; one of taking back ends the session at most.
+            # The first error shows what happened; one of the rollback at most ends the session.
             with suppress(Exception):
                 pipeline.abandon()
             raise

@@ -1,7 +1,7 @@
-"""Transactions in libpq's pipeline mode: a few packets, statements prepared once a session.
+"""Transactions in libpq's pipeline mode: few packets, statements prepared once a session.
 
 A driver's cursor costs more for each statement than PostgreSQL does. Statements are constants with
-``%s`` for each parameter, as everywhere; parameters and rows travel as text. No table is known.
+``%s`` for each parameter; parameters and rows travel as text. This module knows no table.
 Source: "Pipeline Mode" in PostgreSQL's documentation of libpq.
 """
 
@@ -36,7 +36,7 @@ _numbers: Final = count(1)
 
 
 class _Sent:
-    """One statement on its way; ``result`` is there once it was read."""
+    """A statement that was sent; ``result`` is None until its answer is read."""
 
     __slots__ = ("prepares", "result")
 
@@ -46,14 +46,14 @@ class _Sent:
 
 
 class Pipeline:
-    """The statements of one transaction on a connection that nobody else uses meanwhile.
+    """The statements of one transaction on a connection that nothing else uses meanwhile.
 
-    ``prepared`` are the statements that the session knows already; more are added. ``wait`` is
+    ``prepared`` are the statements that the session knows already; new ones are added. ``wait`` is
     called with the socket and the events to wait for, as ``select.poll`` has them. All methods
-    raise psycopg's errors; after one of them only ``abandon`` may follow.
+    raise psycopg's errors; after an error only ``abandon`` may follow.
 
-    No BEGIN and no COMMIT: the server takes all up to the pipeline's end for one transaction, which
-    that end commits. A batch of one is little else than its statements, and these are two less.
+    No BEGIN and no COMMIT: the server treats all statements up to the pipeline's end as one
+    transaction, and commits it there. That saves two statements, which a batch of one notices.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class Pipeline:
     ) -> None:
         self._pgconn = pgconn
         self._prepared = prepared
-        self._coming: deque[_Sent] = deque()
+        self._coming: deque[_Sent] = deque()  # sent, not answered yet
         self._is_ended = False
-        self._is_awaited = False  # an answer, which the database keeps until it is asked for it
-        self._known = set(prepared)  # and what is on its way
+        self._is_awaited = False  # whether the server has to be asked to flush its answers
+        self._known = set(prepared)  # and the statements whose preparation is sent
         self._wait = wait or _wait
 
     def begin(self) -> None:
@@ -75,29 +75,39 @@ class Pipeline:
         self._pgconn.enter_pipeline_mode()
 
     def ask(self, statement: str, parameters: Sequence[Any]) -> Callable[[], list[Row]]:
-        """Have a statement sent; returns what waits for its rows, to be called once."""
+        """Send a statement; the result waits for its rows, and is to be called once."""
         sent = self._send(statement, parameters)
         self._is_awaited = True
-        return lambda: self._rows(sent)
+
+        def rows() -> list[Row]:
+            if self._is_awaited:
+                # Here and not with each statement: one packet each way wakes both sides once.
+                self._pgconn.send_flush_request()
+                self._is_awaited = False
+            while sent.result is None:
+                self._read()
+            return _rows_of(sent.result)
+
+        return rows
 
     def execute(self, statement: str, parameters: Sequence[Any]) -> None:
-        """Send a statement without rows; its error is raised by whatever waits next."""
+        """Send a statement without rows; the next wait raises its error."""
         self._send(statement, parameters)
 
     def commit(self) -> None:
-        """Commit, and wait until the database said that it did."""
+        """Commit, and wait for the database's answer."""
         self._sync()
         while self._coming:
             self._read()
         self._leave()
 
     def abandon(self) -> None:
-        """Take back whatever was done, as far as anybody is there to hear it."""
+        """Roll back, unless the connection is lost."""
         if self._pgconn.status != ConnStatus.OK:
             return
         if not self._is_ended:
-            # A sync alone would commit. BEGIN makes what was sent a block that can be taken back;
-            # ROLLBACK without it would do, with a warning in the server's log each time.
+            # A sync alone would commit. BEGIN turns what was sent into a block that ROLLBACK ends;
+            # without BEGIN the server would log a warning for each ROLLBACK.
             self._send("BEGIN", ())
             self._send("ROLLBACK", ())
             self._sync()
@@ -114,23 +124,14 @@ class Pipeline:
         self._coming.append(sent)
         return sent
 
-    def _rows(self, sent: _Sent) -> list[Row]:
-        if self._is_awaited:
-            # Here and not with each question: one packet each way wakes both sides once.
-            self._pgconn.send_flush_request()
-            self._is_awaited = False
-        while sent.result is None:
-            self._read()
-        return _rows_of(sent.result)
-
     def _read(self) -> None:
-        """Take the answer to the next statement; raises if that is an error."""
+        """Read the next answer; raises if it is an error."""
         result = self._take()
         if result is None or result.status not in _FINE:
             raise _error_of(result, self._pgconn)
 
     def _take(self) -> PGresult | None:
-        """Take the answer to the next statement, whatever it is, and remember what is prepared."""
+        """Read the next answer, also an error, and remember a prepared statement."""
         sent = self._coming.popleft()
         sent.result = result = self._next()
         self._pgconn.get_result()  # the end of this answer, which has come with it
@@ -139,17 +140,17 @@ class Pipeline:
         return result
 
     def _sync(self) -> None:
-        """End the pipeline here: after an error the database goes on behind this point."""
+        """End the pipeline: after an error the server skips everything up to here."""
         self._pgconn.pipeline_sync()
         self._is_ended = True
 
     def _leave(self) -> None:
-        """Read what is still coming, up to the pipeline's end."""
+        """Read the remaining answers up to the pipeline's end, and leave pipeline mode."""
         while self._coming:
             self._take()
         result, error = self._next(), None
         if result is not None and result.status == ExecStatus.FATAL_ERROR:
-            # A constraint that is looked at only now, or the end of the session.
+            # A deferred constraint, or the end of the session.
             error = _error_of(result, self._pgconn)
             self._pgconn.get_result()
             result = self._next() if self._pgconn.status == ConnStatus.OK else None
@@ -160,7 +161,8 @@ class Pipeline:
             raise error
 
     def _next(self) -> PGresult | None:
-        """Wait for the next result, sending meanwhile what has not gone out yet."""
+        """Wait for the next result, and meanwhile send what is still buffered."""
+        # Both directions at once: with full buffers on both sides a plain send would deadlock.
         while True:
             is_sending = self._pgconn.flush()
             if not self._pgconn.is_busy():
@@ -178,16 +180,16 @@ def _wait(descriptor: int, events: int) -> None:
 
 @cache
 def _numbered(statement: str) -> tuple[bytes, bytes]:
-    """Name a statement, and write it with numbered parameters, as PostgreSQL wants it."""
+    """A name for a statement, and its text with numbered parameters, as PostgreSQL expects."""
     first, *others = statement.split("%s")
     text = first + "".join(f"${number}{part}" for number, part in enumerate(others, 1))
     return f"gatehouse_{next(_numbers)}".encode(), text.replace("%%", "%").encode()
 
 
 def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
-    """Write parameters as text, which cannot hold NUL: such a one would end there unnoticed."""
+    """Parameters as text; one with NUL is refused, since libpq would cut it there."""
     try:
-        # Most are texts, and there are dozens for each row: no function is called for those.
+        # Inline, without a call: a row has dozens of parameters, and most are texts.
         texts = [
             each.encode()
             if (kind := type(each)) is str
@@ -206,18 +208,16 @@ def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
 def _as_text(value: Any) -> bytes | None:
     if value is None:
         return None
-    return (_listed(value) if isinstance(value, list) else str(value)).encode()
-
-
-def _listed(values: Sequence[Any]) -> str:
-    """Write an array; texts are quoted, whatever they hold."""
+    if not isinstance(value, list):
+        return str(value).encode()
+    # An array. Its texts are quoted always: some, such as null, would mean something else.
     quoted = [
-        str(value)
-        if isinstance(value, int)
-        else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
-        for value in values
+        str(each)
+        if isinstance(each, int)
+        else '"' + str(each).replace("\\", "\\\\").replace('"', '\\"') + '"'
+        for each in value
     ]
-    return "{" + ",".join(quoted) + "}"
+    return f"{{{','.join(quoted)}}}".encode()
 
 
 def _rows_of(result: PGresult) -> list[Row]:

@@ -14,29 +14,29 @@ from policies.drafts.draft import LONGEST, render
 from policies.drafts.kinds import BY_NAME, CONFIGURATION
 from policies.manifests import diff_in_words
 from policies.manifests.bundle import read_bundle
-from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.checks import refusal_problems
+from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.sources import Source
 from policies.models import LimitedResource
-from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from policies.manifests.bundle import Bundle, Wanted
     from policies.models import Cluster
 
 SOURCE: Final = "text"
-_WAYS_OUT: Final = {"unknown_namespace": "tick the box for it below, or add its manifest"}
+_HINTS: Final = {"unknown_namespace": "tick the box for it below, or add its manifest"}
 MOST_OBJECTS: Final = 2_000
-See = Callable[[str, str, str], bool]
-"""Whether somebody may know of the object of this kind, namespace and name."""
+Sees = Callable[[str, str, str], bool]
+"""Whether the user may see the object of this kind, namespace and name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """One object of the text: what is stored, what will be, and the difference in words.
+    """One object of the text: its stored manifest, its new one, and the changes in words.
 
-    A hidden object is not looked up: it is reported like any other that cannot be written.
+    A hidden object is not looked up: the answer must not reveal whether it exists.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Planned:
 
     @property
     def verb(self) -> str:
-        """What saving does with it."""
+        """What saving would do with it."""
         if self.before is None:
             return "created"
         return "changed" if self.changes else "unchanged"
@@ -57,10 +57,9 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All objects; ``seen`` is what was stored of them, so that nothing is written over blindly.
+    """All objects of a text; ``seen`` is a digest of their stored manifests.
 
-    ``number`` is the cluster's last policy write before it was made; ``previews`` are what is
-    stored of it.
+    ``number`` is the cluster's revision when the plan was made; ``previews`` are what is saved.
     """
 
     objects: tuple[Planned, ...] = ()
@@ -72,11 +71,11 @@ class Plan:
 
 
 class OvertakenError(Exception):
-    """Something was written since the plan was shown."""
+    """Policies were written since the plan was shown."""
 
 
 def read(text: str, *, namespace: str) -> Bundle:
-    """Read what a page was given; raises ManifestError, also for more than fits a page."""
+    """Read a pasted text; raises ManifestError, also for more than fits a page."""
     if len(text) > LONGEST:
         raise ManifestError([_too_much(f"{len(text)} characters; at most {LONGEST} fit a page")])
     bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
@@ -86,11 +85,12 @@ def read(text: str, *, namespace: str) -> Bundle:
     return bundle
 
 
-def plan(cluster: Cluster, bundle: Bundle, *, sees: See, create_namespaces: bool = False) -> Plan:
-    """Say what a text would change, object by object; nothing is written, and nothing locked.
+def plan(cluster: Cluster, bundle: Bundle, *, sees: Sees, create_namespaces: bool = False) -> Plan:
+    """Plan the changes of a text, object by object, without a write or a lock.
 
-    Raises ManifestError with all that cannot be written.
+    Raises ManifestError with the problems of all objects that cannot be written.
     """
+    # Read first: what is written while we plan makes the plan outdated.
     number = snapshot.revision(cluster.name)
     shown = [wanted for wanted in bundle.objects if sees(*wanted.key)]
     previews = services.preview_many(
@@ -98,7 +98,13 @@ def plan(cluster: Cluster, bundle: Bundle, *, sees: See, create_namespaces: bool
         manifests=[wanted.manifest for wanted in shown],
         create_namespaces=create_namespaces,
     )
-    if problems := _problems(zip(shown, previews, strict=True)):
+    problems = [
+        problem
+        for wanted, each in zip(shown, previews, strict=True)
+        if each.error is not None
+        for problem in refusal_problems(wanted.item, each.error, _HINTS)
+    ]
+    if problems:
         raise ManifestError(problems)
     found = {id(wanted): each for wanted, each in zip(shown, previews, strict=True)}
     planned = [_of_preview(wanted, found.get(id(wanted))) for wanted in bundle.objects]
@@ -115,13 +121,12 @@ def plan(cluster: Cluster, bundle: Bundle, *, sees: See, create_namespaces: bool
 
 
 def save(cluster: Cluster, bundle: Bundle, found: Plan, *, author: tuple[str, str]) -> None:
-    """Write all objects of a plan, or none; raises OvertakenError if it is old."""
+    """Write all objects of a plan, or none; raises OvertakenError if it is outdated."""
     user, reason = author
     with services.policy_write(cluster):
-        # All is compared and checked by now: whoever else writes waits for the statements alone.
-        if snapshot.revision(cluster.name) != found.number:
-            raise OvertakenError
-        if any(each.is_hidden for each in found.objects):
+        # Checked and compared before the lock: other writers wait for the statements alone.
+        is_outdated = snapshot.revision(cluster.name) != found.number
+        if is_outdated or any(each.is_hidden for each in found.objects):
             raise OvertakenError
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         services.store_previews(cluster=cluster, previews=found.previews, user=user, reason=reason)
@@ -133,7 +138,7 @@ def save(cluster: Cluster, bundle: Bundle, found: Plan, *, author: tuple[str, st
 
 
 def dangers_of(cluster: Cluster, found: Plan) -> tuple[list[str], str]:
-    """Say what saving would stop, and the word to type for it; nothing where nothing is known."""
+    """The dangers of saving in words, and the word to type for them; empty without dangers."""
     changed = {
         each.key: each
         for each, _ in found.previews
@@ -151,16 +156,6 @@ def dangers_of(cluster: Cluster, found: Plan) -> tuple[list[str], str]:
 
 def _too_much(message: str) -> Problem:
     return Problem(source=SOURCE, message=message, hint="divide it, or use import_manifests")
-
-
-def _problems(previews: Iterable[tuple[Wanted, services.Preview]]) -> list[Problem]:
-    return [
-        wanted.item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
-        for wanted, found in previews
-        if found.error is not None
-        for path, entries in errors_by_path(found.error).items()
-        for entry in entries
-    ]
 
 
 def _of_preview(wanted: Wanted, found: services.Preview | None) -> Planned:
@@ -187,7 +182,7 @@ def _configuration(cluster: Cluster, entries: Sequence[dict[str, Any]]) -> Plann
 
 
 def _digest(planned: Sequence[Planned]) -> str:
-    """What was stored of all that may be seen, as one word."""
+    """A digest of the stored manifests of all objects that the user may see."""
     texts = (
         render(each.before) if each.before and each.kind in BY_NAME else str(each.before)
         for each in planned

@@ -1,6 +1,6 @@
-"""A draft: its text, the manifest and form read from it, and its problems.
+"""A draft: its text, the manifest and form read from it, its problems, and its storage.
 
-The text is the truth: what a form says is written as text first, and read like any other.
+The text decides: a form is first rendered as text, which is then read like any other.
 """
 
 from __future__ import annotations
@@ -11,38 +11,40 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.exceptions import ValidationError
 
 from policies import services
-from policies.drafts.forms.metadata import kept_metadata
-from policies.drafts.forms.sheets import LARGEST, Sheet
+from policies.drafts.forms.sheets import LARGEST, Sheet, kept_metadata
 from policies.manifests.bundle import stripped
-from policies.manifests.canonical import admission_configuration, render_manifests
 from policies.manifests.checks import (
     configuration_problems,
     limited_resources,
     object_problems,
+    refusal_problems,
 )
+from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.objects import BundleObject, find_objects
-from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.render import admission_configuration, render_documents, render_manifests
 from policies.manifests.schema import KINDS as SHAPES
 from policies.manifests.schema import QUOTA_CONFIGURATION, shape_findings
-from policies.manifests.yaml.documents import parse_documents
-from policies.manifests.yaml.emitter import render_documents
-from policies.models import Cluster, Namespace, PriorityClass
-from policies.validators import errors_by_path
+from policies.manifests.sources import parse_documents
+from policies.models import Cluster, KeptDraft, Namespace
+from policies.models.edits import MOST_DRAFTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from django.contrib.auth.models import User
+
     from policies.drafts.forms.sheets import Built
     from policies.drafts.kinds import EditableKind
 
+
 SOURCE: Final = "YAML"
 LONGEST: Final = 300_000
-"""Characters of a text that the editor reads; a longer one is for the command line."""
+"""Characters of the longest text that the editor reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyPlace:
-    """Where a policy lives: ``name`` is empty for one that is new."""
+    """Kind, cluster, namespace and name of a policy; ``name`` is empty for a new one."""
 
     kind: EditableKind
     cluster: Cluster
@@ -63,15 +65,13 @@ class PolicyPlace:
         )
 
     def make(self) -> Any:
-        """An object that is not stored."""
-        if self.namespace is None:
-            return PriorityClass(cluster=self.cluster)
-        return services.KINDS[self.kind.name](namespace=self.namespace)
+        """A new, unsaved object."""
+        return services.new_object(self.cluster, self.kind.name, self.namespace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong: where it stands in the text, and in which cell of the form."""
+    """One problem, with its place in the text and its cell in the form."""
 
     message: str
     path: str = ""
@@ -82,7 +82,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A text and what it says; ``manifest`` is None where it cannot be read, ``sheet`` then too."""
+    """A text and its content; ``manifest`` and ``sheet`` are None if it cannot be read."""
 
     text: str
     manifest: dict[str, Any] | None = None
@@ -104,12 +104,12 @@ def render(manifest: Mapping[str, Any]) -> str:
 
 
 def draft_of_manifest(place: PolicyPlace, manifest: Mapping[str, Any]) -> Draft:
-    """What is stored, as a draft that is not checked."""
+    """A stored manifest as a draft, unchecked."""
     return Draft(text=render(manifest), manifest=dict(manifest), sheet=_sheet(place, manifest))
 
 
 def draft_of_sheet(place: PolicyPlace, sheet: Sheet, base: Mapping[str, Any]) -> Draft:
-    """What a form says; what it cannot say comes from ``base``."""
+    """The draft of a form; fields that a form cannot express come from ``base``."""
     built = place.kind.build(sheet, base)
     read = draft_of_text(place, render(built.manifest), built=built)
     extra = tuple(Finding(message=text, cell=cell) for cell, text in built.problems)
@@ -121,13 +121,14 @@ def draft_of_sheet(place: PolicyPlace, sheet: Sheet, base: Mapping[str, Any]) ->
 def draft_of_text(
     place: PolicyPlace, text: str, *, built: Built | None = None, is_checked: bool = True
 ) -> Draft:
-    """What a text says, all that is wrong with it included; unless checked, by its rules alone."""
+    """The draft of a text with its findings; unless ``is_checked``, without the database's."""
     try:
         item = _only_object(place, text)
     except ManifestError as error:
         return Draft(text=text, findings=tuple(_found(error.problems)))
     problems = _problems(place, item)
-    if _is_misshapen(place, item):
+    shape = QUOTA_CONFIGURATION if place.kind.is_configuration else SHAPES[place.kind.name]
+    if any(True for _ in shape_findings(item.value, shape)):
         return Draft(text=text, findings=tuple(_found(problems, built)))
     manifest = _normal(place, item)
     sheet = _sheet(place, manifest)
@@ -139,7 +140,7 @@ def draft_of_text(
 
 
 def kept_parts(place: PolicyPlace, draft: Draft) -> list[str]:
-    """What the form does not show and leaves as it is."""
+    """The parts of a draft that its form does not show and does not change."""
     if draft.sheet is None or draft.manifest is None:
         return []
     lines = [
@@ -150,7 +151,7 @@ def kept_parts(place: PolicyPlace, draft: Draft) -> list[str]:
 
 
 def _sheet(place: PolicyPlace, manifest: Mapping[str, Any]) -> Sheet | None:
-    """The form of a manifest; None where it would be too large for one request."""
+    """The form of a manifest; None if it would be too large for one request."""
     sheet = place.kind.show(manifest)
     return sheet if sheet.size <= LARGEST else None
 
@@ -175,11 +176,6 @@ def _lone(message: str) -> Problem:
     return Problem(source=SOURCE, line=1, column=1, message=message)
 
 
-def _is_misshapen(place: PolicyPlace, item: BundleObject) -> bool:
-    shape = QUOTA_CONFIGURATION if place.kind.is_configuration else SHAPES[place.kind.name]
-    return any(True for _ in shape_findings(item.value, shape))
-
-
 def _problems(place: PolicyPlace, item: BundleObject) -> list[Problem]:
     if place.kind.is_configuration:
         return configuration_problems(item)
@@ -193,7 +189,7 @@ def _problems(place: PolicyPlace, item: BundleObject) -> list[Problem]:
 
 
 def _normal(place: PolicyPlace, item: BundleObject) -> dict[str, Any]:
-    """The manifest as it would be stored; as it stands, where its rules are broken."""
+    """The manifest as it would be stored; unchanged if it breaks its rules."""
     if place.kind.is_configuration:
         if configuration_problems(item):
             return {**place.kind.blank(), **item.value}
@@ -209,7 +205,7 @@ def _normal(place: PolicyPlace, item: BundleObject) -> dict[str, Any]:
 def _stored_problems(
     place: PolicyPlace, item: BundleObject, manifest: Mapping[str, Any]
 ) -> list[Problem]:
-    """What only the stored objects show: names that are taken, fields that may not change."""
+    """Problems that only the database shows: used names, fields that must not change."""
     if place.kind.is_configuration:
         return []
     instance = place.find() or place.make()
@@ -219,11 +215,7 @@ def _stored_problems(
             instance.replaces = place.find()
         instance.full_clean()
     except ValidationError as error:
-        return [
-            item.problem(path, entry["message"])
-            for path, entries in errors_by_path(error).items()
-            for entry in entries
-        ]
+        return refusal_problems(item, error)
     return []
 
 
@@ -237,3 +229,29 @@ def _found(problems: Iterable[Problem], built: Built | None = None) -> Iterable[
             column=problem.column,
             cell=built.cell_of(problem.field) if built else "",
         )
+
+
+def kept_draft_of(user: User, place: PolicyPlace) -> KeptDraft | None:
+    """The unsaved draft of this user for this policy."""
+    return KeptDraft.objects.filter(**_names(user, place)).first()
+
+
+def keep_draft(user: User, place: PolicyPlace, text: str, *, seen: int) -> None:
+    """Store a text in place of the last one; an unchanged text writes nothing."""
+    names = _names(user, place)
+    if KeptDraft.objects.filter(**names, text=text, seen=seen).exists():
+        return
+    KeptDraft.objects.update_or_create(**names, defaults={"text": text, "seen": seen})
+    old = KeptDraft.objects.filter(user=user).order_by("-changed", "-pk")
+    KeptDraft.objects.filter(pk__in=list(old.values_list("pk", flat=True)[MOST_DRAFTS:])).delete()
+
+
+def drop_draft(user: User, place: PolicyPlace) -> None:
+    """Delete the user's draft of this policy."""
+    KeptDraft.objects.filter(**_names(user, place)).delete()
+
+
+def _names(user: User, place: PolicyPlace) -> dict[str, Any]:
+    namespace = place.namespace.name if place.namespace else ""
+    names = {"namespace": namespace, "kind": place.kind.name, "name": place.name}
+    return {"user": user, "cluster": place.cluster, **names}

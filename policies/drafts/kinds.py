@@ -1,4 +1,4 @@
-"""The kinds that have an editor: their names, addresses and forms."""
+"""The kinds that have an editor: their names, plurals, fields and forms."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class EditableKind:
 
     @property
     def is_configuration(self) -> bool:
-        """Whether it is the one configuration of a cluster, without a name."""
+        """Whether it is the cluster's one configuration, which has no name."""
         return self.name == CONFIGURATION
 
     def blank(self, namespace: str = "") -> dict[str, Any]:
-        """A manifest that says nothing yet."""
+        """A manifest without content."""
         if self.is_configuration:
             return {"apiVersion": ADMISSION_VERSIONS[0], "kind": self.name, "limitedResources": []}
         metadata = {"name": "", **({"namespace": namespace} if self.is_namespaced else {})}

@@ -1,4 +1,4 @@
-"""Three-way merge of two people's changes of one manifest; conflicts are named."""
+"""Three-way merge of two users' changes to one manifest, with the paths of conflicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Merged:
-    """Both changes together; in ``conflicts``, paths that both changed, mine counts."""
+    """Both changes together; ``conflicts`` are the paths that both changed, where mine wins."""
 
     manifest: dict[str, Any]
     conflicts: list[str] = field(default_factory=list)
@@ -22,7 +22,7 @@ class Merged:
 def merge(
     base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any] | None
 ) -> Merged:
-    """Merge field by field, items of a range by their type; all other lists as a whole."""
+    """Merge field by field, items of a range by their type, and other lists as a whole."""
     merged = Merged({})
     merged.manifest = _merge(base or {}, mine, theirs or {}, "", merged)
     return merged
@@ -58,7 +58,7 @@ def _merge_maps(
 
 
 def _by_type(value: Any) -> dict[str, Any] | None:
-    """The items of a range by their type, where each has its own."""
+    """The items of a range by their type; None if two have the same, or one has none."""
     items: Sequence[Any] = [] if value is ABSENT else value
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return None

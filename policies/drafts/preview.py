@@ -1,6 +1,6 @@
-"""Preview a draft among the stored policies: lints, example pods, and the effect on any object.
+"""Preview a draft among the stored policies: lints, example pods, and decisions about objects.
 
-Every verdict is the chain's.
+Every decision is the chain's.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from engine.request import Phase
 from policies import simulation
 from policies import snapshot as stored
 from policies.lints import BUILT_IN_CLASSES, LintCode, lint_namespace
-from policies.manifests.problems import ManifestError
-from policies.manifests.yaml.documents import parse_documents
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.documents import ManifestError
+from policies.manifests.render import render_documents
+from policies.manifests.sources import parse_documents
 from policies.models import PriorityClass
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ _SHOWN_BY: Final = {
     LintCode.HARD_BELOW_USED: {Reason.EXCEEDED_QUOTA, Reason.MUST_SPECIFY},
     LintCode.REFUSES_EVERYTHING: {Reason.REJECTED_BY_RULE},
 }
-"""Which refusals show what a lint speaks of."""
+"""The reasons of the refusals that demonstrate a lint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """A lint, whether the draft brought it, and a pod that shows it with its decision."""
+    """A lint, whether it comes with the draft, and a pod that demonstrates it."""
 
     lint: Lint
     is_new: bool
@@ -55,7 +55,7 @@ def load(place: PolicyPlace) -> PolicySet:
 
 
 def hints(place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet) -> list[Hint]:
-    """What is probably not meant about the draft, or about others because of it."""
+    """The lints of the draft, and those that other policies get by it."""
     names = PriorityClass.objects.filter(cluster=place.cluster).values_list("name", flat=True)
     classes = BUILT_IN_CLASSES | frozenset(names)
     after = simulation.with_unsaved(before, [manifest])
@@ -74,8 +74,9 @@ def hints(place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet) ->
 def _example(
     lint: Lint, policies: PolicySet, classes: list[str]
 ) -> tuple[dict[str, Any] | None, str]:
-    """A pod whose refusal shows what the lint speaks of, asked of the chain; None for none."""
+    """A pod whose refusal demonstrates the lint, and the refusal's message; None without one."""
     wanted = _SHOWN_BY.get(lint.code, set())
+    # Plain pods first: the simplest one that is refused explains best.
     for pod in _candidates(policies, classes) if wanted else ():
         decision = judge(policies, pod)
         if {each.reason for each in decision.violations + decision.observed} & wanted:
@@ -107,13 +108,13 @@ def pod_of(resources: Mapping[str, Any], **spec: Any) -> dict[str, Any]:
 
 
 def judge(policies: PolicySet, obj: Mapping[str, Any]) -> Decision:
-    """What the chain says of a new object under these policies; raises DecodeError."""
+    """Decide about a new object under these policies; raises DecodeError."""
     request = simulation.request_for(obj, namespace=policies.namespace)
     return chain.admit(request, policies, phase=Phase.BOTH, now=int(time.time()))
 
 
 def tried(manifest: Mapping[str, Any], before: PolicySet | None, text: str) -> dict[str, Any]:
-    """The decisions about a pasted object with the draft, and now."""
+    """Decide about a pasted object with the draft and without it, as a template's context."""
     if before is None:
         return {}
     try:

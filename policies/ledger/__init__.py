@@ -1,13 +1,12 @@
 """The quota ledger: charge, confirm, release, recount, under row locks; only it writes ``used``.
 
 ``used`` of a quota is at any time the sum of that quota's charges that are not released. A charge
-holds what one object uses, absolutely, so that writing it twice costs nothing. What a cluster
-reported before the ledger began is a charge of its own, the opening balance.
+holds an object's whole usage, not a difference, so that writing it twice changes nothing. What a
+cluster reported before the ledger began is a charge of its own, the opening balance.
 """
 
 from policies.ledger.book import OPENING_RESOURCE, OPENING_UID, Book, ask_book, open_book
-from policies.ledger.history import Point, forget_points, points_of, take_points
-from policies.ledger.recount import RecountDifference, recount
+from policies.ledger.recount import RecountDifference, open_accounts, recount, settle
 from policies.ledger.release import (
     confirm,
     confirm_seen,
@@ -18,7 +17,7 @@ from policies.ledger.release import (
     set_opening_balance,
 )
 from policies.ledger.rows import Key, object_key
-from policies.ledger.sums import open_accounts, settle
+from policies.ledger.usage import Point, forget_points, points_of, take_points
 
 __all__ = [
     "OPENING_RESOURCE",

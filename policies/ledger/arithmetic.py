@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from engine.resource_list import ResourceList
 
 _HUGE: Final = 2**62 * 10**9
-"""Nanos from which on amounts may not come back as they were written."""
+"""Nanos from which on storage may round an amount."""
 _KIBI: Final = 1024 * 10**9
-"""Nanos of what ``Ki`` stands for: other amounts of the binary format lose it when written."""
+"""Nanos of 1Ki: an amount of the binary format that is no multiple is written as decimal."""
 
 
 def without_surplus(used: ResourceList, held: ResourceList, before: ResourceList) -> ResourceList:
-    """Take off what an object holds beyond what it used before this request.
+    """Subtract what an object is charged beyond its usage before this request.
 
-    What remains is what the engine's own arithmetic expects: for a create nothing of the object,
-    for an update as much of it as the old object uses. So a replay is decided like the first try.
+    The engine expects used amounts without the object for a create, and with its old usage for an
+    update. A retried request is then decided like the first try.
     """
     surplus = {}
     for name, amount in held.items():
@@ -35,14 +35,14 @@ def without_surplus(used: ResourceList, held: ResourceList, before: ResourceList
 
 
 def grown(held: ResourceList, decided: DecidedCharge) -> dict[str, Quantity]:
-    """Add what was decided, but never beyond the object's whole usage, and never lower it."""
+    """Add the decided amounts, up to the object's whole usage; never lower a charge."""
     more = add(mask(held, decided.delta), decided.delta)
     capped = {name: min(amount, decided.amounts.get(name, amount)) for name, amount in more.items()}
     return as_stored(max_of(capped, held))
 
 
 def used_before(decided: DecidedCharge) -> dict[str, Quantity]:
-    """What the object used before it grew by what was decided; names of nothing are left out."""
+    """What the object used before this request, without zeros."""
     delta = decided.delta
     return {
         name: amount - delta.get(name, ZERO)
@@ -52,12 +52,18 @@ def used_before(decided: DecidedCharge) -> dict[str, Quantity]:
 
 
 def moved(used: ResourceList, held: ResourceList, wanted: ResourceList) -> ResourceList:
-    """Move ``used`` by the difference of two amounts of one object, for the names it has.
+    """Change ``used`` by the difference of two amounts of one object, for the names it has.
 
-    Gives ``used`` itself where nothing moves.
+    Returns ``used`` itself where nothing changes.
     """
     if not held:
-        return _enlarged(used, wanted)
+        # Most objects are new: they need one addition for each name, and no subtraction.
+        steps = {
+            name: used[name].stored_sum(amount)
+            for name, amount in wanted.items()
+            if amount.nano and name in used
+        }
+        return {**used, **steps} if steps else used
     steps = {}
     for name, total in used.items():
         after, now = wanted.get(name, ZERO), held.get(name, ZERO)
@@ -66,23 +72,13 @@ def moved(used: ResourceList, held: ResourceList, wanted: ResourceList) -> Resou
     return {**used, **steps} if steps else used
 
 
-def _enlarged(used: ResourceList, more: ResourceList) -> ResourceList:
-    """Do as ``moved`` for an object of which nothing was counted: most are new."""
-    steps = {
-        name: used[name].stored_sum(amount)
-        for name, amount in more.items()
-        if amount.nano and name in used
-    }
-    return {**used, **steps} if steps else used
-
-
 def as_stored(amounts: ResourceList) -> dict[str, Quantity]:
-    """Return every amount as it is read back after storage."""
+    """Every amount as storage gives it back."""
     return {name: _stored(amount) for name, amount in amounts.items()}
 
 
 def _stored(amount: Quantity) -> Quantity:
-    """Do as ``Quantity.stored``; most sums come back as they are, and need not be written out."""
+    """``Quantity.stored`` without writing out the text of sums that do not change, as most."""
     if amount.text is not None or not -_HUGE < amount.nano < _HUGE:
         return amount.stored()
     is_whole = amount.format == BINARY_SI and amount.nano and amount.nano % _KIBI == 0
@@ -90,9 +86,9 @@ def _stored(amount: Quantity) -> Quantity:
 
 
 class LedgerEntry(NamedTuple):
-    """The whole amounts as they are read back, their text, and what of them is not new.
+    """A new charge: amounts as stored, their text, and what the object used before.
 
-    ``is_all_new``: the quota grows by the very amounts.
+    ``is_all_new``: the quota grows by exactly these amounts.
     """
 
     amounts: ResourceList
@@ -103,7 +99,7 @@ class LedgerEntry(NamedTuple):
 
 @once
 def entry_of(decided: DecidedCharge) -> LedgerEntry:
-    """Make the entry of what an allowed request costs; nobody may change it."""
+    """The entry of an allowed request's cost; shared between requests, so never change it."""
     amounts = as_stored(decided.amounts)
     is_all_new = _parts(amounts) == _parts(decided.delta)
     return LedgerEntry(amounts, text_of(amounts), used_before(decided), is_all_new)

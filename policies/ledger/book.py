@@ -1,4 +1,4 @@
-"""The ledger within one transaction: read quotas at once, charge in memory, write at once."""
+"""The ledger within one transaction: quotas are read once, charged in memory, written once."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ LONGEST_NAME: Final = 253
 
 
 def statements() -> Statements:
-    """Choose the statements of this thread's database."""
+    """The statements for this database."""
     found = postgresql if is_postgresql() else sqlite
     return cast("Statements", found)
 
 
 def require_transaction() -> None:
-    """Refuse to go on where no lock would last."""
+    """Raise outside of a transaction, where a lock would end with its statement."""
     if not is_in_transaction():
         raise transaction.TransactionManagementError("the ledger is read inside of a transaction")
 
 
 class Quota:
-    """One quota's numbers; ``used`` is replaced, never changed, so that it can be given out."""
+    """One quota's numbers; ``used`` is replaced, never changed: callers hold references to it."""
 
     __slots__ = ("changed", "cluster_id", "id", "namespace", "uid", "used")
 
@@ -54,22 +54,22 @@ class Quota:
         self.changed = False
 
     def move(self, held: ResourceList, wanted: ResourceList) -> None:
-        """Count the second amounts of an object instead of the first."""
+        """Count an object with its new amounts instead of its old ones."""
         used = moved(self.used, held, wanted)
         if used is not self.used:
             self.used, self.changed = used, True
 
     def grow_to(self, total: ResourceList) -> None:
-        """Count what somebody added up already."""
+        """Set used amounts that a decision has added up already."""
         self.used, self.changed = total, True
 
     def row(self) -> NewUsage:
-        """Give what is to be written of it."""
+        """The row to write."""
         return NewUsage(self.cluster_id, self.id, text_of(self.used))
 
 
 class _Charge:
-    """What one quota counts of one object."""
+    """The charge of one object to one quota."""
 
     __slots__ = ("amounts", "changed", "key", "name", "quota", "state", "text")
 
@@ -77,13 +77,13 @@ class _Charge:
         self.quota, self.key = quota, key
         self.name = found.object_name if found else ""
         self.amounts: ResourceList = parse(orjson.loads(found.amounts)) if found else {}
-        self.text: str | None = None  # of the amounts, where it is known
+        self.text: str | None = None  # the amounts as JSON, where it is known
         self.state = found.state if found else RESERVED
         self.changed = False
 
     @property
     def held(self) -> ResourceList:
-        """What of it counts now."""
+        """The amounts that count now."""
         return {} if self.state == RELEASED else self.amounts
 
     def row(self) -> NewCharge:
@@ -93,16 +93,16 @@ class _Charge:
         return NewCharge(*place, resource, uid, self.name, text, self.state)
 
     def hold(self, amounts: ResourceList, text: str | None = None) -> None:
-        """Count these amounts from now on."""
+        """Replace the amounts."""
         self.amounts, self.text = amounts, text
 
 
 class Book:
-    """What some quotas have used and some objects are charged, under lock.
+    """Used amounts of some quotas and charges of some objects, under lock.
 
-    Everything happens in memory until ``write``; each charge is seen by the next question. One
-    book is used by one thread inside of one transaction. Amounts are exact; ``used`` has the
-    tracked names of a quota's ``hard`` only.
+    Everything happens in memory until ``write``: the next decision of a batch sees each charge. One
+    thread uses a book inside of one transaction. Amounts are exact; ``used`` has only the tracked
+    names of a quota's ``hard``.
     """
 
     def __init__(self, rows: Iterable[UsageRow], charges: Iterable[FoundCharge]) -> None:
@@ -123,21 +123,21 @@ class Book:
                 self._charges[quota.id, charge.key] = charge
 
     def _note(self, key: Key, state: str) -> None:
-        """Remember which objects are charged, and which of them wait for confirmation."""
+        """Remember which objects are charged, and which of them are only reserved."""
         if state != RELEASED:
             self._known.add(key)
         if state == RESERVED:
             self._waiting.add(key)
 
     def has(self, quota_id: int) -> bool:
-        """Whether the quota is still there, in a cluster of the objects."""
+        """Whether the quota still exists, in a cluster of the objects."""
         return quota_id in self._quotas
 
     def used(self, quota_id: int, key: Key, before: ResourceList) -> ResourceList:
-        """Give what the quota has used now, net of what the object itself is charged already.
+        """The quota's used amounts without what this object is charged already.
 
         ``before`` is what the quota counted of the object before an update, empty for a create.
-        The result must not be changed. Raises KeyError without the quota.
+        Do not change the result. Raises KeyError without the quota.
         """
         quota = self._quotas[quota_id]
         charge = self._charges.get((quota_id, key))
@@ -154,11 +154,11 @@ class Book:
         decided: DecidedCharge,
         total: ResourceList | None = None,
     ) -> None:
-        """Note what an allowed request costs; decided on ``used``. Raises KeyError as that does.
+        """Charge what an allowed request costs. Raises KeyError without the quota.
 
-        An object's amounts only ever grow here; they shrink when it is seen smaller, or gone.
-        The same again changes nothing but the time of the reservation. ``total`` is what the
-        decision found that the quota uses then, where that was added up already.
+        Amounts of an object only grow here: an admitted update may still fail, so they shrink when
+        the object is seen smaller, or gone. A repeated charge changes only the time of the
+        reservation. ``total`` is the quota's usage afterwards, where the decision has added it up.
         """
         quota = self._quotas[quota_id]
         if quota.cluster_id != key[0]:
@@ -170,6 +170,7 @@ class Book:
             held = self._take_from_opening_balance(quota, before)
         else:
             held, wanted, is_all_new = charge.held, grown(charge.held, decided), False
+        # The decision's sum is right only if no other name counts and nothing was moved.
         if is_all_new and total is not None and total.keys() == quota.used.keys():
             quota.grow_to(total)
         else:
@@ -178,17 +179,27 @@ class Book:
         charge.changed |= not confirmed or wanted != charge.amounts
         charge.hold(wanted, text)
         charge.name = name[:LONGEST_NAME]
+        # A confirmed charge stays confirmed: the object exists, whatever becomes of this update.
         if not confirmed:
             charge.state = RESERVED
             self._added[quota.cluster_id, quota.namespace] += key not in self._waiting
         self._note(key, charge.state)
 
     def _take_from_opening_balance(self, quota: Quota, before: ResourceList) -> ResourceList:
-        """Move what an object used before the ledger first saw it out of the opening balance.
+        """Move an object's usage before its first charge out of the opening balance.
 
-        Returns what was moved. Of an object that no balance covers, all it uses is newly counted.
+        Returns what was moved. Without a balance the object's whole usage is newly counted.
         """
-        opening = self._opening_balances().get(quota.id) if before else None
+        if before and self._openings is None:
+            # Only now: few objects are older than the ledger.
+            by_uid = {each.uid: each for each in self._quotas.values()}
+            clusters = {each.cluster_id for each in self._quotas.values()}
+            rows = self._statements.charges_by(
+                clusters, by_uid.keys(), OPENING_RESOURCE, OPENING_UID
+            )
+            found = [_Charge(by_uid[row.quota_uid], row[:3], row) for row in rows]
+            self._openings = {charge.quota.id: charge for charge in found}
+        opening = (self._openings or {}).get(quota.id) if before else None
         if opening is None:
             return {}
         balance = opening.amounts
@@ -197,26 +208,14 @@ class Book:
         opening.changed = True
         return taken
 
-    def _opening_balances(self) -> dict[int, _Charge]:
-        """Read them when the first is asked for; few objects are older than the ledger."""
-        if self._openings is None:
-            by_uid = {quota.uid: quota for quota in self._quotas.values()}
-            clusters = {quota.cluster_id for quota in self._quotas.values()}
-            rows = self._statements.charges_by(
-                clusters, by_uid.keys(), OPENING_RESOURCE, OPENING_UID
-            )
-            found = [_Charge(by_uid[row.quota_uid], row[:3], row) for row in rows]
-            self._openings = {charge.quota.id: charge for charge in found}
-        return self._openings
-
     def over_cap(
         self, cluster_id: int, namespace: str, limit: int, *, key: Key | None = None
     ) -> bool:
-        """Whether a namespace has no room for one more object that waits for its confirmation.
+        """Whether a namespace has too many objects that wait for their confirmation.
 
-        ``limit`` is the most that may wait; 0 means any number. ``key`` is the object in question:
-        one that is charged already needs no room. One statement for each namespace asked for.
-        Writers that hold no quota in common do not see each other's last reservations.
+        ``limit`` is how many may wait; 0: any number. ``key`` is the object in question: if it is
+        charged already, it needs no room. One statement for each namespace. Writers without a
+        common quota do not see each other's last reservations.
         """
         if not limit or key in self._known:
             return False
@@ -226,9 +225,10 @@ class Book:
         return self._unconfirmed[place] + self._added[place] >= limit
 
     def write(self) -> None:
-        """Write what changed since it was read or last written; nothing changed, no statement."""
+        """Write what changed since it was read or last written; no statement without a change."""
         quotas = [quota for quota in self._quotas.values() if quota.changed]
-        charges = [charge for charge in self._all_charges() if charge.changed]
+        known = (*self._charges.values(), *(self._openings or {}).values())
+        charges = [charge for charge in known if charge.changed]
         if not charges:
             return
         self._statements.write(
@@ -238,20 +238,17 @@ class Book:
             quota.changed = False
         for charge in charges:
             charge.changed = False
-        # The next question about the cap finds these in the database.
+        # From now on the database counts these.
         self._unconfirmed.clear()
         self._added.clear()
-
-    def _all_charges(self) -> Iterable[_Charge]:
-        return (*self._charges.values(), *(self._openings or {}).values())
 
 
 def open_book(quota_ids: Collection[int], objects: Collection[Key]) -> Book:
     """Lock the usage of some quotas, in id order, then read the charges of some objects.
 
-    ``objects`` are all that will be asked about or charged; the quotas are those of their
-    clusters, others are not found. Must run inside of ``atomic``. Two statements, since one that
-    waits for a lock goes on reading as of before its wait; none for nothing.
+    ``objects`` are all that will be decided or charged; only quotas of their clusters are found.
+    Must run inside of ``atomic``. Two statements: one alone that waited for a lock would read the
+    charges as of before its wait.
     """
     return ask_book(quota_ids, objects)()
 
@@ -259,9 +256,9 @@ def open_book(quota_ids: Collection[int], objects: Collection[Key]) -> Book:
 def ask_book(
     quota_ids: Collection[int], objects: Collection[Key], *, waits: bool = True
 ) -> Callable[[], Book]:
-    """Send what ``open_book`` asks; returns what waits for the answers, and makes the book.
+    """Send the statements of ``open_book``; the result waits for their rows and makes the book.
 
-    Without waiting, a book has the quotas alone that no other transaction holds now.
+    With ``waits`` off, the book lacks quotas that another transaction has locked.
     """
     require_transaction()
     cluster_ids = {key[0] for key in objects}

@@ -1,8 +1,8 @@
 """Compare the ledger with complete lists of a cluster's objects: confirm, release and add charges.
 
-An object that is there is charged what it uses, never less; an object that was there and is not
-any more gives back what it used. What is not seen yet keeps its reservation, which only its lease
-ends (``release.release_orphans``).
+An object on the list is charged what it uses, never less; the charges of an object that was seen
+before and is not any more are released. An object that was never seen keeps its reservation until
+its lease ends (``release.release_orphans``).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from policies.ledger.book import (
     Quota,
     statements,
 )
+from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN
 from policies.ledger.rows import NewCharge, text_of
-from policies.ledger.sums import OPEN_STATES
 from policies.models import Charge
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ RELEASED: Final = Charge.State.RELEASED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """An object on a list: what each quota counts of it, by quota uid; None where that is unknown.
+    """An object on a list: what each quota counts of it, by quota uid; None if unknown.
 
-    ``is_final``: it cannot use more again, whatever was admitted before.
+    ``is_final``: no admitted update can raise its usage any more.
     """
 
     name: str
@@ -66,9 +66,9 @@ class Live:
 class CompleteList:
     """All objects of one resource of a cluster, by uid.
 
-    ``started`` is what ``read_clock`` gave before the list was asked for. ``places`` are
-    the namespaces of quotas and ``names`` the names under which such objects count, by quota uid;
-    ``observed`` is what the cluster itself says is used of these, where that is what counts.
+    ``started`` is what ``read_clock`` returned before the list was requested. By quota uid,
+    ``places`` are the namespaces, ``names`` the names under which such objects count, and
+    ``observed`` the used amounts that the cluster itself reports, where these are decisive.
     """
 
     cluster_id: int
@@ -82,7 +82,7 @@ class CompleteList:
 
 @dataclass(slots=True, kw_only=True)
 class Met:
-    """What came of it, in charges; ``vanished`` are those that were there and are not any more."""
+    """Counts of charges; ``vanished`` are those of objects that disappeared from the list."""
 
     added: int = 0
     corrected: int = 0
@@ -107,10 +107,10 @@ def meet(
     believe: bool,
     guard: Callable[[], AbstractContextManager[object]] = transaction.atomic,
 ) -> Met:
-    """Have the ledger hold what is there; one short transaction for each namespace with news.
+    """Bring the ledger in line with a list; one short transaction for each changed namespace.
 
-    ``believe``: release what vanished, too. Where one list alone is not to be believed, call again
-    with the next one. ``guard`` begins such a transaction, and may refuse to.
+    ``believe``: release vanished objects, too. A caller that does not trust one list alone calls
+    again with the next one. ``guard`` begins each transaction, or raises.
     """
     met = count_vanished(seen)
     for namespace in sorted(_with_news(seen, believe=believe)):
@@ -127,19 +127,20 @@ def _charges(seen: CompleteList, **which: object) -> Iterable[Charge]:
 
 
 def _has_vanished(charge: Charge, seen: CompleteList) -> bool:
+    # A charge written since the list began may belong to an object that is too new for it.
     return charge.object_uid not in seen.objects and charge.updated < seen.started
 
 
 def _is_there(charge: Charge, seen: CompleteList) -> bool:
-    """Whether the object was seen, now or before; else the cluster has not counted it yet."""
+    """Whether the object was seen, now or before; else the cluster does not count it yet."""
     return charge.state == CONFIRMED or charge.object_uid in seen.objects
 
 
 def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
-    """What the charge should be; None where nothing is known of its object.
+    """The right amounts of a charge; None for an object that is not on the list.
 
-    More at once; less only where no update can be on its way that was admitted already. Names that
-    the quota does not bound now are left as they are: it may bound them again.
+    They grow at once, and shrink only where no admitted update can be under way. Names that the
+    quota does not bound now stay as they are: it may bound them again.
     """
     live = seen.objects.get(charge.object_uid)
     if live is None:
@@ -169,9 +170,9 @@ def _same(a: ResourceList, b: ResourceList) -> bool:
 def _opening_wanted(
     seen: CompleteList, quota_uid: UUID, opening: ResourceList, confirmed: ResourceList
 ) -> ResourceList:
-    """What of the opening balance is left once each object is charged itself.
+    """The rest of the opening balance once each object is charged itself.
 
-    Nothing; or, where the cluster's own figure counts, what that has beyond them.
+    Nothing; or, where the cluster's own figure is decisive, its excess over the charges.
     """
     observed = seen.observed.get(quota_uid, {})
     left = dict(opening)
@@ -189,7 +190,7 @@ def _openings(seen: CompleteList, **which: object) -> dict[UUID, Charge]:
 
 
 def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
-    """Find the namespaces where anything is to be written, without a lock."""
+    """Find the namespaces where anything has to be written, without a lock."""
     news: set[str] = set()
     known: set[tuple[UUID, str]] = set()
     sums: dict[UUID, ResourceList] = defaultdict(dict)
@@ -202,22 +203,17 @@ def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
     for uid, live in seen.objects.items():
         if any((quota_uid, uid) not in known for quota_uid in live.counted or ()):
             news.add(live.namespace)
-    return news | _with_openings_moved(seen, sums)
-
-
-def _with_openings_moved(seen: CompleteList, sums: Mapping[UUID, ResourceList]) -> set[str]:
     openings = _openings(seen)
-    moved = set()
     for quota_uid, namespace in seen.places.items():
         row = openings.get(quota_uid)
         held = parse(row.amounts) if row else {}
-        if not _same(_opening_wanted(seen, quota_uid, held, sums.get(quota_uid, {})), held):
-            moved.add(namespace)
-    return moved
+        if not _same(_opening_wanted(seen, quota_uid, held, sums[quota_uid]), held):
+            news.add(namespace)
+    return news
 
 
 class _Meeting:
-    """One namespace, its quotas locked."""
+    """The comparison of one namespace, its quotas locked."""
 
     def __init__(self, seen: CompleteList, namespace: str, *, believe: bool) -> None:
         self.seen, self.namespace, self.believe = seen, namespace, believe
@@ -227,7 +223,7 @@ class _Meeting:
         self.known: set[tuple[UUID, str]] = set()
 
     def hold(self, met: Met) -> None:
-        """Correct, release and add charges, then write what the quotas use."""
+        """Correct, release and add charges, then write the quotas' used amounts."""
         for charge in list(_charges(self.seen, namespace=self.namespace)):
             self.known.add((charge.quota_uid, charge.object_uid))
             quota = self.quotas.get(charge.quota_uid.hex)
@@ -261,9 +257,9 @@ class _Meeting:
         return rows.update(**news, updated=Now())
 
     def _added(self) -> Iterator[NewCharge]:
-        """Charge what is there and was never charged: older than the portal, or let in without it.
+        """Charge objects without a charge: older than the portal, or admitted without it.
 
-        A charge that was released by mistake comes back in the same way.
+        An object whose charge was released by mistake is charged again in the same way.
         """
         for uid, live in self.seen.objects.items():
             counted = live.counted if live.namespace == self.namespace else None
@@ -275,7 +271,7 @@ class _Meeting:
                     yield self._row(quota, self.seen.resource, uid, live.name, amounts)
 
     def _openings(self) -> Iterator[NewCharge]:
-        """Have the opening balances hold what no object was found for."""
+        """Set the opening balances to the usage that no object explains."""
         found = _openings(self.seen, namespace=self.namespace)
         for quota in self.quotas.values():
             quota_uid = UUID(str(quota.uid))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from policies.db.deferred import ask, execute
-from policies.ledger.rows import FoundCharge, UsageRow
+from policies.ledger.rows import FoundCharge, UsageRow, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _USAGE: Final = "SELECT quota_id, cluster_id, quota_uid::text, namespace, used::text"
 _CHARGE: Final = """
     SELECT cluster_id, resource, object_uid, quota_uid::text, object_name, amounts::text, state"""
-# Rows are locked after they are sorted, and read again once the lock is there.
+# PostgreSQL locks rows in sorted order, and reads each again once it has its lock.
 _LOCK: Final = f"""{_USAGE} FROM policies_quotausage
     WHERE cluster_id = ANY(%s::bigint[]) AND quota_id = ANY(%s::bigint[])
     ORDER BY quota_id FOR NO KEY UPDATE"""
@@ -25,8 +25,8 @@ _LOCK_FREE: Final = f"{_LOCK} SKIP LOCKED"
 _LOCK_NAMESPACE: Final = f"""{_USAGE} FROM policies_quotausage
     WHERE cluster_id = %s AND namespace = %s
     ORDER BY quota_id FOR NO KEY UPDATE"""
-# OFFSET 0 has the objects looked up one by one in the index: a join of a table that grows by the
-# minute with a list of unknown length is easily planned as a scan.
+# OFFSET 0 makes the planner look up the objects one by one in the index: it easily plans a scan
+# for the join of a fast growing table with a list of unknown length.
 _CHARGES_OF: Final = f"""SELECT found.*
     FROM json_to_recordset(%s::json) AS asked (c bigint, r text, u text)
     CROSS JOIN LATERAL ({_CHARGE} FROM policies_charge
@@ -38,7 +38,7 @@ _CHARGES_BY: Final = f"""{_CHARGE} FROM policies_charge
 _COUNT: Final = """SELECT count(*) FROM (
     SELECT DISTINCT resource, object_uid FROM policies_charge
     WHERE cluster_id = %s AND namespace = %s AND state = 'reserved' LIMIT %s) AS waiting"""
-# LIMIT shows the planner how many rows there are, which it cannot see inside of JSON.
+# LIMIT gives the planner the number of rows, which it cannot see inside of JSON.
 _MOVE: Final = """
     UPDATE policies_quotausage AS stored SET used = new.used
     FROM (SELECT * FROM json_to_recordset(%s::json)
@@ -48,6 +48,7 @@ _ENTER: Final = """
     INSERT INTO policies_charge AS stored (cluster_id, quota_uid, namespace, resource, object_uid,
         object_name, amounts, state, reserved_at, created, updated)"""
 _NOW: Final = "statement_timestamp(), statement_timestamp(), statement_timestamp()"
+# A confirmed charge keeps its state and time: only a reservation has a lease to renew.
 _AGAIN: Final = """
     ON CONFLICT (cluster_id, resource, object_uid, quota_uid) DO UPDATE SET
         object_name = excluded.object_name,
@@ -60,7 +61,7 @@ _WRITE: Final = f"""WITH moved AS ({_MOVE}) {_ENTER}
     SELECT cluster, quota, namespace, resource, uid, name, amounts, state, {_NOW}
     FROM json_to_recordset(%s::json) AS row (cluster bigint, quota uuid, namespace text,
         resource text, uid text, name text, amounts jsonb, state text) {_AGAIN}"""  # noqa: S608 - our own words
-# What comes alone is waited for: plain statements are a quarter less work than that one.
+# A single charge, as of a request that comes alone: plain statements are a quarter less work.
 _MOVE_ONE: Final = """
     UPDATE policies_quotausage SET used = %s::jsonb WHERE cluster_id = %s AND quota_id = %s"""
 _ENTER_ONE: Final = f"{_ENTER} VALUES (%s, %s, %s, %s, %s, %s, %s::jsonb, %s, {_NOW}) {_AGAIN}"
@@ -76,18 +77,11 @@ _CHARGE_FIELDS: Final = (
 )
 
 
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
-
-
 def lock(
     cluster_ids: Collection[int], quota_ids: Collection[int], *, waits: bool
 ) -> Callable[[], list[UsageRow]]:
-    """Lock the rows of those quotas, or of those that are free, until the transaction ends.
-
-    Always in id order, so that no two who wait do it for each other; who does not wait holds up
-    nobody who would have to let go first.
-    """
+    """Lock the rows of those quotas, or of the unlocked ones, until the transaction ends."""
+    # Both in id order, so that two transactions never wait for each other. SKIP LOCKED never waits.
     rows = ask(_LOCK if waits else _LOCK_FREE, [list(cluster_ids), list(quota_ids)])
     return lambda: [UsageRow(*row) for row in rows()]
 
@@ -99,7 +93,7 @@ def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
 
 def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
     """Read the charges of some objects, whatever their state."""
-    asked = _json([{"c": c, "r": r, "u": u} for c, r, u in objects])
+    asked = json_text([{"c": c, "r": r, "u": u} for c, r, u in objects])
     rows = ask(_CHARGES_OF, [asked])
     return lambda: [FoundCharge(*row) for row in rows()]
 
@@ -119,7 +113,7 @@ def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
 
 
 def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
-    """Write both in as few statements as pay; charges are found by quota and object."""
+    """Write both in one or two statements; a charge is found by its quota and object."""
     if len(charges) == 1:
         execute(_MOVE_ONE, [(used, cluster, quota) for cluster, quota, used in usage])
         execute(_ENTER_ONE, charges)
@@ -129,4 +123,4 @@ def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
         {**dict(zip(_CHARGE_FIELDS, row, strict=True)), "amounts": orjson.Fragment(row.amounts)}
         for row in charges
     ]
-    execute(_WRITE, [[_json(moved), len(usage), _json(entered)]])
+    execute(_WRITE, [[json_text(moved), len(usage), json_text(entered)]])

@@ -1,4 +1,4 @@
-"""Recount: compare ``used`` with the sum of charges, and repair it."""
+"""Sums of charges: what ``used`` ought to be; compare it with what is stored, and repair it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,106 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from engine.resource_list import parse
-from policies.ledger.book import statements
-from policies.ledger.sums import expected, settle
-from policies.models import Cluster, QuotaUsage
+from engine.quantity import ZERO
+from engine.resource_list import add, parse, stored, to_json
+from engine.resource_quota import is_tracked
+from policies.ledger.book import OPENING_NAME, OPENING_RESOURCE, OPENING_UID, statements
+from policies.models import Charge, Cluster, QuotaUsage, ResourceQuotaRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Sequence
+    from uuid import UUID
+
+    from engine.resource_list import ResourceList
+    from policies.models import ResourceQuota
+
+
+OPEN_STATES = (Charge.State.RESERVED, Charge.State.CONFIRMED)
+
+
+def settle(quota: ResourceQuota) -> None:
+    """Set ``used`` to the sum of the charges; the quota's usage must be locked, or be new.
+
+    Call it whenever the rows of a quota change: they decide which names are tracked.
+    """
+    owner, namespace = quota.owner, quota.namespace_name
+    rows = QuotaUsage.objects.filter(cluster_id=owner.pk, quota_id=quota.pk)
+    is_new = not rows.exists()
+    used = expected(quota, owner.pk, locked=is_new)
+    usage = QuotaUsage(
+        quota=quota, cluster=owner, quota_uid=quota.uid, namespace=namespace, used=used
+    )
+    if is_new:
+        usage.save(force_insert=True)
+    else:
+        rows.update(used=used)
+
+
+def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, ResourceList]]) -> None:
+    """Begin the ledger of new quotas, each with its opening balance, in two statements.
+
+    Only for quotas with new uids: nothing can have been charged to them. Their rows may be drafts.
+    """
+    Charge.objects.bulk_create(
+        Charge(
+            cluster=cluster,
+            quota_uid=quota.uid,
+            namespace=quota.namespace_name,
+            resource=OPENING_RESOURCE,
+            object_uid=OPENING_UID,
+            object_name=OPENING_NAME,
+            amounts=to_json(amounts),
+            state=Charge.State.CONFIRMED,
+        )
+        for quota, amounts in quotas
+        if amounts
+    )
+    QuotaUsage.objects.bulk_create(
+        QuotaUsage(
+            quota=quota,
+            cluster=cluster,
+            quota_uid=quota.uid,
+            namespace=quota.namespace_name,
+            used=_tracked(
+                (row.resource for row in quota.rows_of("rows")), stored(parse(to_json(amounts)))
+            ),
+        )
+        for quota, amounts in quotas
+    )
+
+
+def _tracked(names: Iterable[str], charged: ResourceList) -> dict[str, str]:
+    return to_json({name: charged.get(name, ZERO) for name in names if is_tracked(name)})
+
+
+def expected(quota: ResourceQuota, cluster_id: int, *, locked: bool = False) -> dict[str, str]:
+    """The sum of charges for the tracked names of a quota's ``hard``.
+
+    ``locked`` locks the charges: a restored quota has some, and no usage row to lock instead.
+    """
+    charged = sum_of_charges(cluster_id, [quota.uid], locked=locked)[quota.uid]
+    names = ResourceQuotaRow.objects.filter(quota=quota).values_list("resource", flat=True)
+    return _tracked(names, charged)
+
+
+def sum_of_charges(
+    cluster_id: int, quota_uids: Collection[UUID], *, locked: bool = False
+) -> dict[UUID, ResourceList]:
+    """Sum the charges that are not released, by quota uid and resource."""
+    sums: dict[UUID, ResourceList] = {uid: {} for uid in quota_uids}
+    charges = Charge.objects.filter(
+        cluster_id=cluster_id, quota_uid__in=quota_uids, state__in=OPEN_STATES
+    ).order_by("id")
+    if locked:
+        charges = charges.select_for_update(no_key=True)
+    for uid, amounts in charges.values_list("quota_uid", "amounts").iterator():
+        sums[uid] = stored(add(sums[uid], parse(amounts)))
+    return sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecountDifference:
-    """A name of a quota whose ``used`` is not the sum of its charges; empty where it is missing."""
+    """A name of a quota whose ``used`` is not the sum of its charges; a missing one is empty."""
 
     namespace: str
     quota: str
@@ -28,10 +116,10 @@ class RecountDifference:
 
 
 def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[RecountDifference]:
-    """Compare every ``used`` of a cluster, or one namespace of it; report, or also repair.
+    """Compare every ``used`` of a cluster or a namespace with its charges, and repair it if asked.
 
-    Goes namespace by namespace, each in a transaction of its own under the locks of admission, so
-    that admissions go on, and what they reserve is counted. Raises ``Cluster.DoesNotExist``.
+    Each namespace has its own transaction under the locks of admission: other namespaces go on, and
+    reservations are counted. Raises ``Cluster.DoesNotExist``.
     """
     owner = Cluster.objects.get(name=cluster)
     found = QuotaUsage.objects.filter(cluster=owner).order_by("namespace")
@@ -49,22 +137,18 @@ def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[Re
     stored = QuotaUsage.objects.filter(cluster_id=cluster_id, namespace=namespace)
     found = []
     for usage in stored.select_related("quota__namespace__cluster").order_by("quota_id"):
-        differences = list(_differences(usage))
+        charged = expected(usage.quota, usage.cluster_id)
+        differences = []
+        for name in sorted(usage.used.keys() | charged.keys()):
+            used, sum_ = usage.used.get(name, ""), charged.get(name, "")
+            # As amounts, not as texts: 1Gi and 1024Mi are equal.
+            if not (used and sum_) or parse({"a": used}) != parse({"a": sum_}):
+                quota = usage.quota.name
+                difference = RecountDifference(
+                    namespace=namespace, quota=quota, resource=name, used=used, charged=sum_
+                )
+                differences.append(difference)
         if differences and repair:
             settle(usage.quota)
         found += differences
     return found
-
-
-def _differences(usage: QuotaUsage) -> Iterator[RecountDifference]:
-    charged = expected(usage.quota, usage.cluster_id)
-    for name in sorted(usage.used.keys() | charged.keys()):
-        pair = (usage.used.get(name, ""), charged.get(name, ""))
-        if pair[0] == "" or pair[1] == "" or parse({"a": pair[0]}) != parse({"a": pair[1]}):
-            yield RecountDifference(
-                namespace=usage.namespace,
-                quota=usage.quota.name,
-                resource=name,
-                used=pair[0],
-                charged=pair[1],
-            )

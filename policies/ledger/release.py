@@ -1,8 +1,8 @@
 """Confirm and release charges after admission: objects seen, gone, or never created.
 
-Everything here locks the usage of a namespace's quotas first, in id order, as admission does, in
-one short transaction for each namespace. A caller's own transaction around several namespaces
-would hold their locks out of order.
+Each function first locks the usage of a namespace's quotas, in id order, as admission does, in one
+short transaction for each namespace. Do not call them inside a transaction of your own: it would
+hold the locks of several namespaces out of order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from policies.ledger.book import (
     require_transaction,
     statements,
 )
-from policies.ledger.sums import OPEN_STATES, settle
+from policies.ledger.recount import OPEN_STATES, settle
 from policies.models import Charge, Cluster, QuotaUsage
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     Guard = Callable[[], AbstractContextManager[object]]
 
 ORPHAN_AGE: Final = dt.timedelta(seconds=120)
+"""The lease of a reservation: after it an object that was not seen was not created."""
 LIST_MARGIN: Final = dt.timedelta(seconds=60)
-
-
+"""A list may lack what was admitted so shortly before it began."""
 _CLOCK: Final = {
     "postgresql": "SELECT clock_timestamp()",
     "sqlite": "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')",
@@ -48,11 +48,11 @@ _CLOCK: Final = {
 
 
 class _QuotaCameBackError(Exception):
-    """A quota was made, or restored, after the others of its namespace were locked."""
+    """A quota was created or restored after the others of its namespace were locked."""
 
 
 class _Ledger:
-    """The charges of one namespace that some work is about, its quotas locked."""
+    """The charges of one namespace, its quotas locked."""
 
     def __init__(self, cluster_id: int, namespace: str) -> None:
         self.cluster_id, self.namespace = cluster_id, namespace
@@ -61,30 +61,31 @@ class _Ledger:
         self._gone: set[UUID] = set()
 
     def read(self, charges: QuerySet[Charge]) -> list[Charge]:
-        """Read those of the namespace; what no locked quota guards is locked itself."""
+        """Read the namespace's charges; those without a locked quota are locked themselves."""
         charges = charges.filter(namespace=self.namespace)
         found = list(charges.order_by("id"))
         unguarded = [row.pk for row in found if row.quota_uid.hex not in self._quotas]
         if not unguarded:
             return found
+        # Their quotas are deleted. Where one is restored meanwhile, ``write`` notices.
         self._gone.update(row.quota_uid for row in found if row.quota_uid.hex not in self._quotas)
         guarded = [row for row in found if row.quota_uid.hex in self._quotas]
         locked = charges.filter(pk__in=unguarded).order_by("id").select_for_update(no_key=True)
         return [*guarded, *locked]
 
     def move(self, charge: Charge, wanted: ResourceList) -> None:
-        """Have the quota use what the charge is to become instead of what it is."""
+        """Count in the quota the new amounts of a charge instead of its own."""
         quota = self._quotas.get(charge.quota_uid.hex)
         if quota is not None:
             quota.move(parse(charge.amounts), wanted)
 
     def mark(self, charges: Collection[Charge], state: str) -> None:
-        """Give charges another state."""
+        """Change the state of charges."""
         rows = Charge.objects.filter(cluster_id=self.cluster_id, pk__in=[row.pk for row in charges])
         rows.update(state=state, updated=Now())
 
     def write(self) -> None:
-        """Write what moved; raises ``_QuotaCameBackError`` if a quota was not locked after all."""
+        """Write what changed; raises ``_QuotaCameBackError`` if a deleted quota was restored."""
         changed = [quota.row() for quota in self._quotas.values() if quota.changed]
         if changed:
             statements().write(changed, ())
@@ -96,7 +97,7 @@ class _Ledger:
 def _in_namespace(
     cluster_id: int, namespace: str, work: Callable[[_Ledger], int], guard: Guard
 ) -> int:
-    """Do the work in a transaction; again, when a quota came in between."""
+    """Do the work in a transaction; again, if a quota was restored meanwhile."""
     while True:
         try:
             with guard():
@@ -111,9 +112,9 @@ def _in_namespace(
 def _in_each_namespace(
     charges: QuerySet[Charge], work: Callable[[_Ledger], int], guard: Guard = transaction.atomic
 ) -> int:
-    """Do the work in every namespace that has such charges; gives the sum.
+    """Do the work in every namespace that has such charges; returns the sum.
 
-    ``guard`` begins the short transaction of each, and may refuse to.
+    ``guard`` begins each short transaction, or raises.
     """
     places = charges.order_by().values_list("cluster_id", "namespace").distinct()
     return sum(_in_namespace(*place, work, guard) for place in sorted(places))
@@ -131,9 +132,9 @@ def lock_quotas(cluster: str, namespace: str) -> None:
 def confirm(
     cluster: str, *, resource: str, uid: str, amounts: dict[UUID, ResourceList] | None = None
 ) -> int:
-    """Note that the object exists; ``amounts`` by quota uid, where it was seen to use others.
+    """Confirm the charges of an object that exists; returns how many it has.
 
-    Returns how many charges it has. Locks the quotas of its namespace.
+    ``amounts``, by quota uid, replace the charged ones. Locks the quotas of its namespace.
     """
     charges = _open_charges(cluster, resource=resource, object_uid=uid)
 
@@ -154,9 +155,9 @@ def confirm(
 def confirm_seen(
     cluster: str, *, resource: str, seen: Collection[str], guard: Guard = transaction.atomic
 ) -> int:
-    """Note which objects of a resource exist, by uid; returns how many charges waited for it.
+    """Confirm the reservations of objects that exist, by uid; returns how many that were.
 
-    What they use stays as it was reserved. ``guard`` begins each namespace's transaction.
+    Their amounts stay as reserved. ``guard`` begins each namespace's transaction.
     """
     waiting = _open_charges(cluster, resource=resource, state=Charge.State.RESERVED)
     uids = frozenset(seen)
@@ -170,7 +171,7 @@ def confirm_seen(
 
 
 def release(cluster: str, *, resource: str, uid: str) -> int:
-    """Give back what an object used, since it is gone; returns how many charges that were."""
+    """Release the charges of a deleted object; returns how many that were."""
     charges = _open_charges(cluster, resource=resource, object_uid=uid)
     return _in_each_namespace(charges, lambda ledger: _release(ledger, ledger.read(charges)))
 
@@ -183,14 +184,14 @@ def release_orphans(
     resource: str = "pods",
     guard: Guard = transaction.atomic,
 ) -> int:
-    """Give back what objects reserved that were never made; returns how many charges that were.
+    """Release reservations whose objects were never created; returns how many that were.
 
-    Call it after a complete list of all objects of ``resource`` only: ``seen`` are their uids,
-    ``list_started`` is what ``read_clock`` gave before the list was asked for. Released is what is
-    still unconfirmed, was reserved more than 120 s ago and more than 60 s before the list began,
-    and is not on it. Whoever has no complete list must not call this: nothing is released then.
-    ``guard`` begins each namespace's transaction.
+    Call it only with a complete list of all objects of ``resource``: ``seen`` are their uids,
+    ``list_started`` is what ``read_clock`` returned before the list was requested. It releases what
+    is unconfirmed, was reserved more than 120 s ago and more than 60 s before the list began, and
+    is not on it. ``guard`` begins each namespace's transaction.
     """
+    # An admitted object appears in the cluster only later: the margins cover that delay.
     latest = min(read_clock() - ORPHAN_AGE, list_started - LIST_MARGIN)
     waiting = _open_charges(
         cluster, resource=resource, state=Charge.State.RESERVED, reserved_at__lt=latest
@@ -204,7 +205,7 @@ def release_orphans(
 
 
 def read_clock() -> dt.datetime:
-    """Read the database's clock, the only one that leases go by."""
+    """Read the database's clock: leases of all processes are measured by this one."""
     with connection.cursor() as cursor:
         cursor.execute(_CLOCK[connection.vendor])
         [now] = cursor.fetchone()
@@ -218,7 +219,7 @@ def _open_charges(cluster: str, **which: object) -> QuerySet[Charge]:
 
 
 def _id_of(cluster: str) -> int:
-    """Find a cluster's number; 0, which none has, for an unknown one."""
+    """A cluster's id; 0, which none has, for an unknown one."""
     return Cluster.objects.filter(name=cluster).values_list("id", flat=True).first() or 0
 
 
@@ -230,7 +231,7 @@ def _release(ledger: _Ledger, charges: Collection[Charge]) -> int:
 
 
 def set_opening_balance(quota: ResourceQuota, amounts: ResourceList) -> None:
-    """Set what was used before the ledger began; the quota must be locked or new."""
+    """Set a quota's usage before the ledger began; the quota must be locked or new."""
     Charge.objects.update_or_create(
         cluster=quota.owner,
         quota_uid=quota.uid,

@@ -1,8 +1,8 @@
-"""Rows of the ledger as the database gives and takes them: texts and numbers."""
+"""Rows and statements of the ledger as the databases exchange them: texts and numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
@@ -19,15 +19,20 @@ Key = tuple[int, str, str]
 
 
 def object_key(request: AdmissionRequest) -> tuple[str, str]:
-    """Name the object of a request: its resource and uid; without one, the request's own uid."""
+    """Resource and uid of a request's object; an object without uid has the request's own."""
     metadata = (request.object or {}).get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return str(request.resource), uid if type(uid) is str and uid else request.uid
 
 
 def text_of(amounts: ResourceList) -> str:
-    """Write amounts as a JSON text."""
+    """Amounts as a JSON text."""
     return orjson.dumps(to_json(amounts)).decode()
+
+
+def json_text(value: Any) -> str:
+    """A parameter as a JSON text."""
+    return orjson.dumps(value).decode()
 
 
 class UsageRow(NamedTuple):
@@ -41,7 +46,7 @@ class UsageRow(NamedTuple):
 
 
 class FoundCharge(NamedTuple):
-    """A charge that is there; ``amounts`` is a JSON text."""
+    """A stored charge; ``amounts`` is a JSON text."""
 
     cluster_id: int
     resource: str
@@ -53,7 +58,7 @@ class FoundCharge(NamedTuple):
 
 
 class NewUsage(NamedTuple):
-    """What a quota uses from now on; ``used`` is a JSON text."""
+    """A quota's new used amounts; ``used`` is a JSON text."""
 
     cluster_id: int
     quota_id: int
@@ -61,7 +66,7 @@ class NewUsage(NamedTuple):
 
 
 class NewCharge(NamedTuple):
-    """A charge as it stands from now on; ``amounts`` is a JSON text."""
+    """A new or changed charge; ``amounts`` is a JSON text."""
 
     cluster_id: int
     quota_uid: str
@@ -74,14 +79,14 @@ class NewCharge(NamedTuple):
 
 
 class Statements(Protocol):
-    """The ledger's statements in one database's words; each names the cluster."""
+    """The ledger's statements in the SQL of one database; each names the cluster."""
 
     def lock(
         self, cluster_ids: Collection[int], quota_ids: Collection[int], *, waits: bool
     ) -> Callable[[], list[UsageRow]]:
         """Lock the rows of those quotas in id order, until the transaction ends.
 
-        Who does not wait gets those alone that nobody else holds now.
+        With ``waits`` off, rows that another transaction has locked are left out.
         """
 
     def lock_namespace(self, cluster_id: int, namespace: str) -> list[UsageRow]:

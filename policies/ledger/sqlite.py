@@ -1,14 +1,13 @@
-"""The ledger's SQL for SQLite, where the transaction itself is the lock."""
+"""The ledger's SQL for SQLite, where an immediate transaction locks the whole database."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import orjson
 from django.db import connection
 
 from policies.db.deferred import ask
-from policies.ledger.rows import FoundCharge, UsageRow
+from policies.ledger.rows import FoundCharge, UsageRow, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -22,7 +21,7 @@ _LOCK: Final = f"""{_USAGE}
     WHERE cluster_id IN (SELECT value FROM json_each(%s))
     AND quota_id IN (SELECT value FROM json_each(%s)) ORDER BY quota_id"""  # noqa: S608 - our own words
 _LOCK_NAMESPACE: Final = f"{_USAGE} WHERE cluster_id = %s AND namespace = %s ORDER BY quota_id"
-# CROSS JOIN keeps the order: each object is looked up in the index.
+# SQLite does not reorder a CROSS JOIN: each object is looked up in the index.
 _CHARGES_OF: Final = f"""{_CHARGE} FROM json_each(%s) AS asked CROSS JOIN policies_charge
     WHERE cluster_id = json_extract(asked.value, '$[0]')
     AND resource = json_extract(asked.value, '$[1]')
@@ -48,16 +47,12 @@ _WRITE_CHARGE: Final = f"""
         updated = excluded.updated"""  # noqa: S608 - our own words
 
 
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
-
-
 def lock(
     cluster_ids: Collection[int], quota_ids: Collection[int], *, waits: bool
 ) -> Callable[[], list[UsageRow]]:
-    """Read the rows of those quotas in id order; who writes holds the whole database anyway."""
+    """Read the rows of those quotas in id order; the transaction has locked the database."""
     del waits
-    rows = ask(_LOCK, [_json(list(cluster_ids)), _json(list(quota_ids))])
+    rows = ask(_LOCK, [json_text(list(cluster_ids)), json_text(list(quota_ids))])
     return lambda: [UsageRow(*row) for row in rows()]
 
 
@@ -68,7 +63,7 @@ def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
 
 def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
     """Read the charges of some objects, whatever their state."""
-    rows = ask(_CHARGES_OF, [_json(list(objects))])
+    rows = ask(_CHARGES_OF, [json_text(list(objects))])
     return lambda: [FoundCharge(*row) for row in rows()]
 
 
@@ -76,7 +71,7 @@ def charges_by(
     cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
 ) -> list[FoundCharge]:
     """Read what each of some quotas is charged for one object."""
-    asked = [_json(list(cluster_ids)), resource, uid, _json(list(quota_uids))]
+    asked = [json_text(list(cluster_ids)), resource, uid, json_text(list(quota_uids))]
     return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked)()]
 
 
@@ -87,7 +82,7 @@ def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
 
 
 def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
-    """Write both; charges are found by quota and object."""
+    """Write both; a charge is found by its quota and object."""
     with connection.cursor() as cursor:
         if usage:
             cursor.executemany(

@@ -1,8 +1,7 @@
-"""Opening balances and kinds that cannot be listed: the cluster's own figure replaces old charges.
+"""Kinds that cannot be listed: the cluster's own used amounts replace charges past their lease.
 
-Where the cluster itself refuses what is beyond its quotas, its figure holds all that was stored.
-So charges that are past their lease are in it, or came to nothing. Elsewhere nothing ends without
-a list.
+A cluster that enforces its quotas itself counts every stored object. So the objects of charges
+past their lease are in its figure, or were never created. In other clusters such charges stay.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from policies.ledger.book import (
     Quota,
     statements,
 )
+from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN, ORPHAN_AGE, read_clock
 from policies.ledger.rows import NewCharge, text_of
-from policies.ledger.sums import OPEN_STATES
 from policies.models import Charge
 
 if TYPE_CHECKING:
@@ -40,9 +39,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlisted:
-    """A resource that cannot be listed, and what the cluster counts of it, by quota uid.
+    """A resource that cannot be listed, and the cluster's used amounts of it, by quota uid.
 
-    ``read`` is what ``read_clock`` gave before the figures were asked for.
+    ``read`` is what ``read_clock`` returned before the figures were requested.
     """
 
     cluster_id: int
@@ -55,14 +54,21 @@ class Unlisted:
 def end_by_lease(
     unlisted: Unlisted, *, guard: Callable[[], AbstractContextManager[object]] = transaction.atomic
 ) -> int:
-    """Have the figures stand for what is past its lease; gives how many charges that ended.
+    """Replace charges past their lease by the cluster's figures; returns how many ended.
 
-    What was admitted since keeps its charge beside them, so that nothing is lowered below what is
-    outstanding. ``guard`` begins one short transaction for each namespace with news.
+    Later charges stay beside the figures, so that no reserved amount is lost. ``guard`` begins one
+    short transaction for each changed namespace.
     """
     latest = min(read_clock() - ORPHAN_AGE, unlisted.read - LIST_MARGIN)
     ended = 0
-    for namespace in sorted(_with_news(unlisted, latest)):
+    openings = _openings(unlisted)
+    moved = {
+        unlisted.places[uid]
+        for uid, figures in unlisted.figures.items()
+        if not equals(_wanted(openings.get(uid, {}), figures), openings.get(uid, {}))
+    }
+    old = _old(unlisted, latest).order_by().values_list("namespace", flat=True)
+    for namespace in sorted(moved | set(old.distinct())):
         with guard():
             ended += _end(unlisted, namespace, latest)
     return ended
@@ -90,18 +96,6 @@ def _openings(unlisted: Unlisted) -> dict[UUID, ResourceList]:
 
 def _wanted(opening: ResourceList, figures: ResourceList) -> ResourceList:
     return stored(remove_zeros({**opening, **figures}))
-
-
-def _with_news(unlisted: Unlisted, latest: dt.datetime) -> set[str]:
-    openings = _openings(unlisted)
-    moved = {
-        unlisted.places[uid]
-        for uid, figures in unlisted.figures.items()
-        if not equals(_wanted(openings.get(uid, {}), figures), openings.get(uid, {}))
-    }
-    return moved | set(
-        _old(unlisted, latest).order_by().values_list("namespace", flat=True).distinct()
-    )
 
 
 def _end(unlisted: Unlisted, namespace: str, latest: dt.datetime) -> int:

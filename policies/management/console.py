@@ -1,4 +1,4 @@
-"""Shared parts of the commands: help texts, finding a cluster, exit codes."""
+"""Parts that all commands share: layout of help texts, look-up of a cluster, exit codes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from policies.models import Cluster
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
 
-    from policies.manifests.problems import ManifestError
+    from policies.manifests.documents import ManifestError
 
 FINDINGS: Final = 1
 USAGE: Final = 2
 
 
 class Console(BaseCommand):
-    """A command whose help is shown as it is written."""
+    """A command whose help keeps its line breaks."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Keep the lines of the help."""
@@ -28,7 +28,7 @@ class Console(BaseCommand):
 
 
 def find_cluster(name: str) -> Cluster:
-    """Find a cluster; raises CommandError that names those there are."""
+    """Find a cluster; raises CommandError with the known names."""
     cluster: Cluster | None = Cluster.objects.filter(name=name).first()
     if cluster is None:
         known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none yet"
@@ -37,7 +37,7 @@ def find_cluster(name: str) -> Cluster:
 
 
 def refused(error: ManifestError) -> CommandError:
-    """Make the end of a command that found problems: one line each, exit code 1."""
+    """The error of a command that found problems: one line each, exit code 1."""
     count = len(error.problems)
     summary = f"{count} problem{'s' if count > 1 else ''}; nothing was imported"
     return CommandError(f"{error}\n{summary}", returncode=FINDINGS)

@@ -1,4 +1,4 @@
-"""A bundle: all objects of some files, validated as a whole."""
+"""A bundle: all objects of some files, read, stripped and validated as a whole."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from policies.manifests.checks import configuration_problems, limited_resources, object_problems
+from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.objects import (
     API_VERSIONS,
     CLUSTER_KINDS,
@@ -13,8 +14,7 @@ from policies.manifests.objects import (
     BundleObject,
     find_objects,
 )
-from policies.manifests.problems import ManifestError, Problem
-from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.sources import parse_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,7 @@ _ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One object to be kept, without what servers and clients add, and where it was read."""
+    """One object to store, without fields that servers and clients add, and where it was read."""
 
     manifest: dict[str, Any]
     item: BundleObject
@@ -45,8 +45,8 @@ class Wanted:
 class Bundle:
     """Objects in the order in which they can be written, and the quota plugin's configuration.
 
-    ``limited_resources`` are its entries as manifests, None where no file has one. ``others``
-    names what was left out because it is no policy.
+    ``limited_resources`` are its entries as manifests, None without a configuration. ``others``
+    are the titles of objects that are no policies and were left out.
     """
 
     objects: tuple[Wanted, ...] = ()
@@ -58,15 +58,20 @@ class Bundle:
 def read_bundle(sources: Iterable[Source], *, namespace: str = DEFAULT_NAMESPACE) -> Bundle:
     """Read texts; raises ManifestError with every problem of all of them.
 
-    ``namespace`` is that of objects which name none.
+    Objects without a namespace are put into ``namespace``.
     """
     problems: list[Problem] = []
     found = BundleContents()
     for source in sources:
         try:
-            _gather(source, found)
+            more = find_objects(parse_documents(source.text, source.name))
         except ManifestError as error:
             problems += error.problems
+            continue
+        found.objects += more.objects
+        found.configurations += more.configurations
+        found.others += more.others
+        found.problems += more.problems
     problems += found.problems
     for item in found.objects:
         problems += object_problems(item)
@@ -75,14 +80,6 @@ def read_bundle(sources: Iterable[Source], *, namespace: str = DEFAULT_NAMESPACE
     if problems:
         raise ManifestError(problems)
     return _bundle(found, namespace)
-
-
-def _gather(source: Source, found: BundleContents) -> None:
-    more = find_objects(parse_documents(source.text, source.name))
-    found.objects += more.objects
-    found.configurations += more.configurations
-    found.others += more.others
-    found.problems += more.problems
 
 
 def _bundle(found: BundleContents, namespace: str) -> Bundle:
@@ -104,7 +101,7 @@ def _bundle(found: BundleContents, namespace: str) -> Bundle:
 
 
 def _repeated(wanted: list[Wanted]) -> list[Problem]:
-    """Find objects that are there twice: which one counts would be chance."""
+    """Find objects that appear twice: only one of them could be stored."""
     first: dict[tuple[str, str, str], BundleObject] = {}
     problems: list[Problem] = []
     for one in wanted:
@@ -119,9 +116,10 @@ def _repeated(wanted: list[Wanted]) -> list[Problem]:
 
 
 def stripped(item: BundleObject, namespace: str) -> dict[str, Any]:
-    """Leave out what only servers and clients write, and fill in the namespace."""
+    """Remove what only servers and clients write, and fill in the namespace."""
     metadata = {name: item.metadata[name] for name in _KEPT_METADATA if item.metadata.get(name)}
     annotations = dict(metadata.pop("annotations", {}))
+    # kubectl stores the whole manifest in it: it would repeat every change.
     annotations.pop(_CLIENT_ANNOTATION, None)
     if annotations:
         metadata["annotations"] = annotations
@@ -136,7 +134,7 @@ def stripped(item: BundleObject, namespace: str) -> dict[str, Any]:
 
 
 def _kept_status(item: BundleObject) -> dict[str, Any]:
-    """Keep what is used of a quota, and that a namespace is being deleted."""
+    """Keep a quota's used amounts, and the phase of a namespace that is being deleted."""
     status = item.value.get("status")
     if not isinstance(status, dict):
         return {}

@@ -1,4 +1,4 @@
-"""Validate one policy object against its schema and rules, with the place of each problem.
+"""Validate one object of a file against its schema and rules, with the place of each problem.
 
 The rules themselves are the engine's and the validators'.
 """
@@ -21,13 +21,20 @@ from engine.resource_quota import (
 )
 from policies.manifests.objects import CLUSTER_KINDS
 from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION, TWICE, TYPE, shape_findings
-from policies.validators import metadata_errors, priority_class_errors, text_errors
+from policies.validators import (
+    errors_by_path,
+    metadata_errors,
+    priority_class_errors,
+    text_errors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from django.core.exceptions import ValidationError
+
+    from policies.manifests.documents import Problem
     from policies.manifests.objects import BundleObject
-    from policies.manifests.problems import Problem
     from policies.manifests.schema import Finding, Shape
 
     Rules = Callable[[Mapping[str, Any]], Iterable[FieldError]]
@@ -40,21 +47,21 @@ _BOTH_NAMES = (
 
 
 def object_problems(item: BundleObject) -> list[Problem]:
-    """All that is wrong with one object; the rules are asked only where its shape is right."""
+    """All problems of one object; its rules are checked only if its shape is right."""
     if problems := shape_problems(item, KINDS[item.kind]):
         return problems
     return [item.problem(*finding) for finding in _rule_findings(item)]
 
 
 def shape_problems(item: BundleObject, shape: Shape) -> list[Problem]:
-    """Every field that the shape does not know, has another type for, or has under two names."""
+    """Every field that is unknown to the shape, has a wrong type, or stands under two names."""
     findings = list(shape_findings(item.value, shape))
     findings += _both_names(item.value)
     return [item.problem(*finding) for finding in findings]
 
 
 def configuration_problems(item: BundleObject) -> list[Problem]:
-    """All that is wrong with the quota plugin's configuration."""
+    """All problems of the quota plugin's configuration."""
     if problems := shape_problems(item, QUOTA_CONFIGURATION):
         return problems
     try:
@@ -66,13 +73,24 @@ def configuration_problems(item: BundleObject) -> list[Problem]:
     ]
 
 
+def refusal_problems(
+    item: BundleObject, error: ValidationError, hints: Mapping[str, str] | None = None
+) -> list[Problem]:
+    """The problems of an object that the models refuse; ``hints`` by code of the error."""
+    return [
+        item.problem(path, entry["message"], (hints or {}).get(entry["code"], ""))
+        for path, entries in errors_by_path(error).items()
+        for entry in entries
+    ]
+
+
 def limited_resources(item: BundleObject) -> tuple[dict[str, Any], ...]:
-    """Read the entries of a configuration that has no problems, as they will be kept."""
+    """The entries of a configuration without problems, as they are stored."""
     return tuple(encode_limited_resource(entry) for entry in decode_quota_configuration(item.value))
 
 
 def _both_names(value: Any) -> list[Finding]:
-    """Find objects that give one field under both its names; does not recurse."""
+    """Find a field that stands under both its old and its new name."""
     findings: list[Finding] = []
     spec = value.get("spec") if isinstance(value, dict) else None
     for name in ("limits", "rules"):
@@ -93,22 +111,10 @@ def _both_names(value: Any) -> list[Finding]:
 
 
 def _rule_findings(item: BundleObject) -> list[Finding]:
-    """Ask the rules; an object that cannot be decoded is one finding."""
+    """Check the rules; an object that cannot be decoded is one finding."""
     manifest = item.value
     errors = [*text_errors(manifest), *metadata_errors(item.metadata)]
-    errors += _name_errors(item)
-    try:
-        decode_enforcement(item.metadata.get("annotations"))
-        errors += _RULES[item.kind](manifest)
-    except DecodeError as error:
-        return [(error.field, error.detail, "", TYPE)]
-    unique = dict.fromkeys((error.field, error.message, error.type.cause) for error in errors)
-    return [(field, message, "", code) for field, message, code in unique]
-
-
-def _name_errors(item: BundleObject) -> list[FieldError]:
-    """Kubernetes checks these for every kind; nothing here is named by a server."""
-    errors: list[FieldError] = []
+    # Kubernetes checks these for every kind. ``generateName`` is no name: nothing would find it.
     if not item.name:
         detail = "give it a name: without one it could not be found again"
         errors.append(FieldError(ErrorType.REQUIRED, "metadata.name", None, detail))
@@ -117,19 +123,13 @@ def _name_errors(item: BundleObject) -> list[FieldError]:
             FieldError(ErrorType.INVALID, "metadata.namespace", item.namespace, text)
             for text in dns1123_label_errors(item.namespace)
         ]
-    return errors
-
-
-def _limit_range_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
-    return validate_limit_range(decode_limit_range(manifest))
-
-
-def _resource_quota_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
-    return validate_resource_quota(decode_resource_quota(manifest))
-
-
-def _metadata_policy_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
-    return validate_metadata_policy(decode_metadata_policy(manifest))
+    try:
+        decode_enforcement(item.metadata.get("annotations"))
+        errors += _RULES[item.kind](manifest)
+    except DecodeError as error:
+        return [(error.field, error.detail, "", TYPE)]
+    unique = dict.fromkeys((error.field, error.message, error.type.cause) for error in errors)
+    return [(field, message, "", code) for field, message, code in unique]
 
 
 def _namespace_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
@@ -151,7 +151,7 @@ def _priority_class_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
 _RULES: dict[str, Rules] = {
     "Namespace": _namespace_errors,
     "PriorityClass": _priority_class_errors,
-    "LimitRange": _limit_range_errors,
-    "MetadataPolicy": _metadata_policy_errors,
-    "ResourceQuota": _resource_quota_errors,
+    "LimitRange": lambda manifest: validate_limit_range(decode_limit_range(manifest)),
+    "MetadataPolicy": lambda manifest: validate_metadata_policy(decode_metadata_policy(manifest)),
+    "ResourceQuota": lambda manifest: validate_resource_quota(decode_resource_quota(manifest)),
 }

@@ -23,21 +23,16 @@ _AMOUNTS: Final = {
 
 
 def changes(before: Manifest | None, after: Manifest | None) -> list[str]:
-    """Say what differs, line by line; nothing where both say the same."""
+    """The differences, one line each; none for equal manifests."""
     if before is None or after is None:
         made = before is None and after is not None
         whole = after or before
         if whole is None:
             return []
         kind = str(whole.get("kind"))
-        return [f"{kind} {'created' if made else 'deleted'}", *([] if not made else _all(whole))]
+        found = [f"{kind} {'created' if made else 'deleted'}"]
+        return [*found, *_OF_KIND.get(kind, _other)({"kind": kind}, whole)] if made else found
     return [*_metadata(before, after), *_OF_KIND.get(str(after.get("kind")), _other)(before, after)]
-
-
-def _all(manifest: Manifest) -> list[str]:
-    """All that a new policy says."""
-    nothing = {"kind": manifest.get("kind")}
-    return [*_OF_KIND.get(str(manifest.get("kind")), _other)(nothing, manifest)]
 
 
 def _metadata(before: Manifest, after: Manifest) -> Iterator[str]:
@@ -65,7 +60,7 @@ def _value(what: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _amount(what: str, old: Any, new: Any) -> Iterator[str]:
-    """Say that an amount was raised or lowered, or is only spelled otherwise."""
+    """Whether an amount was raised or lowered, or only written differently."""
     if old == new:
         return
     if old is None or new is None:
@@ -101,7 +96,7 @@ def _limit_range(before: Manifest, after: Manifest) -> Iterator[str]:
 
 
 def _items(manifest: Manifest) -> dict[str, dict[tuple[str, str], str]]:
-    """Amounts by type, then by column and resource; a second item of a type counts on."""
+    """Amounts by type, then by column and resource; items of one type are put together."""
     found: dict[str, dict[tuple[str, str], str]] = {}
     for item in (manifest.get("spec") or {}).get("limits") or []:
         amounts = found.setdefault(str((item or {}).get("type") or ""), {})
@@ -143,12 +138,11 @@ def _metadata_policy(before: Manifest, after: Manifest) -> Iterator[str]:
 
 
 def _rules(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
-    same_number = len(old) == len(new)
     left = [rule for rule in old if rule not in new]
     came = [(number, rule) for number, rule in enumerate(new) if rule not in old]
-    if same_number and len(left) == len(came):
-        pairs = zip(left, came, strict=True)
-        for rule, (number, other) in pairs:
+    # As many rules as before: they were changed in place, not removed and added.
+    if len(old) == len(new) and len(left) == len(came):
+        for rule, (number, other) in zip(left, came, strict=True):
             yield f"rule {number + 1} changed from: {_rule(rule)}; to: {_rule(other)}"
     else:
         yield from (f"rule removed: {_rule(rule)}" for rule in left)

@@ -1,11 +1,10 @@
-"""Export a cluster's policies as YAML for kubectl."""
+"""Export a cluster's policies as YAML for kubectl, its limitedResources for the API server."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.manifests.canonical import admission_configuration, render_manifests
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.render import admission_configuration, render_documents, render_manifests
 from policies.models import (
     LimitedResource,
     LimitRange,
@@ -16,7 +15,7 @@ from policies.models import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from policies.models import Cluster, PolicyObject
 
@@ -31,27 +30,22 @@ KINDS = ("Namespace", "PriorityClass", *NAMESPACED)
 def export_cluster(
     cluster: Cluster, *, kinds: Collection[str] = KINDS, namespaces: Collection[str] = ()
 ) -> str:
-    """Write the objects of the kinds; with ``namespaces`` only those in, or called, one of them."""
-    found = _objects(cluster, kinds, namespaces)
-    return render_manifests(obj.to_manifest() for obj in found)
-
-
-def export_limited_resources(cluster: Cluster) -> str:
-    """Write the file that the cluster's API server takes as its admission configuration."""
-    rows = LimitedResource.objects.filter(cluster=cluster)
-    return render_documents([admission_configuration([row.to_manifest() for row in rows])])
-
-
-def _objects(
-    cluster: Cluster, kinds: Collection[str], namespaces: Collection[str]
-) -> Iterator[Any]:
+    """The objects of the kinds; with ``namespaces`` only these and their policies."""
+    found: list[Any] = []
     if "Namespace" in kinds:
         spaces = Namespace.objects.filter(cluster=cluster)
-        yield from spaces.filter(name__in=namespaces) if namespaces else spaces
+        found += spaces.filter(name__in=namespaces) if namespaces else spaces
     if "PriorityClass" in kinds and not namespaces:
-        yield from PriorityClass.objects.filter(cluster=cluster)
+        found += PriorityClass.objects.filter(cluster=cluster)
     for kind, model in NAMESPACED.items():
         if kind in kinds:
             stored = model.objects.filter(namespace__cluster=cluster)
             stored = stored.filter(namespace__name__in=namespaces) if namespaces else stored
-            yield from stored.select_related("namespace").prefetch_related(*model.row_sets)
+            found += stored.select_related("namespace").prefetch_related(*model.row_sets)
+    return render_manifests(obj.to_manifest() for obj in found)
+
+
+def export_limited_resources(cluster: Cluster) -> str:
+    """The file that the cluster's API server reads as its admission configuration."""
+    rows = LimitedResource.objects.filter(cluster=cluster)
+    return render_documents([admission_configuration([row.to_manifest() for row in rows])])

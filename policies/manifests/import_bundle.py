@@ -1,7 +1,4 @@
-"""Import a bundle in one transaction, all or nothing, and report each change.
-
-Reading files is ``policies.manifests``; each single write is ``policies.services``.
-"""
+"""Import a bundle in one transaction, all or nothing, and report each change."""
 
 from __future__ import annotations
 
@@ -12,21 +9,19 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 
 from policies import services
-from policies.manifests.canonical import admission_configuration, render_manifests
-from policies.manifests.problems import ManifestError
-from policies.manifests.yaml.emitter import render_documents
-from policies.models import LimitedResource
-from policies.validators import errors_by_path
+from policies.manifests.checks import refusal_problems
+from policies.manifests.documents import ManifestError
+from policies.manifests.export import export_limited_resources
+from policies.manifests.render import admission_configuration, render_documents, render_manifests
 
 if TYPE_CHECKING:
     from policies.lints import Lint
     from policies.manifests.bundle import Bundle, Wanted
-    from policies.manifests.objects import BundleObject
-    from policies.manifests.problems import Problem
+    from policies.manifests.documents import Problem
     from policies.models import Cluster
 
 _CONFIGURATION = "limitedResources"
-_WAYS_OUT = {"unknown_namespace": "--create-namespaces makes it"}
+_HINTS = {"unknown_namespace": "--create-namespaces makes it"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +34,7 @@ class ObjectChange:
 
     @property
     def verb(self) -> str:
-        """What was done."""
+        """What the import did with it."""
         if self.before == self.after:
             return "unchanged"
         return "changed" if self.before else "created"
@@ -58,7 +53,7 @@ class ObjectChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who writes, and why."""
+    """The user of an import, and the reason."""
 
     user: str
     reason: str = ""
@@ -66,7 +61,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What an import did, or, of a dry run, would do; ``hints`` are the lints that remain."""
+    """What an import did, or would do in a dry run; ``hints`` are the lints afterwards."""
 
     changes: tuple[ObjectChange, ...]
     hints: tuple[str, ...]
@@ -80,10 +75,10 @@ def import_bundle(
     dry_run: bool = False,
     create_namespaces: bool = False,
 ) -> Report:
-    """Write all objects in one transaction; a dry run writes nothing, and locks nothing.
+    """Write all objects in one transaction; a dry run writes and locks nothing.
 
-    A namespace that is not there is made with ``create_namespaces``, else refused. Raises
-    ManifestError with what the models refuse of any object; then nothing is written.
+    A missing namespace is created with ``create_namespaces``, else refused. Raises ManifestError
+    with the problems of all objects that the models refuse; then nothing is written.
     """
     if dry_run:
         return _preview(bundle, cluster, create=create_namespaces)
@@ -95,12 +90,15 @@ def import_bundle(
             try:
                 changes.append(_apply(wanted, cluster, author, create=create_namespaces))
             except ValidationError as error:
-                problems += _problems(wanted.item, error)
+                problems += refusal_problems(wanted.item, error, _HINTS)
         if bundle.configuration is not None:
             changes.append(_configure(bundle, cluster, author))
         if problems:
             raise ManifestError(problems)
-    return Report(changes=tuple(changes), hints=_hints(bundle, cluster))
+    # Once all is written: a lint may concern several objects of a namespace.
+    namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
+    lints = (lint for name in namespaces for lint in services.lint(cluster, name))
+    return Report(changes=tuple(changes), hints=tuple(_hint(lint) for lint in lints))
 
 
 def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
@@ -110,7 +108,7 @@ def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
         problem
         for wanted, found in zip(bundle.objects, previews, strict=True)
         if found.error is not None
-        for problem in _problems(wanted.item, found.error)
+        for problem in refusal_problems(wanted.item, found.error, _HINTS)
     ]
     if problems:
         raise ManifestError(problems)
@@ -119,7 +117,7 @@ def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
     ]
     if bundle.configuration is not None:
         after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
-        changes.append(ObjectChange(_CONFIGURATION, _configuration_text(cluster), after))
+        changes.append(ObjectChange(_CONFIGURATION, export_limited_resources(cluster), after))
     lints = services.lint_previews(cluster, previews)
     return Report(changes=tuple(changes), hints=tuple(_hint(lint) for lint in lints))
 
@@ -148,34 +146,14 @@ def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) ->
 
 
 def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> ObjectChange:
-    before = _configuration_text(cluster)
+    before = export_limited_resources(cluster)
     services.set_limited_resources(
         cluster=cluster,
         entries=list(bundle.limited_resources or ()),
         user=author.user,
         reason=author.reason,
     )
-    return ObjectChange(_CONFIGURATION, before, _configuration_text(cluster))
-
-
-def _configuration_text(cluster: Cluster) -> str:
-    rows = LimitedResource.objects.filter(cluster=cluster)
-    return render_documents([admission_configuration([row.to_manifest() for row in rows])])
-
-
-def _problems(item: BundleObject, error: ValidationError) -> list[Problem]:
-    return [
-        item.problem(path, entry["message"], _WAYS_OUT.get(entry["code"], ""))
-        for path, entries in errors_by_path(error).items()
-        for entry in entries
-    ]
-
-
-def _hints(bundle: Bundle, cluster: Cluster) -> tuple[str, ...]:
-    """Look at each touched namespace once all of it is written."""
-    namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
-    found = (lint for name in namespaces for lint in services.lint(cluster, name))
-    return tuple(_hint(lint) for lint in found)
+    return ObjectChange(_CONFIGURATION, before, export_limited_resources(cluster))
 
 
 def _hint(lint: Lint) -> str:

@@ -1,7 +1,4 @@
-"""Split documents into policy objects: open lists, find the quota plugin's configuration.
-
-Which kinds there are, and in which version; what their fields mean is checked elsewhere.
-"""
+"""Split documents into objects of the known kinds and versions: open lists, find configurations."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from engine.wire import json_type
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from policies.manifests.problems import Problem
-    from policies.manifests.yaml.documents import Document
+    from policies.manifests.documents import Document, Problem
 
 API_VERSIONS = {
     "Namespace": "v1",
@@ -25,7 +21,7 @@ API_VERSIONS = {
     "MetadataPolicy": POLICY_VERSION,
     "ResourceQuota": "v1",
 }
-"""The kinds that are kept, in the order in which they are written."""
+"""The kinds that are stored, in the order in which they are written."""
 CLUSTER_KINDS = frozenset({"Namespace", "PriorityClass"})
 PLUGIN = "ResourceQuota"
 ADMISSION_VERSIONS = ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")
@@ -37,7 +33,7 @@ _WORDS = (*API_VERSIONS, *_LISTS, _ADMISSION, *_CONFIGURATIONS)
 
 @dataclass(frozen=True, slots=True)
 class BundleObject:
-    """One object of a document; ``path`` is where it stands there (empty: it is the document)."""
+    """One object of a document, at ``path`` (empty: it is the document)."""
 
     value: Any
     document: Document
@@ -45,7 +41,7 @@ class BundleObject:
 
     @property
     def kind(self) -> str:
-        """The kind it says it is."""
+        """Its ``kind``."""
         return str(self.value.get("kind"))
 
     @property
@@ -56,17 +52,17 @@ class BundleObject:
 
     @property
     def namespace(self) -> str:
-        """The namespace it says it lives in."""
+        """Its ``metadata.namespace``; empty if it names none."""
         return str(self.metadata.get("namespace") or "")
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its ``metadata.name``; empty if it has none."""
         return str(self.metadata.get("name") or "")
 
     @property
     def title(self) -> str:
-        """How messages name it: ``LimitRange default/limits``."""
+        """Its name in messages: ``LimitRange default/limits``."""
         place = f"{self.namespace}/" if self.namespace else ""
         return f"{self.kind} {place}{self.name}"
 
@@ -81,7 +77,7 @@ class BundleObject:
 
 @dataclass(slots=True)
 class BundleContents:
-    """What some documents hold; ``others`` are objects of kinds that are no policies."""
+    """The objects of some documents; ``others`` are of kinds that are no policies."""
 
     objects: list[BundleObject] = field(default_factory=list)
     configurations: list[BundleObject] = field(default_factory=list)
@@ -90,8 +86,9 @@ class BundleContents:
 
 
 def find_objects(documents: Iterable[Document]) -> BundleContents:
-    """Sort what the documents hold, in order; lists in lists are opened too."""
+    """Sort the objects of the documents, in order; lists in lists are opened, too."""
     found = BundleContents()
+    # A stack and no recursion: files may nest lists as deep as they like.
     pending = [BundleObject(document.value, document) for document in documents]
     pending.reverse()
     while pending:
@@ -102,9 +99,13 @@ def find_objects(documents: Iterable[Document]) -> BundleContents:
 
 
 def _sort(item: BundleObject, found: BundleContents) -> list[BundleObject]:
-    """Put one item where it belongs; the members of a list are returned."""
-    if json_type(item.value) != "object" or json_type(item.value.get("kind")) != "string":
-        found.problems.append(_kindless(item))
+    """Sort one item by its kind; returns the members of a list."""
+    if json_type(item.value) != "object":
+        message = "must be a map with apiVersion and kind"
+        found.problems.append(item.problem("", message, "is a dash too many?"))
+    elif json_type(item.value.get("kind")) != "string":
+        known = f"one of: {', '.join(API_VERSIONS)}"
+        found.problems.append(item.problem("kind", "Required value", known))
     elif item.kind in API_VERSIONS:
         found.problems += _version_problems(item, (API_VERSIONS[item.kind],))
         found.objects.append(item)
@@ -120,14 +121,8 @@ def _sort(item: BundleObject, found: BundleContents) -> list[BundleObject]:
     return []
 
 
-def _kindless(item: BundleObject) -> Problem:
-    if not isinstance(item.value, dict):
-        return item.problem("", "must be a map with apiVersion and kind", "is a dash too many?")
-    return item.problem("kind", "Required value", f"one of: {', '.join(API_VERSIONS)}")
-
-
 def _set_aside(item: BundleObject, found: BundleContents) -> None:
-    """Keep apart what is no policy; a kind that is nearly one is a slip of the pen."""
+    """Set aside an object that is no policy; a kind close to a known one is a misspelling."""
     near = difflib.get_close_matches(item.kind, _WORDS, n=1, cutoff=0.85)
     if near:
         message = f'unknown kind "{item.kind}"'
@@ -159,14 +154,14 @@ def _open_list(item: BundleObject, found: BundleContents) -> list[BundleObject]:
 
 
 def _typed(member: Any, kind: str) -> Any:
-    """Give an entry of a typed list its kind, which servers leave out there."""
+    """Give an entry of a typed list its kind: servers leave it out there."""
     if not kind or not isinstance(member, dict) or "kind" in member:
         return member
     return {"apiVersion": API_VERSIONS[kind], "kind": kind, **member}
 
 
 def _open_plugins(item: BundleObject, found: BundleContents) -> None:
-    """Find the quota plugin's configuration; other plugins are none of ours."""
+    """Find the quota plugin's configuration, and skip other plugins."""
     plugins = item.value.get("plugins")
     for index, plugin in enumerate(plugins if isinstance(plugins, list) else []):
         if not isinstance(plugin, dict) or plugin.get("name") != PLUGIN:

@@ -1,4 +1,4 @@
-"""Schemas of the kinds: fields and their types."""
+"""Schemas of the kinds: their fields and types, and the findings of a value against one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AMOUNT: Final = ErrorType.INVALID.cause
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What may stand at a place; ``word`` names it in messages."""
+    """The type of a value; ``word`` names it in messages."""
 
     word: str
     fields: Mapping[str, Shape] | None = None
@@ -103,24 +103,25 @@ QUOTA_CONFIGURATION = _fields(apiVersion=TEXT, kind=TEXT, limitedResources=LIMIT
 
 
 def shape_findings(value: Any, shape: Shape, path: str = "") -> Iterator[Finding]:
-    """Every place where a value has not the shape; ``null`` fits everywhere, as in Kubernetes."""
+    """Every deviation of a value from a shape; ``null`` fits everywhere, as in Kubernetes."""
     if value is None or shape is ANYTHING:
         return
-    if shape.fields is not None:
-        yield from _field_findings(value, shape, path)
-    elif shape.entries is not None:
-        yield from _entry_findings(value, shape, path)
-    elif shape.values is not None:
-        yield from _value_findings(value, shape, path)
-    else:
-        yield from _leaf_findings(value, shape, path)
+    is_map = isinstance(value, dict)
+    inner = shape.values if is_map else shape.entries if isinstance(value, list) else None
+    if shape.fields is not None and is_map:
+        yield from _field_findings(value, shape.fields, path)
+    elif inner is not None:
+        for key, item in value.items() if is_map else enumerate(value):
+            yield from shape_findings(item, inner, f"{path}[{key}]")
+    elif shape is QUANTITY:
+        yield from _quantity_findings(value, path)
+    elif not _fits(value, shape):
+        yield path, f"must be {shape.word}, not {_name(value)}", _instead(value, shape), TYPE
 
 
-def _field_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
-    if not isinstance(value, dict):
-        yield _wrong_type(value, shape, path)
-        return
-    fields = shape.fields or {}
+def _field_findings(
+    value: dict[str, Any], fields: Mapping[str, Shape], path: str
+) -> Iterator[Finding]:
     for name, item in value.items():
         here = f"{path}.{name}" if path else name
         if name in fields:
@@ -132,35 +133,12 @@ def _field_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
             yield here, f'unknown field "{name}"', hint, UNKNOWN
 
 
-def _entry_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
-    if not isinstance(value, list) or shape.entries is None:
-        yield _wrong_type(value, shape, path)
-        return
-    for index, item in enumerate(value):
-        yield from shape_findings(item, shape.entries, f"{path}[{index}]")
-
-
-def _value_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
-    if not isinstance(value, dict) or shape.values is None:
-        yield _wrong_type(value, shape, path)
-        return
-    for key, item in value.items():
-        yield from shape_findings(item, shape.values, f"{path}[{key}]")
-
-
-def _leaf_findings(value: Any, shape: Shape, path: str) -> Iterator[Finding]:
-    if shape is QUANTITY:
-        yield from _quantity_findings(value, path)
-    elif not _fits(value, shape):
-        yield _wrong_type(value, shape, path)
-
-
 def _fits(value: Any, shape: Shape) -> bool:
     if shape is SWITCH:
         return isinstance(value, bool)
     if shape is INTEGER:
         return isinstance(value, RawNumber) and value.lstrip("-").isdecimal()
-    return isinstance(value, str) and not isinstance(value, RawNumber)
+    return shape is TEXT and isinstance(value, str) and not isinstance(value, RawNumber)
 
 
 def _quantity_findings(value: Any, path: str) -> Iterator[Finding]:
@@ -172,10 +150,6 @@ def _quantity_findings(value: Any, path: str) -> Iterator[Finding]:
         return
     if quantity.is_infinite:
         yield path, "an amount beyond all bounds", "exponents go to 60", AMOUNT
-
-
-def _wrong_type(value: Any, shape: Shape, path: str) -> Finding:
-    return path, f"must be {shape.word}, not {_name(value)}", _instead(value, shape), TYPE
 
 
 def _name(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Rules of a MetadataPolicy as sentences, and as the parts that a form shows."""
+"""Rules of a MetadataPolicy as sentences, and as the lines of their parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONDITIONS: Final = {
     "NotIn": "is missing or none of",
 }
 EVERY: Final = "every"
-"""The tick of a rule that is meant for every object."""
+"""The cell of a rule that applies to every object."""
 SELECTORS: Final = {"label": "labelSelector", "annotation": "annotationSelector"}
 UPDATES: Final = {"label": "updatedLabels", "annotation": "updatedAnnotations"}
 
@@ -32,21 +32,19 @@ UPDATES: Final = {"label": "updatedLabels", "annotation": "updatedAnnotations"}
 def sentence_of(rule: Mapping[str, Any]) -> str:
     """A rule in words."""
     lines = parts_of(0, rule)
-    conditions = [_condition(line) for line in lines[IF]]
+    conditions = []
+    for line in lines[IF]:
+        words = CONDITIONS.get(line["is"], line["is"])
+        values = f" {line['values']}" if line["is"] not in ("Exists", "DoesNotExist") else ""
+        conditions.append(f"{line['on']} {line['key']} {words}{values}")
     updates = [f"set {line['on']} {line['key']} to {line['value']!r}" for line in lines[THEN]]
     does = ["refuse"] if lines[RULE][0]["does"] == REFUSE else updates or ["do nothing"]
     start = f"if {' and '.join(conditions)}" if conditions else "always"
     return f"{start}, {' and '.join(does)}"
 
 
-def _condition(line: Line) -> str:
-    words = CONDITIONS.get(line["is"], line["is"])
-    values = f" {line['values']}" if line["is"] not in ("Exists", "DoesNotExist") else ""
-    return f"{line['on']} {line['key']} {words}{values}"
-
-
 def parts_of(number: int, rule: Mapping[str, Any]) -> dict[str, list[Line]]:
-    """The parts of a rule: what it does, its conditions, its updates; each with its number."""
+    """The lines of a rule: its action, conditions and updates, each with the rule's number."""
     action = rule.get("policyAction") or {}
     predicate = rule.get("policyPredicate") or {}
     parent = {"rule": str(number)}

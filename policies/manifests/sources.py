@@ -1,4 +1,4 @@
-"""Read files, folders and standard input into named texts."""
+"""Read files, folders and standard input into named texts, and texts into documents."""
 
 from __future__ import annotations
 
@@ -7,34 +7,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from policies.manifests.problems import ManifestError, Problem
-from policies.manifests.yaml.documents import LARGEST_FILE
+from policies.manifests.documents import ManifestError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import BinaryIO
+    from collections.abc import Iterable
 
+    from policies.manifests.documents import Document
+
+LARGEST_FILE = 8 * 1024 * 1024
 STANDARD_INPUT = "-"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One text, and what it is called in messages."""
+    """One text, and its name in messages."""
 
     name: str
     text: str
 
 
 def read_sources(names: Iterable[str]) -> list[Source]:
-    """Read files, folders (their YAML and JSON files, deep, in name order) and ``-``.
+    """Read files, folders (all YAML and JSON files below, in name order) and ``-``.
 
     Raises ManifestError with every file that cannot be read.
     """
     problems: list[Problem] = []
     sources: list[Source] = []
     for name in names:
-        for path in _files_of(name):
+        paths, folder = [name], Path(name)
+        if name != STANDARD_INPUT and folder.is_dir():
+            files = (path for path in folder.rglob("*") if path.is_file())
+            paths = sorted(str(path) for path in files if path.suffix.lower() in SUFFIXES)
+        for path in paths:
             try:
                 sources.append(_read(path))
             except ManifestError as error:
@@ -42,15 +47,6 @@ def read_sources(names: Iterable[str]) -> list[Source]:
     if problems:
         raise ManifestError(problems)
     return sources
-
-
-def _files_of(name: str) -> Iterator[str]:
-    path = Path(name)
-    if name == STANDARD_INPUT or not path.is_dir():
-        yield name
-        return
-    found = (p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
-    yield from sorted(str(p) for p in found)
 
 
 def _read(name: str) -> Source:
@@ -75,12 +71,24 @@ def _read(name: str) -> Source:
 
 
 def _read_bytes(name: str) -> bytes:
-    """Read a little more than is allowed, so that an endless file does no harm."""
+    # One byte more than allowed shows that a file is too large, also an endless one.
     if name == STANDARD_INPUT:
-        return _take(sys.stdin.buffer)
+        return sys.stdin.buffer.read(LARGEST_FILE + 1)
     with Path(name).open("rb") as file:
-        return _take(file)
+        return file.read(LARGEST_FILE + 1)
 
 
-def _take(file: BinaryIO) -> bytes:
-    return file.read(LARGEST_FILE + 1)
+def parse_documents(text: str, source: str) -> list[Document]:
+    """All documents of a YAML or JSON text, without empty ones.
+
+    Raises ManifestError with every problem of its syntax.
+    """
+    if len(text) > LARGEST_FILE:
+        size = LARGEST_FILE // 1024 // 1024
+        raise ManifestError(
+            [Problem(source=source, message=f"larger than {size} MiB", hint="split")]
+        )
+    # Imported late, since the library stays in memory: most web processes never read YAML.
+    from policies.manifests.yaml.events import read  # noqa: PLC0415 - for that memory
+
+    return [document for document in read(text, source) if document.value is not None]

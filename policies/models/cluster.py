@@ -1,38 +1,147 @@
-"""Cluster, LimitedResource and WebhookCredential."""
+"""Recorded and Labelled, the parents of all that leaves revisions; Cluster and Namespace."""
 
 from __future__ import annotations
 
-import hmac
-from functools import lru_cache
+import uuid
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
-from policies.models.recorded import Recorded
-from policies.validators import DNS_LABEL
+from engine.errors import DecodeError, ErrorType, FieldError
+from engine.names import dns1123_label_errors
+from engine.policy import Authority
+from policies.validators import (
+    DNS_LABEL,
+    PlacedError,
+    as_validation_error,
+    decode_error_as_field_error,
+    metadata_errors,
+    text_errors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine.errors import FieldError
+    from django.core.exceptions import ValidationError
+
+    from policies.validators import Place
+
+
+class Recorded(models.Model):
+    """An object whose every write leaves a PolicyRevision."""
+
+    kind: ClassVar[str]
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    revision = models.PositiveBigIntegerField(default=1, editable=False)
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    name: models.CharField[str, str]
+    objects: ClassVar[models.Manager[Any]]
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def owner(self) -> Cluster:
+        """The cluster this object belongs to."""
+        raise NotImplementedError
+
+    @property
+    def namespace_name(self) -> str:
+        """The namespace this object lives in; empty for objects of a whole cluster."""
+        return ""
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Give the object as Kubernetes writes it."""
+        raise NotImplementedError
+
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Set everything from the manifest, rows as a draft; raises ``ValidationError``."""
+        raise NotImplementedError
+
+    def find_errors(self) -> list[PlacedError]:
+        """Find all violations of the engine's rules, each with its place in the model."""
+        manifest = self.to_manifest()
+        errors = text_errors(manifest) + metadata_errors(manifest["metadata"])
+        try:
+            errors += self.rule_errors(manifest)
+        except DecodeError as error:
+            errors.append(decode_error_as_field_error(error))
+        # The rules of a kind may find again what the rules of all metadata found.
+        return [self.place_error(error) for error in dict.fromkeys(errors)]
+
+    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """Validate the manifest by the rules of its kind; may raise ``DecodeError``."""
+        raise NotImplementedError
+
+    def place_error(self, error: FieldError) -> PlacedError:
+        """Place an engine's error at its field and row."""
+        return PlacedError(
+            error.message, code=error.type.cause, path=error.field, place=self.locate(error)
+        )
+
+    def decode_error(self, error: DecodeError) -> ValidationError:
+        """Turn the error of an unreadable object into one at its field."""
+        return as_validation_error([self.place_error(decode_error_as_field_error(error))])
+
+    def locate(self, error: FieldError) -> Place:
+        """Find the model's field of an error, and its row."""
+        return ("", None, METADATA_COLUMNS.get(error.field.partition("[")[0], ""))
+
+    def clean(self) -> None:
+        """Validate by the engine's rules."""
+        super().clean()
+        if findings := self.find_errors():
+            raise as_validation_error(findings)
+
+
+METADATA_COLUMNS = {
+    "metadata.name": "name",
+    "metadata.labels": "labels",
+    "metadata.annotations": "annotations",
+}
+
+
+class Labelled(Recorded):
+    """A recorded object with labels and annotations."""
+
+    labels: models.JSONField[Any, Any]
+    annotations: models.JSONField[Any, Any]
+
+    class Meta:
+        abstract = True
+
+    def metadata(self) -> dict[str, Any]:
+        """``metadata`` of the manifest, without what is empty."""
+        given = {"name": self.name, "labels": self.labels, "annotations": self.annotations}
+        return {name: value for name, value in given.items() if value}
+
+    def read_metadata(
+        self, manifest: Mapping[str, Any], problems: Sequence[FieldError] = ()
+    ) -> None:
+        """Set name, labels and annotations; raises ``ValidationError``, ``problems`` included."""
+        metadata = manifest.get("metadata") or {}
+        if found := [*metadata_errors(metadata), *problems]:
+            raise as_validation_error([self.place_error(error) for error in found])
+        self.name = metadata.get("name") or ""
+        self.labels = dict(metadata.get("labels") or {})
+        self.annotations = dict(metadata.get("annotations") or {})
 
 
 PORTAL_NAMESPACE = "gatehouse"
 
 
 class Cluster(Recorded):
-    """A Kubernetes cluster that asks for decisions."""
+    """A Kubernetes cluster that sends admission reviews."""
 
     kind = "Cluster"
-
-    class Authority(models.TextChoices):
-        """Whose verdict on ranges and quotas counts; metadata policies are always the portal's."""
-
-        PORTAL = "portal"
-        NATIVE = "native"
 
     name = models.CharField(
         max_length=63, unique=True, validators=[RegexValidator(DNS_LABEL, "must be a DNS label")]
@@ -41,8 +150,8 @@ class Cluster(Recorded):
     external_id = models.CharField(max_length=253, blank=True)
     authority = models.CharField(
         max_length=6,
-        choices=Authority,
-        default=Authority.PORTAL,
+        choices=[(each.value, each.value.title()) for each in Authority],
+        default=Authority.PORTAL.value,
         help_text="native: the API server's own plugins refuse, the portal only warns",
     )
     covers_kube_system = models.BooleanField(
@@ -66,18 +175,15 @@ class Cluster(Recorded):
             models.CheckConstraint(condition=~Q(name=""), name="cluster_has_a_name"),
             models.CheckConstraint(condition=Q(revision__gte=1), name="cluster_revision_counts"),
             models.CheckConstraint(
-                condition=Q(authority__in=["portal", "native"]), name="cluster_authority_known"
+                condition=Q(authority__in=[each.value for each in Authority]),
+                name="cluster_authority_known",
             ),
         ]
 
     @property
     def owner(self) -> Cluster:
-        """Itself."""
+        """The cluster itself."""
         return self
-
-    @property
-    def _is_elsewhere(self) -> bool:
-        return self.portal_namespace != PORTAL_NAMESPACE
 
     def to_manifest(self) -> dict[str, Any]:
         """Give the cluster in the shape of a Kubernetes object."""
@@ -85,107 +191,94 @@ class Cluster(Recorded):
             "description": self.description,
             "externalID": self.external_id,
             "unconfirmedLimit": self.unconfirmed_limit,
-            "authority": self.authority if self.authority != self.Authority.PORTAL else "",
+            "authority": self.authority,
             "coversKubeSystem": self.covers_kube_system,
-            "portalNamespace": self.portal_namespace if self._is_elsewhere else "",
+            "portalNamespace": self.portal_namespace,
         }
+        # Defaults stay out of the manifest, and so out of its revisions.
+        defaults = {"authority": Authority.PORTAL, "portalNamespace": PORTAL_NAMESPACE}
         return {
             "apiVersion": "policy.gatehouse.dev/v1alpha1",
             "kind": self.kind,
             "metadata": {"name": self.name},
-            "spec": {name: value for name, value in spec.items() if value},
+            "spec": {
+                name: value for name, value in spec.items() if value and value != defaults.get(name)
+            },
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over name, description, limit, and who enforces where."""
+        """Set name, description, limit, authority and namespaces from the manifest."""
         spec = manifest.get("spec") or {}
         self.name = manifest["metadata"]["name"]
         self.description = spec.get("description", "")
         self.external_id = spec.get("externalID", "")
         self.unconfirmed_limit = spec.get("unconfirmedLimit", 0)
-        self.authority = spec.get("authority") or self.Authority.PORTAL
+        self.authority = spec.get("authority") or Authority.PORTAL
         self.portal_namespace = spec.get("portalNamespace") or PORTAL_NAMESPACE
         self.covers_kube_system = bool(spec.get("coversKubeSystem", False))
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """Nothing beyond its fields' own shape."""
+        """A cluster has no rules beyond the shape of its fields."""
         return []
 
 
-class LimitedResource(models.Model):
-    """One entry of the cluster's ``limitedResources``."""
+class Namespace(Labelled):
+    """A namespace of one cluster."""
 
-    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="limited_resources")
-    position = models.PositiveIntegerField()
-    api_group = models.CharField(max_length=253, blank=True)
-    resource = models.CharField(max_length=253)
-    match_contains = models.JSONField(default=list, blank=True)
-    match_scopes = models.JSONField(default=list, blank=True)
+    kind = "Namespace"
+
+    class Phase(models.TextChoices):
+        """The phase of a namespace, as Kubernetes names it."""
+
+        ACTIVE = "Active"
+        TERMINATING = "Terminating"
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="namespaces")
+    name = models.CharField(max_length=63)
+    labels = models.JSONField(default=dict, blank=True)
+    annotations = models.JSONField(default=dict, blank=True)
+    phase = models.CharField(max_length=11, choices=Phase, default=Phase.ACTIVE)
 
     class Meta:
-        ordering: ClassVar = ["cluster_id", "position"]
+        ordering: ClassVar = ["cluster", "name"]
         constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["cluster", "position"], name="limitedresource_position_once"
+            models.UniqueConstraint(fields=["cluster", "name"], name="namespace_once_per_cluster"),
+            models.CheckConstraint(
+                condition=Q(phase__in=["Active", "Terminating"]), name="namespace_phase_known"
             ),
-            models.CheckConstraint(condition=~Q(resource=""), name="limitedresource_has_resource"),
+            models.CheckConstraint(condition=Q(revision__gte=1), name="namespace_revision_counts"),
+            models.CheckConstraint(condition=~Q(name=""), name="namespace_has_a_name"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.resource}.{self.api_group}" if self.api_group else self.resource
+        return f"{self.cluster}/{self.name}"
+
+    @property
+    def owner(self) -> Cluster:
+        """The cluster it belongs to."""
+        return self.cluster
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the entry as the quota plugin's configuration writes it."""
-        entry: dict[str, Any] = {"apiGroup": self.api_group, "resource": self.resource}
-        if self.match_contains:
-            entry["matchContains"] = self.match_contains
-        if self.match_scopes:
-            entry["matchScopes"] = self.match_scopes
-        return {name: value for name, value in entry.items() if value}
+        """Give the namespace as Kubernetes writes it."""
+        manifest: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": self.kind,
+            "metadata": self.metadata(),
+        }
+        if self.phase != self.Phase.ACTIVE:
+            manifest["status"] = {"phase": self.phase}
+        return manifest
 
+    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+        """Set name, labels, annotations and phase from the manifest."""
+        self.read_metadata(manifest)
+        self.phase = (manifest.get("status") or {}).get("phase", self.Phase.ACTIVE)
+        return self
 
-class WebhookCredential(models.Model):
-    """Who may ask in a cluster's name: a keyed digest of a secret that is shown once."""
-
-    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="credentials")
-    digest = models.CharField(max_length=64, unique=True, editable=False)
-    label = models.CharField(max_length=100)
-    created = models.DateTimeField(auto_now_add=True)
-    expires = models.DateTimeField(null=True, blank=True)
-    revoked = models.DateTimeField(null=True, blank=True, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["cluster_id", "-created", "-id"]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(digest__regex=r"^[0-9a-f]{64}$"),
-                name="webhookcredential_digest_shape",
-            ),
-            models.CheckConstraint(
-                condition=Q(expires=None) | Q(expires__gt=F("created")),
-                name="webhookcredential_expires_later",
-                violation_error_message="must be in the future",
-            ),
+    def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+        """Check that its name is a DNS label."""
+        return [
+            FieldError(ErrorType.INVALID, "metadata.name", self.name, text)
+            for text in dns1123_label_errors(self.name)
         ]
-
-    def __str__(self) -> str:
-        return self.label
-
-    @staticmethod
-    def digest_of(secret: str) -> str:
-        """Give the keyed digest under which a secret is stored: 64 hex digits."""
-        own: str = getattr(settings, "GATEHOUSE_KEY_PEPPER", "")
-        digest = _digest if len(secret) <= _LONGEST_KEPT else _digest.__wrapped__
-        return digest(own, settings.SECRET_KEY, secret)
-
-
-_LONGEST_KEPT = 256  # characters; what is longer is no secret of ours
-
-
-@lru_cache(1024)  # the few secrets by which clusters call: each review comes with one of them
-def _digest(own: str, site: str, secret: str) -> str:
-    """Digest a secret with the pepper; without one of its own it is derived from the site's key."""
-    derived = b"gatehouse webhook keys"
-    pepper = own.encode() or hmac.new(site.encode(), derived, "sha256").digest()
-    return hmac.new(pepper, secret.encode(), "sha256").hexdigest()

@@ -15,12 +15,12 @@ from django.db.models import Q
 from engine.errors import ErrorType, FieldError
 from engine.limit_range import decode_limit_range, validate_limit_range
 from policies.fields import QuantityField, QuantityValue
-from policies.models.recorded import PolicyObject
+from policies.models.policy_object import PolicyObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.models.recorded import Place
+    from policies.validators import Place
 
 MAPS = {
     "min": "min",
@@ -48,7 +48,7 @@ class LimitRange(PolicyObject):
         pass
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the object as Kubernetes writes it, quantities as typed."""
+        """The object as Kubernetes writes it, quantities as typed."""
         items: dict[int, dict[str, Any]] = {}
         for row in sorted(self.rows_of("rows"), key=lambda row: row.position):
             row.add_to(items.setdefault(row.position, {"type": row.type}))
@@ -60,16 +60,16 @@ class LimitRange(PolicyObject):
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over everything, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
+        """Set everything, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
         decode_limit_range(manifest)
         self.read_metadata(manifest)
         items = (manifest.get("spec") or {}).get("limits") or []
-        rows = [row for i, item in enumerate(items) for row in _rows_of(i, item or {})]
+        rows = [row for i, item in enumerate(items) for row in LimitRangeRow.of_item(i, item or {})]
         self.draft_rows("rows", rows)
         return self
 
     def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """What the engine says."""
+        """Validate by the engine, and that the rows of one item have one type."""
         errors = list(validate_limit_range(decode_limit_range(manifest)))
         types: dict[int, set[str]] = {}
         for row in self.rows_of("rows"):
@@ -82,32 +82,29 @@ class LimitRange(PolicyObject):
         return errors
 
     def locate(self, error: FieldError) -> Place:
-        """Where the error belongs: ``spec.limits[i].max[cpu]`` is row (i, cpu), field ``max``."""
+        """Find the row of an error: ``spec.limits[i].max[cpu]`` is row (i, cpu), field ``max``."""
         found = _PATH.fullmatch(error.field)
         if not found:
             return super().locate(error)
-        position, name, resource = self._position(int(found[1])), found[2], found[3]
+        item, name, resource = int(found[1]), found[2], found[3]
         column = MAPS.get(name or "", "min" if name == "limits" else "type")
         if resource is not None and error.bad_value == resource:
             column = "resource"
-        return ("rows", self._row_index(position, resource), column)
+        rows = self.rows_of("rows")
+        # Positions may have gaps: the manifest counts items, the rows keep the typed position.
+        positions = sorted({row.position for row in rows})
+        position = positions[item] if item < len(positions) else item
+        here = [index for index, row in enumerate(rows) if row.position == position]
+        named = [index for index in here if rows[index].resource == resource]
+        return ("rows", next(iter(named or here), None), column)
 
     def path_of(self, row: LimitRangeRow, row_set: str, _index: int, column: str, /) -> str:
-        """Where a cell stands in the manifest."""
+        """The path of a cell in the manifest."""
         names = {field: name for name, field in MAPS.items()}
         item = sorted({row.position for row in self.rows_of(row_set)}).index(row.position)
         if column not in names:
             return f"spec.limits[{item}].{column}"
         return f"spec.limits[{item}].{names[column]}[{row.resource}]"
-
-    def _position(self, item: int) -> int:
-        positions = sorted({row.position for row in self.rows_of("rows")})
-        return positions[item] if item < len(positions) else item
-
-    def _row_index(self, position: int, resource: str | None) -> int | None:
-        rows = list(enumerate(self.rows_of("rows")))
-        found = [i for i, row in rows if row.position == position and row.resource == resource]
-        return next(iter(found or [i for i, row in rows if row.position == position]), None)
 
 
 class LimitRangeRow(models.Model):
@@ -153,17 +150,17 @@ class LimitRangeRow(models.Model):
             if value is not None:
                 item.setdefault(name, {})[self.resource] = QuantityValue(str(value)).json
 
-
-def _rows_of(position: int, item: Mapping[str, Any]) -> list[LimitRangeRow]:
-    """Rows of one item, seeds' names included, in the order in which resources first appear."""
-    amounts: dict[str, dict[str, QuantityValue]] = {}
-    for name, column in MAPS.items():
-        given = item.get(name) or item.get(OLD_NAMES.get(name, name)) or {}
-        for resource, value in given.items():
-            text = "" if value is None else str(value)
-            amounts.setdefault(resource, {})[column] = QuantityValue(text)
-    kind = item.get("type") or ""
-    return [
-        LimitRangeRow(position=position, type=kind, resource=resource, **columns)
-        for resource, columns in (amounts or {"": {}}).items()
-    ]
+    @classmethod
+    def of_item(cls, position: int, item: Mapping[str, Any]) -> list[LimitRangeRow]:
+        """The rows of one item, in the order in which its resources first appear."""
+        amounts: dict[str, dict[str, QuantityValue]] = {}
+        for name, column in MAPS.items():
+            given = item.get(name) or item.get(OLD_NAMES.get(name, name)) or {}
+            for resource, value in given.items():
+                text = "" if value is None else str(value)
+                amounts.setdefault(resource, {})[column] = QuantityValue(text)
+        kind = item.get("type") or ""
+        return [
+            cls(position=position, type=kind, resource=resource, **columns)
+            for resource, columns in (amounts or {"": {}}).items()
+        ]

@@ -12,13 +12,13 @@ from engine.metadata_policy import (
     decode_metadata_policy,
     validate_metadata_policy,
 )
-from policies.models.recorded import PolicyObject
+from policies.models.policy_object import PolicyObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.errors import FieldError
-    from policies.models.recorded import Place
+    from policies.validators import Place
 
 SELECTORS = {"labelSelector": "label_selector", "annotationSelector": "annotation_selector"}
 UPDATES = {"updatedLabels": "updated_labels", "updatedAnnotations": "updated_annotations"}
@@ -43,7 +43,7 @@ class MetadataPolicy(PolicyObject):
         verbose_name_plural = "metadata policies"
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the object in today's names; ``reject`` is always written."""
+        """The object in today's names; ``reject`` is always written."""
         rules = sorted(self.rows_of("rules"), key=lambda rule: rule.position)
         spec: dict[str, Any] = {"rules": [rule.to_manifest() for rule in rules]}
         flags = {"ratchet": self.ratchet, "strict": self.strict}
@@ -56,21 +56,21 @@ class MetadataPolicy(PolicyObject):
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over everything, rules as a draft; raises ``DecodeError`` or ``ValidationError``."""
+        """Set everything, rules as a draft; raises ``DecodeError`` or ``ValidationError``."""
         decode_metadata_policy(manifest)
         self.read_metadata(manifest)
         spec = manifest.get("spec") or {}
         self.ratchet, self.strict = bool(spec.get("ratchet")), bool(spec.get("strict"))
-        rules = spec.get("rules") or []
-        self.draft_rows("rules", [_read_rule(i, rule) for i, rule in enumerate(rules)])
+        rules = enumerate(spec.get("rules") or [])
+        self.draft_rows("rules", [MetadataPolicyRule.of_manifest(i, rule) for i, rule in rules])
         return self
 
     def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """What the engine says."""
+        """Validate by the engine."""
         return validate_metadata_policy(decode_metadata_policy(manifest))
 
     def locate(self, error: FieldError) -> Place:
-        """Where the error belongs: ``spec.rules[i].policyAction.updatedLabels`` is rule i."""
+        """Find the rule of an error: ``spec.rules[i].policyAction.updatedLabels`` is rule i."""
         found = _PATH.fullmatch(error.field)
         if not found:
             return super().locate(error)
@@ -100,7 +100,7 @@ class MetadataPolicyRule(models.Model):
         return f"rule {self.position}"
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the rule as the manifest writes it."""
+        """The rule as the manifest writes it."""
         given = {name: getattr(self, column) for name, column in SELECTORS.items()}
         action: dict[str, Any] = {"reject": self.reject}
         for name, column in UPDATES.items():
@@ -109,13 +109,14 @@ class MetadataPolicyRule(models.Model):
         predicate = {name: value for name, value in given.items() if value is not None}
         return {"policyPredicate": predicate, "policyAction": action}
 
-
-def _read_rule(position: int, rule: Mapping[str, Any]) -> MetadataPolicyRule:
-    predicate = rule.get("policyPredicate") or {}
-    action = rule.get("policyAction") or rule.get("PolicyAction") or {}
-    return MetadataPolicyRule(
-        position=position,
-        reject=bool(action.get("reject")),
-        **{column: predicate.get(name) for name, column in SELECTORS.items()},
-        **{column: action.get(name) or {} for name, column in UPDATES.items()},
-    )
+    @classmethod
+    def of_manifest(cls, position: int, rule: Mapping[str, Any]) -> MetadataPolicyRule:
+        """Read one rule; ``PolicyAction`` is the field's name in old manifests."""
+        predicate = rule.get("policyPredicate") or {}
+        action = rule.get("policyAction") or rule.get("PolicyAction") or {}
+        return cls(
+            position=position,
+            reject=bool(action.get("reject")),
+            **{column: predicate.get(name) for name, column in SELECTORS.items()},
+            **{column: action.get(name) or {} for name, column in UPDATES.items()},
+        )

@@ -1,4 +1,4 @@
-"""PriorityClass of a cluster."""
+"""PriorityClass of a cluster, as stored; its rules are Kubernetes'."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from django.db.models import Q
 
 from engine.errors import ErrorType, FieldError
 from engine.wire import RawNumber
-from policies.models.cluster import Cluster
-from policies.models.recorded import Recorded
-from policies.validators import as_validation_error, metadata_errors, priority_class_errors
+from policies.models.cluster import Cluster, Labelled
+from policies.validators import priority_class_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,13 +31,13 @@ TYPES: dict[str, type] = {
 }
 
 
-class PriorityClass(Recorded):
+class PriorityClass(Labelled):
     """A PriorityClass of one cluster."""
 
     kind = "PriorityClass"
 
     class PreemptionPolicy(models.TextChoices):
-        """Whether pods of the class push others out."""
+        """Whether pods of the class may preempt others."""
 
         PREEMPT_LOWER_PRIORITY = "PreemptLowerPriority"
         NEVER = "Never"
@@ -78,13 +77,11 @@ class PriorityClass(Recorded):
         return self.cluster
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the class as Kubernetes writes it; what is empty is left out, ``value`` never."""
-        given = {"name": self.name, "labels": self.labels, "annotations": self.annotations}
-        metadata = {name: value for name, value in given.items() if value}
+        """The class as Kubernetes writes it: ``value`` always, other fields where they are set."""
         manifest = {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": self.kind,
-            "metadata": metadata,
+            "metadata": self.metadata(),
             "value": self.value,
         }
         for name in ("globalDefault", "preemptionPolicy", "description"):
@@ -93,21 +90,23 @@ class PriorityClass(Recorded):
         return manifest
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over everything; raises ``ValidationError`` for wrong types."""
-        metadata = manifest.get("metadata") or {}
-        given = {name: _plain(manifest.get(name)) for name in COLUMNS}
-        problems = metadata_errors(metadata) + _type_errors(given)
-        if problems:
-            raise as_validation_error([self.place_error(error) for error in problems])
-        self.name = metadata.get("name") or ""
-        self.labels = dict(metadata.get("labels") or {})
-        self.annotations = dict(metadata.get("annotations") or {})
+        """Set everything from the manifest; raises ``ValidationError`` for wrong types."""
+        given = {name: manifest.get(name) for name in COLUMNS}
+        # Parsed manifests keep the text of numbers, so that quantities stay exact.
+        if isinstance(value := given["value"], RawNumber) and _WHOLE.fullmatch(value):
+            given["value"] = int(value)
+        wrong = [
+            FieldError(ErrorType.INVALID, name, None, f"must be of type {TYPES[name].__name__}")
+            for name, value in given.items()
+            if value is not None and type(value) is not TYPES[name]
+        ]
+        self.read_metadata(manifest, wrong)
         for name, column in COLUMNS.items():
             setattr(self, column, TYPES[name]() if given[name] is None else given[name])
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """What Kubernetes refuses."""
+        """Validate as Kubernetes does."""
         return priority_class_errors(
             name=self.name,
             value=self.value,
@@ -116,21 +115,6 @@ class PriorityClass(Recorded):
         )
 
     def locate(self, error: FieldError) -> tuple[str, int | None, str]:
-        """Where the error belongs in the model."""
+        """Find the model's field of an error."""
         column = COLUMNS.get(error.field)
         return ("", None, column) if column else super().locate(error)
-
-
-def _plain(value: object) -> object:
-    """Turn a number that kept its text into an int, where it is one."""
-    if isinstance(value, RawNumber) and _WHOLE.fullmatch(value):
-        return int(value)
-    return value
-
-
-def _type_errors(given: Mapping[str, object]) -> list[FieldError]:
-    return [
-        FieldError(ErrorType.INVALID, name, None, f"must be of type {TYPES[name].__name__}")
-        for name, value in given.items()
-        if value is not None and type(value) is not TYPES[name]
-    ]

@@ -1,4 +1,4 @@
-"""ResourceQuota and its rows, as stored; its rules are the engine's."""
+"""ResourceQuota, its rows, and a cluster's limitedResources, as stored."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from engine.resource_quota import (
     validate_resource_quota,
 )
 from policies.fields import QuantityField, QuantityValue
-from policies.models.recorded import PolicyObject
+from policies.models.cluster import Cluster
+from policies.models.policy_object import PolicyObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.errors import FieldError
-    from policies.models.recorded import Place
+    from policies.validators import Place
 
 _HARD = re.compile(r"spec\.hard\[(.*)\]", re.DOTALL)
 _EXPRESSIONS = "spec.scopeSelector"
@@ -52,7 +53,7 @@ class ResourceQuota(PolicyObject):
         pass
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the object as Kubernetes writes it, quantities as typed, without status."""
+        """The object as Kubernetes writes it, quantities as typed, without status."""
         spec: dict[str, Any] = {}
         if rows := self.rows_of("rows"):
             spec["hard"] = {row.resource: _json(row.hard) for row in rows}
@@ -60,11 +61,8 @@ class ResourceQuota(PolicyObject):
             spec["scopes"] = self.scopes
         expressions = sorted(self.rows_of("scope_rows"), key=lambda row: row.position)
         if expressions or self.has_scope_selector:
-            spec["scopeSelector"] = (
-                {"matchExpressions": [row.to_manifest() for row in expressions]}
-                if expressions
-                else {}
-            )
+            entries = [row.to_manifest() for row in expressions]
+            spec["scopeSelector"] = {"matchExpressions": entries} if entries else {}
         return {
             "apiVersion": "v1",
             "kind": self.kind,
@@ -73,7 +71,7 @@ class ResourceQuota(PolicyObject):
         }
 
     def status(self) -> dict[str, Any]:
-        """``status`` of the manifest: what is enforced, and what of it is known to be used."""
+        """``status`` of the manifest; ``used`` lacks the names that are not counted yet."""
         usage = getattr(self, "usage", None)
         used = dict(usage.used) if usage else {}
         hard = {row.resource: _json(row.hard) for row in self.rows_of("rows")}
@@ -83,7 +81,7 @@ class ResourceQuota(PolicyObject):
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over the spec, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
+        """Set everything, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
         decode_resource_quota(manifest)
         self.read_metadata(manifest)
         spec = manifest.get("spec") or {}
@@ -91,14 +89,16 @@ class ResourceQuota(PolicyObject):
         self.scopes = list(spec.get("scopes") or [])
         self.has_scope_selector = selector is not None
         hard = (spec.get("hard") or {}).items()
-        self.draft_rows("rows", [_hard_row(name, value) for name, value in hard])
-        expressions = (selector or {}).get("matchExpressions") or []
-        rows = [_scope_row(i, entry or {}) for i, entry in enumerate(expressions)]
-        self.draft_rows("scope_rows", rows)
+        self.draft_rows("rows", [ResourceQuotaRow.of_manifest(*entry) for entry in hard])
+        entries = enumerate((selector or {}).get("matchExpressions") or [])
+        scopes = [
+            ScopeSelectorRow.of_manifest(position, entry or {}) for position, entry in entries
+        ]
+        self.draft_rows("scope_rows", scopes)
         return self
 
     def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """What the engine says."""
+        """Validate by the engine, also what may change of a stored quota."""
         quota = decode_resource_quota(manifest)
         errors = [*validate_resource_quota(quota), *scope_value_errors(quota)]
         if self.replaces is not None:
@@ -106,7 +106,7 @@ class ResourceQuota(PolicyObject):
         return errors
 
     def locate(self, error: FieldError) -> Place:
-        """Where the error belongs: ``spec.hard[pods]`` is the row of pods."""
+        """Find the row of an error: ``spec.hard[pods]`` is the row of pods."""
         if found := _HARD.fullmatch(error.field):
             names = [row.resource for row in self.rows_of("rows")]
             column = "resource" if error.bad_value == found[1] else "hard"
@@ -119,14 +119,14 @@ class ResourceQuota(PolicyObject):
         return super().locate(error)
 
     def path_of(self, row: Any, row_set: str, index: int, column: str, /) -> str:
-        """Where a cell stands in the manifest."""
+        """The path of a cell in the manifest."""
         if row_set == "rows":
             return f"spec.hard[{row.resource}]"
         return super().path_of(row, row_set, index, column)
 
 
 class ResourceQuotaRow(models.Model):
-    """One resource of a quota and its limit; how much of it is used, ``QuotaUsage`` says."""
+    """One resource of a quota and its limit; ``QuotaUsage`` holds what is used of it."""
 
     quota = models.ForeignKey(ResourceQuota, models.CASCADE, related_name="rows")
     resource = models.CharField(max_length=317)
@@ -142,6 +142,13 @@ class ResourceQuotaRow(models.Model):
 
     def __str__(self) -> str:
         return self.resource
+
+    @classmethod
+    def of_manifest(cls, resource: str, value: object) -> ResourceQuotaRow:
+        """Read one entry of ``spec.hard``."""
+        row = cls(resource=resource)
+        row.hard = QuantityValue("" if value is None else str(value))
+        return row
 
 
 class ScopeSelectorRow(models.Model):
@@ -169,28 +176,55 @@ class ScopeSelectorRow(models.Model):
         return f"{self.scope_name} {self.operator}"
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the expression as the manifest writes it."""
+        """The expression as the manifest writes it."""
         entry: dict[str, Any] = {"scopeName": self.scope_name, "operator": self.operator}
         if self.values is not None:
             entry["values"] = self.values
         return entry
 
+    @classmethod
+    def of_manifest(cls, position: int, entry: Mapping[str, Any]) -> ScopeSelectorRow:
+        """Read one expression."""
+        return cls(
+            position=position,
+            scope_name=entry.get("scopeName") or "",
+            operator=entry.get("operator") or "",
+            values=entry.get("values"),
+        )
+
+
+class LimitedResource(models.Model):
+    """One entry of the cluster's ``limitedResources``."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="limited_resources")
+    position = models.PositiveIntegerField()
+    api_group = models.CharField(max_length=253, blank=True)
+    resource = models.CharField(max_length=253)
+    match_contains = models.JSONField(default=list, blank=True)
+    match_scopes = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["cluster_id", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "position"], name="limitedresource_position_once"
+            ),
+            models.CheckConstraint(condition=~Q(resource=""), name="limitedresource_has_resource"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.api_group}" if self.api_group else self.resource
+
+    def to_manifest(self) -> dict[str, Any]:
+        """The entry as the quota plugin's configuration writes it."""
+        entry = {
+            "apiGroup": self.api_group,
+            "resource": self.resource,
+            "matchContains": self.match_contains,
+            "matchScopes": self.match_scopes,
+        }
+        return {name: value for name, value in entry.items() if value}
+
 
 def _json(value: object) -> str | None:
     return None if value is None else str(value) or None
-
-
-def _hard_row(resource: str, value: object) -> ResourceQuotaRow:
-    text = "" if value is None else str(value)
-    row = ResourceQuotaRow(resource=resource)
-    row.hard = QuantityValue(text)
-    return row
-
-
-def _scope_row(position: int, entry: Mapping[str, Any]) -> ScopeSelectorRow:
-    return ScopeSelectorRow(
-        position=position,
-        scope_name=entry.get("scopeName") or "",
-        operator=entry.get("operator") or "",
-        values=entry.get("values"),
-    )

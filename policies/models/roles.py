@@ -12,18 +12,18 @@ from django.db import models
 from django.db.models import Q
 
 PREFIX: Final = "*"
-"""At the end of a namespace's name: every namespace that begins so, later ones included."""
+"""At the end of a namespace's name: all namespaces with this prefix, later ones included."""
 
 
 class RoleBinding(models.Model):
-    """A role for one subject in one scope; an empty name is every cluster, or every namespace.
+    """A role of one subject in one scope; an empty name means every cluster, or every namespace.
 
-    Names are kept as words, not as rows: a binding may come before the cluster or the namespace.
-    A scope without a namespace covers what belongs to the cluster as a whole, too.
+    Names are text, not foreign keys: a binding may be older than its cluster or namespace.
+    A scope without a namespace also covers what belongs to the cluster as a whole.
     """
 
     class Role(models.TextChoices):
-        """What may be done, from the least; each includes seeing what is in its scope."""
+        """The roles, from the least; each may also see what is in its scope."""
 
         VIEWER = "viewer"
         AUDITOR = "auditor"
@@ -86,18 +86,18 @@ class RoleBinding(models.Model):
         return f"{self.subject}: {self.role} in {self.scope}"
 
     def clean(self) -> None:
-        """Exactly one subject."""
+        """Require exactly one subject."""
         if (self.user is None) == (self.group is None):
             raise ValidationError("Name a user or a group, not both.", code="one_subject")
 
     @property
     def subject(self) -> str:
-        """Who is meant."""
+        """The name of the user or group."""
         return f"group {self.group}" if self.group else str(self.user)
 
     @property
     def scope(self) -> str:
-        """Where it holds, in words."""
+        """The scope in words."""
         cluster = self.cluster or "every cluster"
         return f"{cluster}, namespace {self.namespace}" if self.namespace else cluster
 
@@ -111,10 +111,10 @@ class RoleBinding(models.Model):
 
 
 class RoleChange(models.Model):
-    """One role given or taken back. Rows are only ever added; the database refuses all else."""
+    """One role granted or revoked. Rows are only added; the database refuses other changes."""
 
     class Action(models.TextChoices):
-        """What was done."""
+        """Whether the role was granted or revoked."""
 
         GIVEN = "given"
         TAKEN = "taken back"
@@ -135,6 +135,6 @@ class RoleChange(models.Model):
 
     @property
     def scope(self) -> str:
-        """Where it holds, in words."""
+        """The scope in words."""
         cluster = self.cluster or "every cluster"
         return f"{cluster}, namespace {self.namespace}" if self.namespace else cluster

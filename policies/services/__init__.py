@@ -1,8 +1,6 @@
 """The only writers of policies: validate, save, add a revision, notify, in one transaction."""
 
-from policies.services.authority import not_native, note_native, set_authority
 from policies.services.bulk_create import create_many
-from policies.services.bulk_update import store_previews
 from policies.services.clusters import (
     delete_cluster,
     delete_namespace,
@@ -13,6 +11,7 @@ from policies.services.clusters import (
     save_cluster,
     save_namespace,
     save_priority_class,
+    set_authority,
     set_limited_resources,
 )
 from policies.services.manifests import (
@@ -20,15 +19,16 @@ from policies.services.manifests import (
     apply_manifest,
     ensure_namespace,
     find_object,
+    new_object,
     read_object,
     require_namespace,
     restore_revision,
     take_over,
 )
+from policies.services.observed import Uncounted, not_native, note_counted, note_native, uncounted
 from policies.services.policies import delete_policy, save_policy
-from policies.services.preview import Preview, lint_previews, preview_many
+from policies.services.preview import Preview, lint_previews, preview_many, store_previews
 from policies.services.roles import bind_role, role_history, unbind_role
-from policies.services.uncounted import Uncounted, note_counted, uncounted
 from policies.services.write import (
     Saved,
     StaleRevisionError,
@@ -61,6 +61,7 @@ __all__ = [
     "lint_all",
     "lint_previews",
     "lock_used",
+    "new_object",
     "not_native",
     "note_counted",
     "note_native",

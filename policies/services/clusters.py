@@ -29,8 +29,8 @@ from policies.services.write import (
     lock_used,
     next_number,
     policy_write,
-    put_on_record,
     record,
+    record_object,
     stored_version,
 )
 from policies.validators import read_limited_resources
@@ -57,6 +57,17 @@ def save_cluster(
 ) -> Saved:
     """Save a cluster; its name never changes. Raises as ``save_policy`` does."""
     return _save(cluster, author=(user, reason), expected_revision=expected_revision)
+
+
+def set_authority(*, cluster: Cluster, authority: str, user: str, reason: str = "") -> Saved:
+    """Set who enforces ranges and quotas; raises ``ValidationError`` for an unknown word."""
+    with policy_write(cluster):
+        # Read again inside the lock: only the authority may change.
+        stored = Cluster.objects.get(pk=cluster.pk)
+        stored.authority = authority
+        saved = save_cluster(cluster=stored, user=user, reason=reason)
+    cluster.refresh_from_db()
+    return saved
 
 
 def save_namespace(
@@ -95,20 +106,16 @@ def _save(
         revision = None
         if before != after:
             instance.revision = next_number(instance)
-            _store(instance)
+            if isinstance(instance, Cluster) and instance.pk:
+                # Not all fields: other writers move ``policy_revision``.
+                instance.save(update_fields=[*CLUSTER_FIELDS, "revision", "updated"])
+            else:
+                instance.save()
             done = action or (Action.UPDATE if stored else Action.CREATE)
-            revision = put_on_record(
+            revision = record_object(
                 instance, action=done, before=before, after=after, author=author
             )
     return Saved(instance=instance, revision=revision)
-
-
-def _store(instance: Recorded) -> None:
-    """Save all fields but the counter, which other writers move."""
-    if isinstance(instance, Cluster) and instance.pk:
-        instance.save(update_fields=[*CLUSTER_FIELDS, "revision", "updated"])
-    else:
-        instance.save()
 
 
 def delete_priority_class(
@@ -118,7 +125,7 @@ def delete_priority_class(
     reason: str = "",
     expected_revision: int | None = None,
 ) -> Saved:
-    """Delete a class; quotas that name it are only linted. Raises ``StaleRevisionError``."""
+    """Delete a class; quotas may go on naming it. Raises ``StaleRevisionError``."""
     author = (user, reason)
     return _delete(priority_class, author=author, expected_revision=expected_revision)
 
@@ -129,7 +136,7 @@ def _delete(
     with policy_write(instance.owner):
         if expected_revision is not None:
             check_fresh(stored_version(instance), expected_revision)
-        revision = put_on_record(
+        revision = record_object(
             instance,
             action=Action.DELETE,
             before=instance.to_manifest(),
@@ -141,9 +148,9 @@ def _delete(
 
 
 def goes_with(instance: Cluster | Namespace) -> dict[str, int]:
-    """Count what deleting a cluster or a namespace deletes with it; nothing is written.
+    """Count what would be deleted together with a cluster or a namespace.
 
-    Keys are the API's plurals. History and decisions stay, so they are not among them.
+    Keys are the API's plurals. History and decisions stay, so they are not counted.
     """
     is_cluster = isinstance(instance, Cluster)
     of_policies = {"namespace__cluster" if is_cluster else "namespace": instance}
@@ -195,7 +202,7 @@ def set_limited_resources(
     reason: str = "",
     action: str = Action.UPDATE,
 ) -> Saved:
-    """Set what needs a covering quota: a list of ``limitedResources`` entries, in order."""
+    """Set the cluster's ``limitedResources``, in order."""
     with policy_write(cluster):
         rows = _read_entries(cluster, entries)
         before = _configuration(LimitedResource.objects.filter(cluster=cluster))
@@ -247,7 +254,7 @@ def issue_webhook_credential(
     expires: dt.datetime | None = None,
     reason: str = "",
 ) -> tuple[WebhookCredential, str]:
-    """Make a credential; its secret is returned this once, only a keyed digest is kept."""
+    """Issue a credential; returns its secret this once, since only a keyed digest is stored."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
     if expires is not None and expires <= timezone.now():
         raise ValidationError({"expires": ValidationError("must be in the future", code="past")})
@@ -263,7 +270,7 @@ def issue_webhook_credential(
 def revoke_webhook_credential(
     *, credential: WebhookCredential, user: str, reason: str = ""
 ) -> WebhookCredential:
-    """Make a credential useless from now on; revoking it again changes nothing."""
+    """Revoke a credential; revoking it again changes nothing."""
     with policy_write(credential.cluster):
         credential.refresh_from_db()
         if credential.revoked is None:

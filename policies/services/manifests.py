@@ -1,4 +1,4 @@
-"""Apply a manifest: find or create its object, save it; restore an old revision."""
+"""Apply one manifest: find or make its object, read it, save it; restore an old revision."""
 
 from __future__ import annotations
 
@@ -34,10 +34,16 @@ from policies.validators import PlacedError, as_validation_error
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from engine.resource_list import ResourceList
+
 KINDS: Final[Mapping[str, type[PolicyObject]]] = {
     "LimitRange": LimitRange,
     "MetadataPolicy": MetadataPolicy,
     "ResourceQuota": ResourceQuota,
+}
+OF_CLUSTER: Final[Mapping[str, type[Namespace | PriorityClass]]] = {
+    "Namespace": Namespace,
+    "PriorityClass": PriorityClass,
 }
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -53,11 +59,11 @@ def apply_manifest(  # noqa: PLR0913 - all by name
 ) -> Saved:
     """Create or update what one manifest describes; the same again changes nothing.
 
-    Knows LimitRange, MetadataPolicy, ResourceQuota, Namespace, PriorityClass and
-    ResourceQuotaConfiguration (``limitedResources``). A missing namespace is
-    made with ``create_namespace``, else refused. ``status.used`` of a quota that is new here
-    becomes its opening balance; later the ledger alone knows better.
-    Raises ``ValidationError`` and ``StaleRevisionError``.
+    Kinds are LimitRange, MetadataPolicy, ResourceQuota, Namespace, PriorityClass and
+    ResourceQuotaConfiguration (``limitedResources``). A missing namespace is created with
+    ``create_namespace``, else refused. ``status.used`` of a new quota becomes its opening balance;
+    for a stored quota it is ignored, since the ledger has counted. Raises ``ValidationError`` and
+    ``StaleRevisionError``.
     """
     with policy_write(cluster):
         instance = read_object(
@@ -67,27 +73,27 @@ def apply_manifest(  # noqa: PLR0913 - all by name
             entries = manifest.get("limitedResources") or []
             return set_limited_resources(cluster=cluster, entries=entries, user=user, reason=reason)
         is_new = instance.pk is None
-        saved = _save(
-            instance, user=user, reason=reason, expected_revision=expected_revision, action=""
-        )
-        if is_new and isinstance(instance, ResourceQuota):
-            _open_balance(instance, manifest)
+        saved = _save(instance, user=user, reason=reason, expected_revision=expected_revision)
+        if is_new and isinstance(instance, ResourceQuota) and (used := opening_balance(manifest)):
+            ledger.set_opening_balance(instance, used)
+            instance.uncounted = [name for name in instance.uncounted if name not in used]
+            ResourceQuota.objects.filter(pk=instance.pk).update(uncounted=instance.uncounted)
     return saved
 
 
 def read_object(
     *, cluster: Cluster, manifest: Mapping[str, Any], user: str, create_namespace: bool = False
 ) -> Any:
-    """Find what a manifest names, or make it anew, and take over its content; saves nothing.
+    """Find the object that a manifest names, or make it, and set its content; saves no object.
 
-    None stands for the cluster's limitedResources. Its namespace has to be there, unless it may be
-    made. Raises ``ValidationError``.
+    None stands for the cluster's limitedResources. A policy's namespace must exist, unless
+    ``create_namespace`` allows to create it. Raises ``ValidationError``.
     """
     kind = manifest.get("kind")
     if kind == LIMITED_RESOURCES:
         return None
-    if kind not in {*KINDS, "Namespace", "PriorityClass"}:
-        message = f"must be one of: {', '.join((*KINDS, 'Namespace', 'PriorityClass'))}"
+    if kind not in (known := (*KINDS, *OF_CLUSTER)):
+        message = f"must be one of: {', '.join(known)}"
         raise ValidationError({"kind": ValidationError(message, code="unknown_kind")})
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
@@ -96,12 +102,13 @@ def read_object(
     if instance is None:
         if kind in KINDS and create_namespace:
             ensure_namespace(cluster=cluster, name=str(namespace), user=user)
-        instance = _new(cluster, str(kind), str(namespace))
+        owner = require_namespace(cluster=cluster, name=str(namespace)) if kind in KINDS else None
+        instance = new_object(cluster, str(kind), owner)
     return take_over(instance, manifest)
 
 
 def take_over(instance: Any, manifest: Mapping[str, Any]) -> Any:
-    """Have an object read its manifest; one that cannot be read raises ``ValidationError``."""
+    """Set an object's content; an unreadable manifest raises ``ValidationError``."""
     try:
         return instance.read_manifest(manifest)
     except DecodeError as error:
@@ -110,28 +117,23 @@ def take_over(instance: Any, manifest: Mapping[str, Any]) -> Any:
 
 def find_object(cluster: Cluster, *, kind: str, name: str, namespace: str = "") -> Any:
     """Find a stored object by its names, or None."""
-    if kind == "Namespace":
-        return Namespace.objects.filter(cluster=cluster, name=name).first()
-    if kind == "PriorityClass":
-        return PriorityClass.objects.filter(cluster=cluster, name=name).first()
-    model = KINDS[kind]
-    return model.objects.filter(
-        namespace__cluster=cluster, namespace__name=namespace, name=name
-    ).first()
+    if of_cluster := OF_CLUSTER.get(kind):
+        return of_cluster.objects.filter(cluster=cluster, name=name).first()
+    places = KINDS[kind].objects.filter(namespace__cluster=cluster, namespace__name=namespace)
+    return places.filter(name=name).first()
 
 
-def _new(cluster: Cluster, kind: str, namespace: str) -> Any:
-    if kind == "Namespace":
-        return Namespace(cluster=cluster)
-    if kind == "PriorityClass":
-        return PriorityClass(cluster=cluster)
-    return KINDS[kind](namespace=require_namespace(cluster=cluster, name=namespace))
+def new_object(cluster: Cluster, kind: str, namespace: Namespace | None) -> Any:
+    """An empty, unsaved object; only policies have a ``namespace``."""
+    if of_cluster := OF_CLUSTER.get(kind):
+        return of_cluster(cluster=cluster)
+    return KINDS[kind](namespace=namespace)
 
 
 def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = ()) -> Namespace:
-    """Find a namespace; raises ``ValidationError`` where there is none: nobody asked to make it.
+    """Find a namespace; raises ``ValidationError`` where there is none.
 
-    ``known`` are the names that the error may show.
+    ``known`` are the names that the error may suggest.
     """
     found: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
     if found is None:
@@ -146,52 +148,33 @@ def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = (
 
 
 def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
-    """Find a namespace, or make it."""
+    """Find a namespace, or create it."""
     found: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
-    if found is not None:
-        return found
-    namespace = Namespace(cluster=cluster, name=name)
-    save_namespace(namespace=namespace, user=user, reason="a policy needs it")
-    return namespace
+    if found is None:
+        found = Namespace(cluster=cluster, name=name)
+        save_namespace(namespace=found, user=user, reason="a policy needs it")
+    return found
 
 
-def _save(
-    instance: Any, *, user: str, reason: str, expected_revision: int | None, action: str
-) -> Saved:
+def _save(instance: Any, *, action: str = "", **written: Any) -> Saved:
     if isinstance(instance, PolicyObject):
-        return save_policy(
-            policy=instance,
-            user=user,
-            reason=reason,
-            expected_revision=expected_revision,
-            action=action,
-        )
+        return save_policy(policy=instance, action=action, **written)
     if isinstance(instance, PriorityClass):
-        return save_priority_class(
-            priority_class=instance,
-            user=user,
-            reason=reason,
-            expected_revision=expected_revision,
-            action=action,
-        )
-    return save_namespace(
-        namespace=instance, user=user, reason=reason, expected_revision=expected_revision
-    )
+        return save_priority_class(priority_class=instance, action=action, **written)
+    return save_namespace(namespace=instance, **written)
 
 
-def _open_balance(quota: ResourceQuota, manifest: Mapping[str, Any]) -> None:
+def opening_balance(manifest: Mapping[str, Any]) -> ResourceList:
+    """What a quota used before it was stored here, if its cluster reported that."""
     status = manifest.get("status")
-    if isinstance(status, dict) and status.get("used"):
-        used = decode_resource_quota(manifest).used
-        ledger.set_opening_balance(quota, used)
-        quota.uncounted = [name for name in quota.uncounted if name not in used]
-        ResourceQuota.objects.filter(pk=quota.pk).update(uncounted=quota.uncounted)
+    has_used = isinstance(status, dict) and status.get("used")
+    return decode_resource_quota(manifest).used if has_used else {}
 
 
 def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -> Saved:
-    """Bring back what a revision left, or, if it deleted the object, what it deleted.
+    """Restore the object as a revision left it, or, of a deletion, as it was before.
 
-    A deleted object returns under its old uid; a quota takes up its charges again.
+    A deleted object gets its old uid again, so that a restored quota finds its charges.
     """
     manifest = revision.before if revision.action == Action.DELETE else revision.after
     if not manifest or revision.kind not in {*KINDS, "PriorityClass", LIMITED_RESOURCES}:
@@ -213,6 +196,4 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
             )
         if instance.pk is None:
             instance.uid = uuid.UUID(revision.uid)
-        return _save(
-            instance, user=user, reason=text, expected_revision=None, action=Action.RESTORE
-        )
+        return _save(instance, user=user, reason=text, action=Action.RESTORE)

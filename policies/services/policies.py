@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from policies import ledger
 from policies.models import (
-    LimitRange,
-    MetadataPolicy,
     PolicyObject,
     ResourceQuota,
     ResourceQuotaRow,
 )
-from policies.services.uncounted import note_new_names
+from policies.services.observed import note_new_names
 from policies.services.write import (
     Action,
     Saved,
@@ -22,12 +18,9 @@ from policies.services.write import (
     lint_after,
     next_number,
     policy_write,
-    put_on_record,
+    record_object,
     stored_version,
 )
-
-if TYPE_CHECKING:
-    from django.db import models
 
 
 def save_policy(
@@ -42,10 +35,11 @@ def save_policy(
 
     Raises ``ValidationError`` (each error placed at its field, row and path) and
     ``StaleRevisionError`` when the stored revision is not the expected one (0: none yet).
-    Saving what is stored already changes nothing and leaves no revision.
+    Saving an unchanged policy leaves no revision.
     """
     with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
+            # Before anything is read: a decision must not charge what is about to be summed up.
             ledger.lock_quotas(policy.owner.name, policy.namespace_name)
         stored = stored_version(policy)
         check_fresh(stored, expected_revision)
@@ -60,7 +54,7 @@ def save_policy(
                 note_new_names(policy, stored)
             _write(policy)
             done = action or (Action.UPDATE if stored else Action.CREATE)
-            revision = put_on_record(
+            revision = record_object(
                 policy, action=done, before=before, after=after, author=(user, reason)
             )
         policy.forget_drafts()
@@ -73,22 +67,18 @@ def _write(policy: PolicyObject) -> None:
     for row_set, rows in policy.drafts.items():
         if isinstance(policy, ResourceQuota) and row_set == "rows":
             _write_quota_rows(policy, [row for row in rows if isinstance(row, ResourceQuotaRow)])
-        else:
-            _replace_rows(policy, row_set, rows)
+            continue
+        manager = getattr(policy, row_set)
+        manager.all().delete()
+        for row in rows:
+            setattr(row, manager.field.name, policy)
+        manager.bulk_create(rows)
     if isinstance(policy, ResourceQuota):
         ledger.settle(policy)
 
 
-def _replace_rows(policy: PolicyObject, row_set: str, rows: list[models.Model]) -> None:
-    manager = getattr(policy, row_set)
-    manager.all().delete()
-    for row in rows:
-        setattr(row, manager.field.name, policy)
-    manager.bulk_create(rows)
-
-
 def _write_quota_rows(quota: ResourceQuota, rows: list[ResourceQuotaRow]) -> None:
-    """Keep the rows that stay."""
+    """Change the rows of names that stay, so that they keep their ids and their order."""
     kept = {row.resource: row for row in ResourceQuotaRow.objects.filter(quota=quota)}
     wanted = {row.resource: row for row in rows}
     for resource in kept.keys() - wanted.keys():
@@ -102,22 +92,17 @@ def _write_quota_rows(quota: ResourceQuota, rows: list[ResourceQuotaRow]) -> Non
 def delete_policy(
     *, policy: PolicyObject, user: str, reason: str = "", expected_revision: int | None = None
 ) -> Saved:
-    """Delete a policy; its manifest stays on record, and a quota's charges wait for its return."""
+    """Delete a policy; its revisions stay, and a quota's charges wait for its restoration."""
     with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
             ledger.lock_quotas(policy.owner.name, policy.namespace_name)
         stored = stored_version(policy)
         check_fresh(stored, expected_revision)
         before = stored.to_manifest() if stored else None
-        revision = put_on_record(
+        revision = record_object(
             policy, action=Action.DELETE, before=before, after=None, author=(user, reason)
         )
-        _delete(policy)
+        # By a query: deleting the instance would clear its key.
+        type(policy).objects.filter(pk=policy.pk).delete()
         lints = lint_after(policy)
     return Saved(instance=policy, revision=revision, lints=lints)
-
-
-def _delete(policy: PolicyObject) -> None:
-    models_of: tuple[type[PolicyObject], ...] = (LimitRange, MetadataPolicy, ResourceQuota)
-    model = next(model for model in models_of if isinstance(policy, model))
-    model.objects.filter(pk=policy.pk).delete()

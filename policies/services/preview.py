@@ -1,4 +1,4 @@
-"""Preview the changes of many manifests: nothing is written, nothing locked."""
+"""Preview the changes of many manifests without a write or a lock, and store what was previewed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,25 @@ from engine.metadata_policy import decode_metadata_policy
 from engine.resource_quota import decode_resource_quota
 from policies import snapshot
 from policies.lints import Lint, lint_namespace
-from policies.models import Namespace, PolicyObject, PriorityClass
-from policies.services.bulk_create import key_of, owners_of
-from policies.services.manifests import KINDS, require_namespace, take_over
+from policies.models import LimitRange, MetadataPolicy, Namespace, PolicyObject, PriorityClass
+from policies.services.bulk_create import (
+    New,
+    checked,
+    drafted_rows,
+    key_of,
+    owners_of,
+    store_new,
+    stored_of,
+)
+from policies.services.manifests import (
+    KINDS,
+    OF_CLUSTER,
+    apply_manifest,
+    ensure_namespace,
+    new_object,
+    require_namespace,
+)
+from policies.services.write import in_bulk, last_numbers, policy_write, record_objects
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,17 +42,12 @@ if TYPE_CHECKING:
 
     Manifest = Mapping[str, Any]
 
-_OF_CLUSTER: Mapping[str, type[Namespace | PriorityClass]] = {
-    "Namespace": Namespace,
-    "PriorityClass": PriorityClass,
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """One object: what is stored of it and what would be, or why it cannot be written.
+    """One object before and after its manifest is applied, or the error that would prevent it.
 
-    ``stored`` and ``instance`` are the same two as models; the latter's rows wait as drafts.
+    ``stored`` and ``instance`` are the two as models; the latter's rows are drafts.
     """
 
     key: Key
@@ -50,10 +61,10 @@ class Preview:
 def preview_many(
     *, cluster: Cluster, manifests: Sequence[Manifest], create_namespaces: bool = False
 ) -> list[Preview]:
-    """Say what ``apply_manifest`` would do with each; a few questions, however many they are.
+    """Preview what ``apply_manifest`` would do with each manifest, in a fixed number of queries.
 
-    A namespace that one of the manifests makes is as good as one that is there, as is any with
-    ``create_namespaces``.
+    A namespace counts as existing if one of the manifests creates it; with ``create_namespaces``
+    every namespace does.
     """
     keys = [key_of(manifest) for manifest in manifests]
     owners = owners_of(cluster, keys)
@@ -70,21 +81,16 @@ def preview_many(
 
 
 def _stored(cluster: Cluster, keys: Collection[Key]) -> dict[Key, Recorded]:
-    """The stored objects of these names, with their rows; one question for each table."""
+    """The stored objects of these names, with their rows; one query for each table."""
     found: dict[Key, Recorded] = {}
-    for kind in {kind for kind, _, _ in keys}:
-        names = {name for other, _, name in keys if other == kind}
-        if of_cluster := _OF_CLUSTER.get(kind):
-            for row in of_cluster.objects.filter(cluster=cluster, name__in=names):
+    for kind, rows in stored_of(cluster, keys):
+        if kind in OF_CLUSTER:
+            for row in rows:
                 row.cluster = cluster
                 found[kind, "", row.name] = row
-        elif model := KINDS.get(kind):
-            namespaces = {namespace for other, namespace, _ in keys if other == kind}
-            rows = model.objects.filter(
-                namespace__cluster=cluster, namespace__name__in=namespaces, name__in=names
-            )
-            rows = rows.select_related("namespace").prefetch_related(*model.row_sets)
-            for policy in rows:
+        else:
+            row_sets = KINDS[kind].row_sets
+            for policy in rows.select_related("namespace").prefetch_related(*row_sets):
                 policy.namespace.cluster = cluster
                 found[kind, policy.namespace.name, policy.name] = policy
     return found
@@ -98,38 +104,27 @@ def _preview(
     owners: Mapping[str, Namespace],
 ) -> Preview:
     before = stored.to_manifest() if stored else None
+    kind, namespace, _ = key
     try:
-        instance = _copy(stored) if stored else _new(cluster, key, owners)
-        take_over(instance, manifest)
+        if stored:
+            # A shallow copy is enough: reading a manifest replaces fields and drafts.
+            instance: Any = copy.copy(stored)
+        else:
+            owner = owners.get(namespace)
+            if kind not in OF_CLUSTER and owner is None:
+                owner = require_namespace(cluster=cluster, name=namespace)
+            instance = new_object(cluster, kind, owner)
         if isinstance(instance, PolicyObject):
+            instance.forget_drafts()
             instance.replaces = stored if isinstance(stored, type(instance)) else None
-        owner = "namespace" if isinstance(instance, PolicyObject) else "cluster"
-        instance.full_clean(exclude={owner}, validate_unique=False, validate_constraints=False)
+        after = checked(instance, manifest)
     except ValidationError as error:
         return Preview(key=key, before=before, error=error)
-    after = instance.to_manifest()
     return Preview(key=key, stored=stored, instance=instance, before=before, after=after)
 
 
-def _copy(stored: Recorded) -> Recorded:
-    """The same row once more: reading a manifest sets fields and drafts, and changes none."""
-    instance = copy.copy(stored)
-    if isinstance(instance, PolicyObject):
-        instance.forget_drafts()
-    return instance
-
-
-def _new(cluster: Cluster, key: Key, owners: Mapping[str, Namespace]) -> Recorded:
-    kind, namespace, _ = key
-    if of_cluster := _OF_CLUSTER.get(kind):
-        return of_cluster(cluster=cluster)
-    if namespace not in owners:
-        require_namespace(cluster=cluster, name=namespace)
-    return KINDS[kind](namespace=owners[namespace])
-
-
 def lint_previews(cluster: Cluster, previews: Sequence[Preview]) -> list[Lint]:
-    """Look at each namespace as it would be; as many questions as for one."""
+    """Lint each namespace as it would be; as many queries as for one."""
     names = sorted({each.key[1] for each in previews} - {""})
     stored = snapshot.load_many(cluster.name, names)
     known = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
@@ -145,7 +140,7 @@ def lint_previews(cluster: Cluster, previews: Sequence[Preview]) -> list[Lint]:
 
 
 def _with(policies: PolicySet, manifests: Iterable[Manifest]) -> PolicySet:
-    """The policies of a namespace with these in place of those of the same names."""
+    """The policies of a namespace, with these in place of those of the same names."""
     ranges = {each.name: each for each in policies.limit_ranges}
     rules = {each.name: each for each in policies.metadata_policies}
     quotas = {each.name: each for each in policies.resource_quotas}
@@ -165,3 +160,78 @@ def _with(policies: PolicySet, manifests: Iterable[Manifest]) -> PolicySet:
         metadata_policies=tuple(rules[name] for name in sorted(rules)),
         resource_quotas=tuple(quotas[name] for name in sorted(quotas)),
     )
+
+
+def store_previews(
+    *,
+    cluster: Cluster,
+    previews: Sequence[tuple[Preview, Manifest]],
+    user: str,
+    reason: str = "",
+) -> None:
+    """Save previewed changes in few statements; unchanged objects are not written.
+
+    Missing namespaces are created. Revisions and opening balances are those of ``apply_manifest``;
+    ``preview_many`` has made its checks, so nothing may have been written since (compare
+    ``snapshot.revision`` inside ``policy_write``). Raises ``ValidationError``; no lints.
+    """
+    author = (user, reason)
+    with policy_write(cluster), in_bulk():
+        news = [
+            New(each.key, each.instance, manifest, each.after or {})
+            for each, manifest in previews
+            if each.before is None
+        ]
+        # Namespaces first: a policy is stored with the key of its own.
+        store_new(cluster, [new for new in news if not new.key[1]], author=author)
+        policies = [new for new in news if new.key[1]]
+        _link(cluster, policies, user=user)
+        store_new(cluster, policies, author=author)
+        changed = [one for one in previews if one[0].before and one[0].before != one[0].after]
+        _change([each for each, _ in changed if _is_plain(each)], author=author)
+        for each, manifest in changed:
+            if not _is_plain(each):
+                apply_manifest(cluster=cluster, manifest=manifest, user=user, reason=reason)
+
+
+def _link(cluster: Cluster, news: Sequence[New], *, user: str) -> None:
+    """Give each policy its namespace as stored, and create the missing ones."""
+    owners = owners_of(cluster, [new.key for new in news])
+    for new in news:
+        name = new.key[1]
+        if name not in owners:
+            owners[name] = ensure_namespace(cluster=cluster, name=name, user=user)
+        new.instance.namespace = owners[name]
+
+
+def _is_plain(preview: Preview) -> bool:
+    """Whether it has rows alone: no ledger, and no effect on a whole cluster."""
+    return isinstance(preview.instance, LimitRange | MetadataPolicy)
+
+
+def _change(previews: Sequence[Preview], *, author: tuple[str, str]) -> None:
+    if not previews:
+        return
+    policies: list[Any] = [each.instance for each in previews]
+    numbers = last_numbers(policies[0].owner, [each.key for each in previews])
+    for each, policy in zip(previews, policies, strict=True):
+        policy.revision = numbers.get(each.key, 0) + 1
+    for model in (LimitRange, MetadataPolicy):
+        _save([policy for policy in policies if isinstance(policy, model)])
+    afters = [each.after or {} for each in previews]
+    befores = [each.before or {} for each in previews]
+    record_objects(policies, afters, author, befores=befores)
+
+
+def _save(policies: Sequence[PolicyObject]) -> None:
+    """Save objects of one model with the drafted rows in place of their own."""
+    for policy in policies:
+        policy.save()
+    for row_set in policies[0].row_sets if policies else ():
+        field = getattr(policies[0], row_set).field
+        manager = field.model._default_manager  # noqa: SLF001 - Django's own API
+        manager.filter(**{f"{field.name}__in": policies}).delete()
+        # Ranges and metadata policies have one set of rows each.
+        manager.bulk_create([row for policy in policies for row in drafted_rows(policy)])
+    for policy in policies:
+        policy.forget_drafts()

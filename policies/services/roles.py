@@ -1,4 +1,4 @@
-"""Grant and revoke roles; both are recorded."""
+"""Grant and revoke roles, each with a row of their history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @transaction.atomic
 def bind_role(*, binding: RoleBinding, author: Any) -> RoleBinding:
-    """Store a binding; raises ``ValidationError`` for one that is wrong or there already."""
+    """Store a binding; raises ``ValidationError`` for an invalid or existing one."""
     binding.created_by = author.get_username()
     binding.full_clean()
     binding.save()
@@ -26,7 +26,7 @@ def bind_role(*, binding: RoleBinding, author: Any) -> RoleBinding:
 
 @transaction.atomic
 def unbind_role(*, binding: RoleBinding, author: Any) -> None:
-    """Take a role back; the person's next request knows."""
+    """Revoke a role, effective with the person's next request."""
     _note(binding, author, RoleChange.Action.TAKEN)
     binding.delete()
 
@@ -43,5 +43,5 @@ def _note(binding: RoleBinding, author: Any, action: RoleChange.Action) -> None:
 
 
 def role_history() -> QuerySet[RoleChange]:
-    """What was given and taken back, the newest first."""
+    """The roles granted and revoked, the newest first."""
     return RoleChange.objects.all()

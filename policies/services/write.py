@@ -1,4 +1,4 @@
-"""Parts of every write: the cluster's lock, the stale-copy check, revision and notification."""
+"""Parts of every write: the cluster's lock, check of stale copies, revisions, notice, lints."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     """Kind, namespace and name of an object of one cluster."""
 
 Action = PolicyRevision.Action
-CHANNEL: Final = "gatehouse_policies"
 _LOCK: Final = 0x6761746B
-"""Any number that no other advisory lock of this database begins with."""
+"""First half of an advisory lock; no other advisory lock of this database begins with it."""
 _LOCK_SQL: Final = "SELECT pg_advisory_xact_lock(%s, %s)"
 
 
 class StaleRevisionError(Exception):
-    """Somebody else wrote the object since it was read."""
+    """The object was written since it was read."""
 
     def __init__(self, *, expected: int, found: int) -> None:
         super().__init__(
@@ -43,7 +42,7 @@ class StaleRevisionError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What a write did: the object, its revision (None where nothing changed), and hints."""
+    """The result of a write: the object, its revision (None where nothing changed), and lints."""
 
     instance: Any
     revision: PolicyRevision | None
@@ -51,13 +50,13 @@ class Saved:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was written."""
+        """Whether a revision was written."""
         return self.revision is not None
 
 
 @dataclass(slots=True, kw_only=True)
 class _Write:
-    """A transaction under way; ``pk`` is None until a new cluster is stored."""
+    """An open transaction; ``pk`` is None until a new cluster is stored."""
 
     cluster: Cluster
     pk: int | None
@@ -68,25 +67,23 @@ class _Write:
         return cluster is self.cluster or (cluster.pk is not None and cluster.pk == self.pk)
 
 
-class _Thread(threading.local):
-    """The writes of this thread, which has a database connection of its own."""
+class _ThreadState(threading.local):
+    """The open writes of this thread, which has a database connection of its own."""
 
     def __init__(self) -> None:
         self.writes: list[_Write] = []
         self.in_bulk = False
 
 
-_thread = _Thread()
+_thread = _ThreadState()
 
 
 @contextmanager
 def policy_write(cluster: Cluster) -> Iterator[None]:
-    """Write policies of a cluster: one writer at a time, all or nothing, counted once.
+    """Write policies of a cluster: one writer at a time, all or nothing, one revision number.
 
-    A write inside another one of the same cluster joins it. The cluster's own row is touched last
-    of all, so that decisions, which hold it while they commit, never wait for a long import. Rows
-    that the ledger locks are therefore to be locked inside, never after. Raises ``DoesNotExist``
-    for a cluster that is gone.
+    A write inside another one of the same cluster joins it. Lock the ledger's rows inside, never
+    after. Raises ``DoesNotExist`` for a cluster that is deleted.
     """
     with transaction.atomic():
         if any(write.is_of(cluster) for write in _thread.writes):
@@ -96,6 +93,8 @@ def policy_write(cluster: Cluster) -> Iterator[None]:
         _thread.writes.append(write)
         try:
             yield
+            # The cluster's row comes last: decisions hold it while they commit, and must not wait
+            # for a long import. A transaction that will be rolled back counts nothing.
             if write.changed and not connection.needs_rollback:
                 _count(write)
         finally:
@@ -103,10 +102,10 @@ def policy_write(cluster: Cluster) -> Iterator[None]:
 
 
 def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> None:
-    """Lock what the quotas of some namespaces (None: of all) use, all of them in id order.
+    """Lock the used amounts of the quotas of some namespaces (None: all), in id order.
 
-    A write of many policies does so before its first: decisions lock in that order too, and one
-    namespace after the other would be another.
+    Call it before the first of many policies is written: decisions lock in id order too, and
+    namespace after namespace would be another order, which can deadlock.
     """
     rows = QuotaUsage.objects.filter(cluster=cluster)
     if namespaces is not None:
@@ -118,6 +117,8 @@ def _begin(cluster: Cluster) -> _Write:
     if cluster.pk is None:
         return _Write(cluster=cluster, pk=None, number=1)
     if connection.vendor == "postgresql":
+        # An advisory lock and not the row's: writers queue, and decisions still read the row.
+        # Both its halves are 32-bit numbers with a sign.
         with connection.cursor() as cursor:
             cursor.execute(_LOCK_SQL, [_LOCK, cluster.pk % 2**31])
     stored = Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
@@ -125,7 +126,7 @@ def _begin(cluster: Cluster) -> _Write:
 
 
 def _count(write: _Write) -> None:
-    """Set the cluster's revision; after the commit, notify all processes."""
+    """Set the cluster's revision, and notify all processes; PostgreSQL delivers at the commit."""
     pk = write.pk or write.cluster.pk
     is_postgresql = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
@@ -133,24 +134,24 @@ def _count(write: _Write) -> None:
             cursor.execute(_LOCK_SQL, [snapshot.REVISION_GATE, pk % 2**31])
         Cluster.objects.filter(pk=pk).update(policy_revision=write.number)
         if is_postgresql:
-            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(pk)])
+            cursor.execute("SELECT pg_notify(%s, %s)", [snapshot.CHANNEL, str(pk)])
 
 
 def stored_version(instance: Recorded) -> Any:
-    """Read the object again as it is stored, or None when it is new."""
+    """Read the stored object again; None for a new one."""
     model = type(instance)
     return model.objects.filter(pk=instance.pk).first() if instance.pk else None
 
 
 def check_fresh(stored: Recorded | None, expected: int | None) -> None:
-    """Refuse a write that was made looking at another revision."""
+    """Refuse a write that was based on another revision."""
     found = stored.revision if stored else 0
     if expected is not None and expected != found:
         raise StaleRevisionError(expected=expected, found=found)
 
 
 def check_identity(stored: Recorded | None, instance: Recorded) -> None:
-    """Refuse to rename or move what exists: its history goes by its name."""
+    """Refuse to rename or move a stored object: its history goes by its name."""
     if stored is None:
         return
     was = (stored.owner.pk, stored.namespace_name, stored.name)
@@ -160,16 +161,17 @@ def check_identity(stored: Recorded | None, instance: Recorded) -> None:
 
 
 def next_number(instance: Recorded) -> int:
-    """Count on from the last revision of that name, deleted predecessors included."""
-    return (
-        _last_number(
-            cluster=instance.owner.name,
-            namespace=instance.namespace_name,
-            kind=instance.kind,
-            name=instance.name,
-        )
-        + 1
-    )
+    """The number after the last revision of that name, deleted predecessors included."""
+    return _last_number(**_names(instance)) + 1
+
+
+def _names(instance: Recorded) -> dict[str, str]:
+    return {
+        "cluster": instance.owner.name,
+        "namespace": instance.namespace_name,
+        "kind": instance.kind,
+        "name": instance.name,
+    }
 
 
 def _last_number(**names: str) -> int:
@@ -178,7 +180,7 @@ def _last_number(**names: str) -> int:
 
 
 def last_numbers(cluster: Cluster, keys: Collection[Key]) -> dict[Key, int]:
-    """Give the last revision of each name that ever had one; one query."""
+    """The last revision number of each name that ever had one; one query."""
     kinds, namespaces, names = (set(part) for part in zip(*keys, strict=True))
     found = PolicyRevision.objects.filter(
         cluster=cluster.name, kind__in=kinds, namespace__in=namespaces, name__in=names
@@ -187,27 +189,23 @@ def last_numbers(cluster: Cluster, keys: Collection[Key]) -> dict[Key, int]:
     return {(kind, namespace, name): last for kind, namespace, name, last in numbers}
 
 
-def put_all_on_record(
+def record_objects(
     instances: Sequence[Recorded],
     manifests: Sequence[Mapping[str, Any]],
     author: tuple[str, str],
     *,
     befores: Sequence[Mapping[str, Any]] = (),
 ) -> list[PolicyRevision]:
-    """Write what was made, all of one cluster, in one statement; as ``put_on_record`` does.
+    """Record new objects of one cluster in one statement, as ``record_object`` does.
 
-    With ``befores`` it was changed.
+    With ``befores`` they are changed objects.
     """
     owner = instances[0].owner
     user, reason = author
-    write = _write_of(owner)
-    write.changed = True
+    write = _changed_write(owner)
     return PolicyRevision.objects.bulk_create(
         PolicyRevision(
-            cluster=owner.name,
-            namespace=instance.namespace_name,
-            kind=instance.kind,
-            name=instance.name,
+            **_names(instance),
             uid=str(instance.uid),
             number=instance.revision,
             action=Action.CREATE if before is None else Action.UPDATE,
@@ -223,11 +221,14 @@ def put_all_on_record(
     )
 
 
-def _write_of(cluster: Cluster) -> _Write:
-    return next(write for write in _thread.writes if write.is_of(cluster))
+def _changed_write(cluster: Cluster) -> _Write:
+    """The open write of a cluster, marked as one that counts."""
+    write = next(write for write in _thread.writes if write.is_of(cluster))
+    write.changed = True
+    return write
 
 
-def put_on_record(
+def record_object(
     instance: Recorded,
     *,
     action: str,
@@ -235,17 +236,11 @@ def put_on_record(
     after: Mapping[str, Any] | None,
     author: tuple[str, str],
 ) -> PolicyRevision:
-    """Write the revision, inside ``policy_write``. ``author`` is user and reason."""
-    names = {
-        "cluster": instance.owner.name,
-        "namespace": instance.namespace_name,
-        "kind": instance.kind,
-        "name": instance.name,
-    }
+    """Record one write of an object, inside ``policy_write``; ``author`` is user and reason."""
     fields = {"uid": str(instance.uid), "action": action, "before": before, "after": after}
-    # Whoever saves has counted already; a deletion is one more than the last save.
+    # A save has set its number already; a deletion is one more than the last save.
     number = None if action == Action.DELETE else instance.revision
-    return record(instance.owner, {**names, **fields}, author=author, number=number)
+    return record(instance.owner, {**_names(instance), **fields}, author=author, number=number)
 
 
 def record(
@@ -255,11 +250,10 @@ def record(
     author: tuple[str, str],
     number: int | None = None,
 ) -> PolicyRevision:
-    """Write one revision from its fields; its number is the next of that name, if not given."""
+    """Write one revision from its fields; without ``number`` it is the next of its name."""
     names = {key: fields[key] for key in ("cluster", "namespace", "kind", "name")}
     user, reason = author
-    write = _write_of(cluster)
-    write.changed = True
+    write = _changed_write(cluster)
     return PolicyRevision.objects.create(
         **fields,
         number=_last_number(**names) + 1 if number is None else number,
@@ -271,9 +265,9 @@ def record(
 
 @contextmanager
 def in_bulk() -> Iterator[None]:
-    """Save many policies: no look at the whole namespace after each, which ``lint`` gives then.
+    """Save many policies: no lints after each, call ``lint`` at the end.
 
-    What the database checks itself is not asked beforehand, so that ``IntegrityError`` may come.
+    Django does not ask the database for its constraints beforehand: expect ``IntegrityError``.
     """
     before, _thread.in_bulk = _thread.in_bulk, True
     try:
@@ -283,23 +277,24 @@ def in_bulk() -> Iterator[None]:
 
 
 def is_in_bulk() -> bool:
-    """Whether this thread saves many at once."""
+    """Whether this thread saves many policies."""
     return _thread.in_bulk
 
 
 def lint_after(instance: Recorded) -> tuple[Lint, ...]:
-    """Look at the namespace of a policy that was just written, unless that is done later."""
+    """Lint the namespace of a policy that was just written, unless many are being saved."""
     return () if _thread.in_bulk else lint(instance.owner, instance.namespace_name)
 
 
 def lint(cluster: Cluster, namespace: str) -> tuple[Lint, ...]:
-    """Look at all policies of a namespace together; only hints."""
+    """Lint all policies of a namespace together."""
     return lint_all(cluster, [namespace])[namespace]
 
 
 def lint_all(cluster: Cluster, namespaces: Collection[str]) -> dict[str, tuple[Lint, ...]]:
-    """Look at several namespaces; as many queries as for one."""
-    names = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
-    classes = frozenset(names)
+    """Lint several namespaces; as many queries as for one."""
+    classes = frozenset(
+        PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
+    )
     found = snapshot.load_many(cluster.name, namespaces)
     return {name: lint_namespace(found[name], priority_classes=classes) for name in namespaces}

@@ -1,4 +1,4 @@
-"""Compute what another authority would change. Pure: values in, values out."""
+"""Preview of another authority: recorded decisions that would have another verdict."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LEFT: Final = frozenset(
         Reason.TOO_MANY_UNCONFIRMED,
     }
 )
-"""Reasons that refuse where the portal enforces, and are left to the API server elsewhere."""
+"""Reasons of refusals that the portal leaves to the API server under native authority."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A decision on record: the reasons that refused, and those of enforced policies observed."""
+    """A recorded decision: the reasons that refused, and those that enforced policies observed."""
 
     id: str
     namespace: str
@@ -45,11 +45,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorityImpact:
-    """What would be otherwise. Counts are of the decisions that were looked at.
+    """The effect of another authority on the examined decisions.
 
-    ``let_through``: refused then, only warned of from now on. ``refused``: warned of then, refused
-    from now on; ``by_namespace`` counts both. ``missing`` are the policies, by namespace, that keep
-    it the portal's; ``differing`` names those that are not the same on both sides.
+    ``let_through`` were refused and would only get a warning, ``refused`` the other way round;
+    ``by_namespace`` counts both. ``missing`` are the policies, by namespace, for which the portal
+    would go on enforcing; ``differing`` names policies that differ on both sides.
     """
 
     to: Authority
@@ -63,7 +63,7 @@ class AuthorityImpact:
 
     @property
     def verdicts(self) -> int:
-        """How many decisions would have another verdict."""
+        """The number of decisions with another verdict."""
         return self.let_through + self.refused
 
 
@@ -74,10 +74,11 @@ def what_changes(
     missing: Mapping[str, Sequence[str]],
     differing: Iterable[str] = (),
 ) -> AuthorityImpact:
-    """Judge the decisions again as if ``to`` had been set; newest first, so are the examples.
+    """Find the decisions with another verdict under ``to``; the first ones are examples.
 
-    In a namespace whose policies the cluster does not have, nothing changes.
+    Nothing changes in a namespace whose policies the cluster does not have.
     """
+    # One pass over an iterator: there may be many decisions, and few change.
     found: list[Judged] = []
     looked_at = 0
     for judged in decisions:

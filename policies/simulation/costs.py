@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLine:
-    """One resource of a quota: what is used, what this object adds, what then is left."""
+    """One resource of a quota: its limit, used amount, and the object's request."""
 
     resource: str
     hard: Quantity
@@ -34,41 +34,41 @@ class CostLine:
 
     @property
     def free(self) -> Quantity:
-        """What is left after the object; below zero where it is too much."""
+        """The rest after the object; negative if it is too much."""
         return self.hard - self.used - self.requested
 
     @property
     def is_over(self) -> bool:
-        """Whether the object asks for more than there is."""
+        """Whether the object requests more than is left."""
         return bool(self.requested.nano) and self.free.nano < 0
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the quota allows none at all: a hard limit of 0."""
+        """Whether the hard limit is 0."""
         return self.hard.nano <= 0
 
     @property
     def room(self) -> int | None:
-        """How many objects like this fit now, this one included; None where it takes nothing."""
+        """How many such objects fit now, including this one; None if it requests nothing."""
         if self.requested.nano <= 0:
             return None
         return max(0, (self.hard.nano - self.used.nano) // self.requested.nano)
 
     @property
     def used_percent(self) -> int:
-        """How full it is already, rounded up, at most 100."""
+        """The used share in percent, rounded up, at most 100."""
         return _percent(self.used, self.hard)
 
     @property
     def added_percent(self) -> int:
-        """How much this object adds, cut where the quota ends."""
+        """The object's share in percent, up to the limit."""
         with_it = _percent(self.used + self.requested, self.hard)
         return max(0, with_it - self.used_percent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One quota: whether it counts the object, why not, and a line for each bounded resource."""
+    """One quota: whether it counts the object, why not, and a line for each limited resource."""
 
     quota: ResourceQuota
     is_matched: bool
@@ -78,7 +78,7 @@ class Cost:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """What it counts, in words; empty where it counts everything."""
+        """Its scopes in words; empty if it counts everything."""
         return (*self.quota.scopes, *[str(each) for each in self.quota.scope_selector or ()])
 
 
@@ -89,7 +89,7 @@ def costs_of(
     *,
     now: str | int | None = None,
 ) -> tuple[Cost, ...]:
-    """Hold the object, as it would be stored, against each quota of the namespace."""
+    """The costs of the object, as it would be stored, for each quota of the namespace."""
     quotas = policies.resource_quotas
     requested: dict[str, ResourceList] = {}
     matches: dict[str, Match] = {}
@@ -139,7 +139,7 @@ def _cost(
 
 
 def _with_binding(costs: list[Cost]) -> tuple[Cost, ...]:
-    """Mark the line that ends first: the one with the least room for more of the same."""
+    """Mark the line that is exhausted first by more such objects."""
     rooms = [
         (line.room, -line.used_percent, at, position)
         for at, cost in enumerate(costs)
@@ -158,4 +158,4 @@ def _with_binding(costs: list[Cost]) -> tuple[Cost, ...]:
 def _percent(part: Quantity, whole: Quantity) -> int:
     if whole.nano <= 0:
         return 100 if part.nano > 0 else 0
-    return min(100, max(0, -(-100 * part.nano // whole.nano)))
+    return min(100, max(0, -(-100 * part.nano // whole.nano)))  # rounded up

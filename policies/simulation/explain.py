@@ -1,6 +1,6 @@
 """Find the policy that changed each field, by deciding with one more policy at a time.
 
-No rule is repeated here: what appears when one policy more is asked is that policy's doing.
+No rule is repeated here: a change that appears with one more policy is caused by that policy.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from engine.metadata_policy import QOS_ANNOTATION
 from engine.request import Operation, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from engine.decision import Decision
-    from engine.policy import MetadataPolicy, PolicyRef, PolicySet
+    from engine.policy import PolicyRef, PolicySet
     from engine.request import AdmissionRequest
 
 Path = tuple[str | int, ...]
@@ -28,7 +28,7 @@ _QOS: Final = ("metadata", "annotations", QOS_ANNOTATION)
 
 
 class FieldSource(StrEnum):
-    """Who changes a field: a policy, the portal for every pod, or the API server's decoding."""
+    """What changes a field: a policy, the portal for every pod, or the API server's decoding."""
 
     POLICY = "policy"
     PORTAL = "portal"
@@ -37,7 +37,7 @@ class FieldSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a field changed; ``policy`` (and ``rule`` of a MetadataPolicy) for a policy's doing."""
+    """The cause of a change; ``policy`` (and ``rule`` of a MetadataPolicy) if it is a policy."""
 
     source: FieldSource
     policy: PolicyRef | None = None
@@ -46,7 +46,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedField:
-    """One field that came to be, or became another; ``before`` is None where there was none."""
+    """One new or changed field; ``before`` is None for a new one."""
 
     path: Path
     before: Any
@@ -58,7 +58,7 @@ class ExplainedField:
         """The path as Kubernetes writes it: ``spec.containers[0].resources.limits[cpu]``."""
         text = ""
         for depth, step in enumerate(self.path):
-            if isinstance(step, int) or _is_in_map(self.path[:depth]):
+            if isinstance(step, int) or (depth and self.path[depth - 1] in _MAPS):
                 text += f"[{step}]"
             else:
                 text += f".{step}" if text else step
@@ -66,10 +66,6 @@ class ExplainedField:
 
 
 _MAPS: Final = frozenset({"labels", "annotations", "limits", "requests", "nodeSelector", "hard"})
-
-
-def _is_in_map(parent: Path) -> bool:
-    return bool(parent) and parent[-1] in _MAPS
 
 
 _API_SERVER: Final = Cause(source=FieldSource.API_SERVER)
@@ -83,7 +79,7 @@ def changes_of(
     *,
     now: str | int | None = None,
 ) -> tuple[ExplainedField, ...]:
-    """List what the object became, in its own order, each field with its cause."""
+    """The changes of an object, in its own order, each with its cause."""
     if request.object is None or decision.object is None or request.operation is Operation.DELETE:
         return ()
     causes: dict[Path, Cause] = {}
@@ -93,18 +89,16 @@ def changes_of(
         for path, _, _ in differences(before, after):
             causes[path] = cause
         before = after
+    # The portal itself notes the QoS class of every pod, whatever the policies are.
+    causes[_QOS] = _PORTAL
     return tuple(
-        ExplainedField(path=path, before=old, after=new, cause=_cause_of(path, causes))
+        ExplainedField(path=path, before=old, after=new, cause=causes.get(path, _API_SERVER))
         for path, old, new in differences(request.object, decision.object)
     )
 
 
-def _cause_of(path: Path, causes: Mapping[Path, Cause]) -> Cause:
-    return _PORTAL if path == _QOS else causes.get(path, _API_SERVER)
-
-
 def _stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, PolicySet]]:
-    """Sets of policies, each with one more that changed something, and whose doing that is."""
+    """Policy sets, each with one more policy or rule that changed something, and its cause."""
     ranges, rules = policies.limit_ranges, policies.metadata_policies
     fewer = dataclasses.replace(
         policies, limit_ranges=(), metadata_policies=(), resource_quotas=(), limited_resources=()
@@ -124,17 +118,15 @@ def _stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, Po
     for number, policy in enumerate(rules):
         for position in range(len(policy.rules)):
             if cause := changed.get((policy.ref, position)):
-                cut = (*rules[:number], _first_rules(policy, position + 1))
+                # Up to this rule: later rules of the policy may change its result.
+                first = dataclasses.replace(policy, rules=policy.rules[: position + 1])
+                cut = (*rules[:number], first)
                 fewer = dataclasses.replace(fewer, metadata_policies=cut)
                 yield cause, fewer
 
 
-def _first_rules(policy: MetadataPolicy, number: int) -> MetadataPolicy:
-    return dataclasses.replace(policy, rules=policy.rules[:number])
-
-
 def differences(before: Any, after: Any) -> Iterator[tuple[Path, Any, Any]]:
-    """Walk two values: each leaf that is another in the second, in its order; no recursion."""
+    """The leaves that differ in the second of two values, in its order; no recursion."""
     pending: list[tuple[Path, Any, Any]] = [((), before, after)]
     while pending:
         path, old, new = pending.pop()

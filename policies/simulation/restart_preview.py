@@ -1,7 +1,6 @@
 """Preview of restarts: running pods that would be refused if recreated.
 
-Plain values in and out. Every verdict is the engine's; pods that differ in name alone are asked
-for once.
+Plain values in and out. The engine decides; pods that differ only in name are decided once.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from engine.quantity import ZERO
 from engine.request import GroupVersionResource, Phase
 from engine.resource_list import add, mask, subtract_with_non_negative_result
 from engine.resource_quota import counted_of
-from policies.simulation.ask import request_for
-from policies.simulation.values import Simulation
+from policies.simulation.simulate import Simulation, request_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +36,7 @@ _OF_ITS_NAME: Final = frozenset({"name", "generateName"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningPod:
-    """A pod that runs: as it stands, as it is asked for, and what it is charged by quota."""
+    """A running pod: as stored, as it would be requested, and its charges by quota."""
 
     name: str
     stands: Mapping[str, Any]
@@ -48,7 +46,7 @@ class RunningPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A pod that would not come back, why, and whether it would not today either."""
+    """A pod that could not restart, why, and whether it could not under today's policies either."""
 
     pod: RunningPod
     refusals: tuple[Violation, ...]
@@ -58,14 +56,14 @@ class Refused:
 def refused_restarts(
     pods: Sequence[RunningPod], *, before: PolicySet, after: PolicySet
 ) -> list[Refused]:
-    """Say which of these pods would be refused under the policies of ``after``, each by itself.
+    """Find the pods that the policies of ``after`` would refuse, each by itself.
 
-    What a pod holds is given back before it is asked for. What a quota has not counted yet, since
-    it is new or means other objects now, is counted of these pods.
+    A pod's charges are released before it is requested. Amounts that a quota has not counted yet,
+    since it is new or covers other objects now, are counted from these pods.
     """
     now = int(time.time())
     counted, held = _counted(pods, before, after, now)
-    then, today = _Court(counted, now), _Court(before, now)
+    then, today = _Decisions(counted, now), _Decisions(before, now)
     found = []
     for pod, mine in zip(pods, held, strict=True):
         if refusals := then.refusals(pod, {**pod.held, **mine}):
@@ -74,8 +72,8 @@ def refused_restarts(
     return found
 
 
-class _Court:
-    """Asks the engine about pods under one set of policies, and remembers what it said."""
+class _Decisions:
+    """Decides about pods under one policy set, and remembers the refusals."""
 
     def __init__(self, policies: PolicySet, now: int) -> None:
         self.policies = policies
@@ -83,12 +81,16 @@ class _Court:
         self.known: dict[str, tuple[Violation, ...]] = {}
 
     def refusals(self, pod: RunningPod, held: Mapping[str, ResourceList]) -> tuple[Violation, ...]:
-        """All that stands against the pod; raises DecodeError for one that cannot be read."""
+        """The violations that refuse the pod; raises DecodeError for one that cannot be read."""
         fresh = _fresh(pod.asked)
+        metadata = fresh.get("metadata")
+        kept = metadata if isinstance(metadata, dict) else {}
+        # Pods of one workload differ only in name: without it they share one decision.
+        unnamed = {name: value for name, value in kept.items() if name not in _OF_ITS_NAME}
         amounts = {
             quota: {name: str(of) for name, of in each.items()} for quota, each in held.items()
         }
-        key = json.dumps([_nameless(fresh), amounts], sort_keys=True, default=str)
+        key = json.dumps([{**fresh, "metadata": unnamed}, amounts], sort_keys=True, default=str)
         if key not in self.known:
             self.known[key] = self._ask(fresh, held)
         return self.known[key]
@@ -104,7 +106,7 @@ class _Court:
 
 
 def _fresh(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """The pod as it is asked for, without what its life has given it."""
+    """The pod as it would be requested, without fields that it got since its creation."""
     metadata, spec = pod.get("metadata"), pod.get("spec")
     known = {key: value for key, value in pod.items() if key != "status"}
     if isinstance(metadata, dict):
@@ -112,12 +114,6 @@ def _fresh(pod: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(spec, dict):
         known["spec"] = {key: value for key, value in spec.items() if key != "nodeName"}
     return {"apiVersion": "v1", "kind": "Pod", **known}
-
-
-def _nameless(pod: dict[str, Any]) -> dict[str, Any]:
-    metadata = pod.get("metadata")
-    kept = metadata if isinstance(metadata, dict) else {}
-    return {**pod, "metadata": {k: v for k, v in kept.items() if k not in _OF_ITS_NAME}}
 
 
 def _without(quota: ResourceQuota, held: ResourceList) -> ResourceQuota:
@@ -131,7 +127,7 @@ def _without(quota: ResourceQuota, held: ResourceList) -> ResourceQuota:
 def _counted(
     pods: Sequence[RunningPod], before: PolicySet, after: PolicySet, now: int
 ) -> tuple[PolicySet, list[dict[str, ResourceList]]]:
-    """The policies with what new limits would count, and what each pod has of that."""
+    """The policies with the amounts that new limits would count, and each pod's part of them."""
     stored = {quota.name: quota for quota in before.resource_quotas}
     wanted = {
         quota.name: names
@@ -159,7 +155,7 @@ def _counted(
 
 
 def _uncounted(quota: ResourceQuota, stored: ResourceQuota | None) -> set[str]:
-    """The names that the ledger has no amount of for this quota as it would be."""
+    """The names of a changed quota that the ledger has not counted."""
     names = set(quota.hard)
     if stored is None or _scopes(quota) != _scopes(stored):
         return names

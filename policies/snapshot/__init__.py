@@ -1,9 +1,8 @@
 """The snapshot: all policies of all clusters, compiled in memory; the only loader of policies."""
 
-from policies.snapshot.credentials import Authentication, authenticate
-from policies.snapshot.holder import current, forget, known, refresh
-from policies.snapshot.refresher import start, stop
+from policies.snapshot.holder import current, forget, known, refresh, start, stop
 from policies.snapshot.revisions import (
+    CHANNEL,
     REVISION_GATE,
     Revisions,
     ask_revisions,
@@ -18,14 +17,17 @@ from policies.snapshot.stored import (
     load_quotas,
 )
 from policies.snapshot.values import (
+    Authentication,
     ClusterPolicies,
     NamespacePolicies,
     QuotaKey,
     Snapshot,
     UnreadablePolicyError,
+    authenticate,
 )
 
 __all__ = [
+    "CHANNEL",
     "REVISION_GATE",
     "Authentication",
     "ClusterPolicies",

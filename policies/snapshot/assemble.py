@@ -6,29 +6,30 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.policy import Authority, Enforcement, PolicySet
+from engine.policy import PolicySet
 from policies.snapshot.decode import Decoder, Names, known_only
 from policies.snapshot.read import as_uuid
-from policies.snapshot.values import NamespacePolicies, QuotaKey
+from policies.snapshot.values import (
+    NamespacePolicies,
+    QuotaKey,
+    authority_of,
+    counts_as_native,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from engine.policy import LimitedResource, LimitRange, MetadataPolicy, ResourceQuota
+    from engine.policy import Authority, LimitedResource, LimitRange, MetadataPolicy, ResourceQuota
     from policies.snapshot.decode import Row
     from policies.snapshot.read import Policies
 
 
 class ClusterContext(NamedTuple):
-    """What holds in every namespace of a cluster: its name, what is limited, who enforces."""
+    """What is the same in every namespace of a cluster: its name, limited resources, authority."""
 
     cluster: str
     limited_resources: tuple[LimitedResource, ...]
     authority: Authority
-
-    def effective(self, *, is_native: bool) -> Authority:
-        """Say who enforces in a namespace: the portal, what the cluster itself does not have."""
-        return self.authority if is_native else Authority.PORTAL
 
 
 @dataclass(slots=True)
@@ -41,14 +42,14 @@ class _Contents:
     trouble: str = ""
 
     def note(self, names: Names, error: ValueError) -> None:
-        """Keep the first trouble."""
+        """Keep the first error."""
         self.trouble = self.trouble or f"{names.namespace}/{names.name}: {error}"
 
 
 def assemble(
     batches: Iterable[Policies], clusters: Mapping[int, ClusterContext]
 ) -> dict[int, dict[str, NamespacePolicies]]:
-    """Make the policies of each namespace that has any, by id of cluster and name."""
+    """The policies of each namespace that has any, by cluster id and namespace."""
     result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
     decoder = Decoder()
     for batch in batches:
@@ -62,7 +63,7 @@ def assemble(
                 metadata_policies=_in_order(contents.metadata_policies),
                 resource_quotas=_in_order(contents.resource_quotas),
                 limited_resources=now.limited_resources,
-                authority=now.effective(is_native=contents.is_native),
+                authority=authority_of(now.authority, is_native=contents.is_native),
             )
             result[place.cluster_id][place.name] = NamespacePolicies(
                 policy_set=policy_set,
@@ -76,33 +77,28 @@ def assemble(
 def as_of(
     namespaces: Mapping[str, NamespacePolicies], now: ClusterContext
 ) -> Mapping[str, NamespacePolicies]:
-    """Have namespaces that are taken over know what needs a covering quota now, and who enforces.
+    """Give known namespaces what holds in their cluster now: limited resources and authority.
 
-    Where nothing is new they are given back as they are.
+    Returns the same namespaces where neither changed.
     """
-    changed = {
-        name: replace(known, policy_set=replace(policy_set, **news))
-        for name, known in namespaces.items()
-        if (news := _news(policy_set := known.policy_set, now, is_native=known.is_native))
-    }
+    changed = {}
+    for name, known in namespaces.items():
+        authority = authority_of(now.authority, is_native=known.is_native)
+        policy_set, limited = known.policy_set, now.limited_resources
+        if policy_set.authority is not authority or policy_set.limited_resources != limited:
+            policy_set = replace(policy_set, authority=authority, limited_resources=limited)
+            changed[name] = replace(known, policy_set=policy_set)
     return {**namespaces, **changed} if changed else namespaces
 
 
-def _news(policy_set: PolicySet, now: ClusterContext, *, is_native: bool) -> dict[str, Any]:
-    authority, limited = now.effective(is_native=is_native), now.limited_resources
-    if policy_set.authority is authority and policy_set.limited_resources == limited:
-        return {}
-    return {"authority": authority, "limited_resources": limited}
-
-
 def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
-    """Decode everything; what cannot be decoded troubles its own namespace alone."""
+    """Decode all policies; an undecodable one makes only its own namespace unreadable."""
     contents: dict[int, _Contents] = defaultdict(_Contents)
     for row, names, place in _each(found.limit_ranges, found, contents):
         try:
             policy = decoder.limit_range(names, found.items.get(row[0], ()))
             place.limit_ranges.append(policy)
-            place.is_native &= _is_native(names, row[5])
+            place.is_native &= counts_as_native(names.enforcement, is_native=row[5])
         except ValueError as error:
             place.note(names, error)
     for row, names, place in _each(found.metadata_policies, found, contents):
@@ -117,15 +113,10 @@ def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
         try:
             place.resource_quotas.append(_quota(decoder, found, names, row))
             place.quota_keys[names.name] = QuotaKey(row[0], as_uuid(row[5]))
-            place.is_native &= _is_native(names, row[6])
+            place.is_native &= counts_as_native(names.enforcement, is_native=row[6])
         except ValueError as error:
             place.note(names, error)
     return contents
-
-
-def _is_native(names: Names, stored: Any) -> bool:
-    """Whether the cluster has a policy, or need not have it: one that only watches."""
-    return bool(stored) or names.enforcement != Enforcement.ENFORCE
 
 
 def _each(
@@ -150,9 +141,5 @@ def _quota(decoder: Decoder, found: Policies, names: Names, row: Row) -> Resourc
 
 
 def _in_order(policies: list[Any]) -> tuple[Any, ...]:
-    return tuple(sorted(policies, key=_name)) if len(policies) > 1 else tuple(policies)
-
-
-def _name(policy: Any) -> bytes:
-    name: str = policy.name
-    return name.encode()
+    # By the bytes of their names: databases do not agree on the order of texts.
+    return tuple(sorted(policies, key=lambda policy: policy.name.encode()))

@@ -1,7 +1,7 @@
 """Build the next snapshot from the last one: read what changed, keep the rest.
 
-Each cluster's revision is read before its policies and again behind them; if somebody wrote in
-between, what they wrote is named by later revisions, and read once more.
+Each cluster's revision is read before its policies and again afterwards. If policies were written
+in between, the revisions since then name their namespaces, and these are read once more.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from policies.snapshot.read import Head
 
 MANY: Final = 500
-"""So many changed namespaces are not picked out any more: the whole cluster is read."""
+"""With more changes than this the whole cluster is read."""
 
 
 def advance(known: Snapshot) -> Snapshot:
-    """Give a snapshot that contains all that was committed before this call.
+    """A snapshot of all that was committed before this call.
 
-    Must not run inside a transaction that itself writes policies: it might still be taken back.
+    Must not run inside a transaction that writes policies: it might still be rolled back.
     """
     heads = read_heads()
     current = {head.name: known.clusters.get(head.name) for head in heads}
@@ -44,6 +44,7 @@ def advance(known: Snapshot) -> Snapshot:
         return known
     drafts = {name: cluster for name, cluster in current.items() if cluster is not None}
     waiting = [head for head in heads if head.name not in done]
+    # A cluster is done once its revision is the same before and after its policies were read.
     while waiting:
         drafts |= _read(waiting, drafts)
         now = {head.name: head for head in read_heads()}
@@ -60,7 +61,7 @@ def _is_at(cluster: ClusterPolicies, head: Head) -> bool:
 def _read(
     heads: Iterable[Head], known: Mapping[str, ClusterPolicies]
 ) -> dict[str, ClusterPolicies]:
-    """Read these clusters up to their heads, and maybe beyond."""
+    """Read these clusters as of their heads or later."""
     whole: list[Head] = []
     drafts: dict[str, ClusterPolicies] = {}
     for head in heads:
@@ -68,37 +69,31 @@ def _read(
         if names is None:
             whole.append(head)
         else:
-            drafts[head.name] = _changed_only(head, names, known[head.name])
-    return drafts | _whole(whole)
+            namespaces = known[head.name].namespaces.items()
+            kept = {name: found for name, found in namespaces if name not in names}
+            drafts |= _compiled([head], names, kept)
+    return drafts | _compiled(whole, None, {}) if whole else drafts
 
 
 def _changed(known: ClusterPolicies | None, head: Head) -> set[str] | None:
-    """Name the namespaces to read again; None where they are unknown, or too many."""
+    """The namespaces to read again; None where they are unknown, or too many."""
     if known is None or known.uid != head.uid or known.id != head.id:
         return None
     if not 0 <= head.revision - known.revision <= MANY:
         return None
     changes = changes_since(head.name, known.revision)
     counted = {revision for revision, _ in changes}
+    # What a number without a revision has changed is unknown.
     if not counted.issuperset(range(known.revision + 1, head.revision + 1)):
         return None
     names = {namespace for _, namespace in changes} - {""}
     return names if len(names) <= MANY else None
 
 
-def _whole(heads: Collection[Head]) -> dict[str, ClusterPolicies]:
-    return _compiled(heads, None, {}) if heads else {}
-
-
-def _changed_only(head: Head, names: set[str], known: ClusterPolicies) -> ClusterPolicies:
-    kept = {name: found for name, found in known.namespaces.items() if name not in names}
-    return _compiled([head], names, kept)[head.name]
-
-
 def _compiled(
     heads: Collection[Head], names: set[str] | None, kept: Mapping[str, NamespacePolicies]
 ) -> dict[str, ClusterPolicies]:
-    """Read these names, or all, and add what is kept."""
+    """Compile the namespaces of these names, or all, and add the kept ones."""
     ids = [head.id for head in heads]
     credentials = read_credentials(ids)
     limited = limited_resources_of(ids)

@@ -1,7 +1,7 @@
 """Decode stored columns to engine values, each distinct content once.
 
-Columns come as the driver gives them: quantities and JSON as text. What they mean is decided by
-the engine's own decoders; here a decoded amount is only put where the manifest would have it.
+Columns come as the driver gives them: quantities and JSON as text. The engine's own decoders read
+them; this module only puts each decoded amount where the manifest would have it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ REMEMBERED: Final = 4096
 
 
 class Names(NamedTuple):
-    """What every policy has of its own."""
+    """The columns that make a policy of a decoded content."""
 
     namespace: str
     name: str
@@ -47,7 +47,7 @@ class Names(NamedTuple):
     revision: int
 
     def give(self, policy: P) -> P:
-        """Give a policy these."""
+        """Give a decoded content its names, enforcement and revision."""
         return replace(
             policy,
             name=intern(self.name),
@@ -58,14 +58,17 @@ class Names(NamedTuple):
 
 
 class _Memory:
-    """Remembers what was used lately: at least so many results, at most twice as many."""
+    """A cache of the last results: at least ``REMEMBERED`` of them, at most twice as many.
+
+    Two generations cost one look-up more than a dictionary; an LRU moves an entry at each use.
+    """
 
     def __init__(self) -> None:
         self._young: dict[Hashable, Any] = {}
         self._old: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[..., V], *arguments: Any) -> V:
-        """Give what was made for the key, or make it of the arguments."""
+        """The result for a key, made of the arguments if it is new."""
         found: V | None = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -78,7 +81,7 @@ class _Memory:
 
 
 class Decoder:
-    """Decodes during one refresh; what it remembers goes with it, shared values stay in use."""
+    """Decodes during one refresh: equal contents, as most fleets have, share their values."""
 
     def __init__(self) -> None:
         self._specs = _Memory()
@@ -99,7 +102,7 @@ class Decoder:
         return LimitRange(name="", items=tuple(decoded))
 
     def _item(self, rows: Sequence[Row]) -> LimitRangeItem:
-        """Put each amount into its map, then have the engine derive the defaults."""
+        """Put each amount into its map; the engine then derives the defaults."""
         maps: dict[str, dict[str, Quantity]] = {column: {} for column in MAPS.values()}
         for _, resource, *texts in rows:
             for amounts, text in zip(maps.values(), texts, strict=True):
@@ -134,7 +137,7 @@ class Decoder:
         return names.give(self._specs.once(key, self._resource_quota, hard, scoped))
 
     def _resource_quota(self, hard: Sequence[Row], scoped: Row) -> ResourceQuota:
-        """Put the limits, each of which the engine decoded alone, into a quota of these scopes."""
+        """Put the limits, each decoded alone, into a quota of these scopes."""
         entries = [self._parts.once(row, _limit, *row) for row in hard]
         spec_hard, enforced, used = (
             self._shared({name: amount for entry in entries for name, amount in entry[i].items()})
@@ -144,16 +147,16 @@ class Decoder:
         return replace(empty, spec_hard=spec_hard, hard=enforced, used=used)
 
     def _shared(self, amounts: Mapping[str, Quantity]) -> ResourceList:
-        """Give one and the same map for the same names and amounts.
+        """One shared map for the same names and amounts.
 
-        Equal is not enough, since 1Gi equals 1024Mi but is shown otherwise: the very same objects.
+        The key has the identity of each amount: 1Gi equals 1024Mi, but is shown differently.
         """
         key = tuple([(name, id(amount)) for name, amount in amounts.items()])
         return self._lists.once(key, dict, amounts)
 
 
 def known_only(quota: ResourceQuota, uncounted: str) -> ResourceQuota:
-    """Leave out of ``used`` what is not known yet; nearly always all is known."""
+    """Remove the names from ``used`` that are not counted yet; nearly always there are none."""
     if uncounted == "[]":
         return quota
     waiting = set(_json(uncounted))
@@ -162,12 +165,12 @@ def known_only(quota: ResourceQuota, uncounted: str) -> ResourceQuota:
 
 
 def _amount(text: str) -> Quantity:
-    """Read one amount as the engine reads those of a range: rounded, then as storage keeps it."""
+    """Decode one amount of a range as the engine does: rounded, then as storage returns it."""
     return stored(round_up(parse({"": text or None})))[""]
 
 
 def _limit(resource: str, amount: str) -> tuple[ResourceList, ResourceList, ResourceList]:
-    """Have the engine read one limit: as asked for, as enforced, and what is used of it."""
+    """Decode one limit of a quota: as written, as enforced, and its used amount."""
     quota = decode_resource_quota({"spec": {"hard": {intern(resource): amount or None}}})
     return quota.spec_hard, quota.hard, quota.used
 

@@ -1,24 +1,35 @@
-"""The snapshot of this process: replaced by reference, refreshed by one thread at a time."""
+"""The snapshot of this process: its holder, and the thread that refreshes it.
+
+The thread refreshes after the database's notifications, else each second. Correctness does not
+depend on it: decisions compare revisions when they commit, and the thread only makes them equal.
+"""
 
 from __future__ import annotations
 
 import gc
+import logging
+import select
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from django.db import Error, connection
+
+from policies.db.deferred import driver_parameters
 from policies.snapshot.build import advance
+from policies.snapshot.revisions import CHANNEL
 from policies.snapshot.values import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
 
 FREEZE_FROM: Final = 1000
-"""From so many new namespaces on, the garbage collector ignores them: it would walk them."""
+"""With so many new namespaces the garbage collector is made to ignore them."""
 
 
 class _Holder:
-    """Holds the snapshot; ``refresh`` is shared by all who ask while one runs."""
+    """Holds the snapshot; callers that wait for a running ``refresh`` share the next one."""
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
@@ -27,7 +38,8 @@ class _Holder:
         self._done = 0
 
     def refresh(self) -> Snapshot:
-        """Ask the database, unless somebody who began after our call has asked already."""
+        """Read the database, unless a refresh that began after this call has done so already."""
+        # The running refresh may have read before our caller's commit: only a later one will do.
         wanted = self._begun + 1
         with self._running:
             known = self.snapshot
@@ -39,6 +51,7 @@ class _Holder:
                 fresh = advance(known or Snapshot())
             self.snapshot, self._done = fresh, number
         if fresh is not known and _size(fresh) - _size(known or Snapshot()) >= FREEZE_FROM:
+            # The values stay for as long as the process: collections would walk them for nothing.
             gc.collect()
             gc.freeze()
         return fresh
@@ -46,7 +59,7 @@ class _Holder:
 
 @contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """Keep the collector from walking, again and again, what is only being built and stays."""
+    """Disable the collector: it would walk all new values again and again, and free none."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -64,25 +77,123 @@ _holder = _Holder()
 
 
 def current() -> Snapshot:
-    """Give the snapshot as it is, built at the first call on the caller's connection."""
+    """The present snapshot, built at the first call on the caller's connection."""
     return _holder.snapshot or refresh()
 
 
 def known() -> Snapshot | None:
-    """Give the snapshot as it is, without asking the database; None before the first one."""
+    """The present snapshot, without the database; None before the first one."""
     return _holder.snapshot
 
 
 def refresh() -> Snapshot:
-    """Give a snapshot of all that was committed before this call; one query if nothing changed.
+    """A snapshot of all that was committed before this call; one query if nothing changed.
 
-    Must not run inside a transaction that writes policies: those may still be taken back. Raises
-    what the database raises; the last snapshot stays in use then.
+    Must not run inside a transaction that writes policies: it may still be rolled back. Raises the
+    database's errors; the last snapshot then stays in use.
     """
     return _holder.refresh()
 
 
 def forget() -> None:
-    """Begin anew at the next call, as tests must that leave another database behind."""
+    """Drop the snapshot, for tests that change the database without revisions."""
     global _holder  # noqa: PLW0603 - the one state of the process
     _holder = _Holder()
+
+
+POLL_SECONDS: Final = 1.0
+LONGEST_PAUSE_SECONDS: Final = 10.0
+STOP_SECONDS: Final = 2.0
+logger = logging.getLogger(__name__)
+
+
+class Refresher(threading.Thread):
+    """Calls ``refresh`` until ``end``; an error of the database only delays the next call."""
+
+    def __init__(self, refresh: Callable[[], object] = refresh) -> None:
+        super().__init__(name="policy-refresher", daemon=True)
+        self._refresh = refresh
+        self._ended = threading.Event()
+        self._failures = 0
+
+    def end(self) -> None:
+        """Make ``run`` return within a second."""
+        self._ended.set()
+
+    def run(self) -> None:
+        """Refresh until ``end`` is called; without a database the last snapshot stays in use."""
+        while not self._ended.is_set():
+            try:
+                with _notices() as wait:
+                    self._keep_fresh(wait or self._ended.wait)
+            except Error as error:
+                if not self._failures:
+                    logger.warning(
+                        "policies cannot be refreshed, the last ones stay in use: %s", error
+                    )
+                self._failures += 1
+                # Exponential backoff.
+                pause = min(LONGEST_PAUSE_SECONDS, 0.25 * 2 ** min(self._failures, 10))
+                self._ended.wait(pause)
+
+    def _keep_fresh(self, wait: Callable[[float], object]) -> None:
+        while not self._ended.is_set():
+            try:
+                self._refresh()
+            finally:
+                # Held only while it is used: many processes share few connections.
+                connection.close()
+            if self._failures:
+                logger.info("policies are refreshed again")
+            self._failures = 0
+            wait(POLL_SECONDS)
+
+
+@contextmanager
+def _notices() -> Iterator[Callable[[float], object] | None]:
+    """Listen to the database on a connection of our own, where it can notify.
+
+    Yields a function that waits so many seconds, or until a notice comes; None on SQLite.
+    """
+    if connection.vendor != "postgresql":
+        yield None
+        return
+    import psycopg  # noqa: PLC0415 - only there where PostgreSQL is
+
+    try:
+        with psycopg.connect(**driver_parameters(), autocommit=True) as listening:
+            listening.execute(f"LISTEN {CHANNEL}")
+            socket = select.poll()
+            socket.register(listening.fileno(), select.POLLIN)
+
+            def wait(seconds: float) -> None:
+                # The driver's own wait wakes up ten times a second.
+                if socket.poll(seconds * 1000):
+                    list(listening.notifies(timeout=0))
+
+            yield wait
+    except psycopg.Error as error:
+        raise Error(str(error)) from error
+
+
+_lock = threading.Lock()
+_refresher: Refresher | None = None
+
+
+def start() -> None:
+    """Start the thread; once is enough."""
+    global _refresher  # noqa: PLW0603 - the one thread of the process
+    with _lock:
+        if _refresher is None or not _refresher.is_alive():
+            _refresher = Refresher()
+            _refresher.start()
+
+
+def stop() -> None:
+    """End the thread, and wait for it."""
+    global _refresher
+    with _lock:
+        ending, _refresher = _refresher, None
+    if ending is not None:
+        ending.end()
+        ending.join(timeout=STOP_SECONDS)

@@ -1,7 +1,7 @@
 """Read the policies of many namespaces in seven queries, without model instances.
 
-A reader may see some tables before and others after somebody's commit. What it read is good only
-if the cluster's revision is the same before and after (``building`` sees to that).
+A reader may see some tables before and others after a commit. Its result is consistent only if the
+cluster's revision is the same before and after, which ``build`` checks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _EXPRESSIONS: Final = ("quota_id", "scope_name", "operator", "values")
 
 
 class Head(NamedTuple):
-    """A cluster's own row."""
+    """A cluster's own row: its identity, revision and settings."""
 
     id: int
     uid: UUID
@@ -70,7 +70,7 @@ class NamespaceRow(NamedTuple):
 
 
 class Policies(NamedTuple):
-    """Everything of some namespaces, as columns; rows by the id of their policy, in order."""
+    """All policies of some namespaces as columns; rows by the id of their policy, in order."""
 
     places: dict[int, NamespaceRow]
     limit_ranges: list[Row]
@@ -83,7 +83,7 @@ class Policies(NamedTuple):
 
 
 def read_heads() -> list[Head]:
-    """Read how far each cluster is; one small query."""
+    """Read the rows of all clusters; one small query."""
     columns = ("id", "uid", "name", "policy_revision", "unconfirmed_limit", "authority")
     found = Cluster.objects.order_by("id")
     return [
@@ -93,7 +93,7 @@ def read_heads() -> list[Head]:
 
 
 def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
-    """Read which namespaces were written after a revision: pairs of revision and namespace.
+    """Read the namespaces written after a revision: pairs of revision and namespace.
 
     An empty namespace stands for what belongs to the whole cluster.
     """
@@ -102,7 +102,7 @@ def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
 
 
 def read_places(clusters: Collection[int], names: Collection[str] | None) -> list[NamespaceRow]:
-    """Read which namespaces some clusters have, or which of these names."""
+    """Read the namespaces of some clusters, or those of these names."""
     found = Namespace.objects.filter(cluster__in=clusters).order_by("id")
     if names is not None:
         if not names:
@@ -112,29 +112,26 @@ def read_places(clusters: Collection[int], names: Collection[str] | None) -> lis
 
 
 def read_policies(places: Sequence[NamespaceRow]) -> Iterator[Policies]:
-    """Read all policies of namespaces, some hundred at a time: a whole table is much to hold."""
+    """Read all policies of namespaces, ``AT_ONCE`` at a time: whole tables need much memory."""
     for first in range(0, len(places), AT_ONCE):
-        yield _read({place.id: place for place in places[first : first + AT_ONCE]})
-
-
-def _read(places: dict[int, NamespaceRow]) -> Policies:
-    limit_ranges, metadata_policies, quotas = (
-        _among(model, "namespace_id", places, (*_OWN, *more)) for model, more in _KINDS
-    )
-    return Policies(
-        places=places,
-        limit_ranges=limit_ranges,
-        items=_rows(LimitRangeRow, limit_ranges, _ITEMS, ("position", "id")),
-        metadata_policies=metadata_policies,
-        rules=_rows(MetadataPolicyRule, metadata_policies, _RULES, ("position",)),
-        resource_quotas=quotas,
-        hard=_rows(ResourceQuotaRow, quotas, _HARD, ("id",)),
-        expressions=_rows(ScopeSelectorRow, quotas, _EXPRESSIONS, ("position",)),
-    )
+        batch = {place.id: place for place in places[first : first + AT_ONCE]}
+        limit_ranges, metadata_policies, quotas = (
+            _among(model, "namespace_id", batch, (*_OWN, *more)) for model, more in _KINDS
+        )
+        yield Policies(
+            places=batch,
+            limit_ranges=limit_ranges,
+            items=_rows(LimitRangeRow, limit_ranges, _ITEMS, ("position", "id")),
+            metadata_policies=metadata_policies,
+            rules=_rows(MetadataPolicyRule, metadata_policies, _RULES, ("position",)),
+            resource_quotas=quotas,
+            hard=_rows(ResourceQuotaRow, quotas, _HARD, ("id",)),
+            expressions=_rows(ScopeSelectorRow, quotas, _EXPRESSIONS, ("position",)),
+        )
 
 
 def read_credentials(clusters: Collection[int]) -> dict[int, dict[str, dt.datetime | None]]:
-    """Read the digests that are not revoked, by cluster, each with its end."""
+    """Read the digests that are not revoked, by cluster, each with its expiry."""
     found = WebhookCredential.objects.filter(cluster_id__in=clusters, revoked=None).order_by()
     credentials: dict[int, dict[str, dt.datetime | None]] = {pk: {} for pk in clusters}
     for cluster_id, digest, expires in found.values_list("cluster_id", "digest", "expires"):
@@ -143,7 +140,7 @@ def read_credentials(clusters: Collection[int]) -> dict[int, dict[str, dt.dateti
 
 
 def as_uuid(value: UUID | str) -> UUID:
-    """SQLite stores a text."""
+    """A UUID as the driver gives it: SQLite stores a text."""
     return value if isinstance(value, UUID) else UUID(value)
 
 
@@ -165,25 +162,25 @@ def _among(
     columns: tuple[str, ...],
     order: tuple[str, ...] = (),
 ) -> list[Row]:
-    """Read by many ids, which are one parameter: Django would look at each of them."""
+    """Read by many ids as one parameter: Django would check and adapt each of them."""
     quote, known = connection.ops.quote_name, list(ids)
     chosen, sorting = (", ".join(map(quote, names)) for names in (columns, (key, *order)))
     is_postgresql = connection.vendor == "postgresql"
     among = "= ANY(%s::bigint[])" if is_postgresql else "IN (SELECT value FROM json_each(%s))"
     table = quote(model._meta.db_table)  # noqa: SLF001 - Django's own API
     sql = f"SELECT {chosen} FROM {table} WHERE {quote(key)} {among} ORDER BY {sorting}"  # noqa: S608 - our own names
-    # As a text: drivers write lists number by number.
+    # One text: drivers adapt the numbers of a list one by one.
     opening, closing = "{}" if is_postgresql else "[]"
     return _run(sql, (f"{opening}{','.join(map(str, known))}{closing}",))
 
 
 def _fetch(queryset: QuerySet[Any], *columns: str) -> list[Row]:
-    """Run the query without Django's converters."""
+    """Run a query without Django's converters, which cost more than the rows."""
     return _run(*queryset.values_list(*columns).query.sql_with_params())
 
 
 def _run(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
-    """Give columns as the driver does: equal texts are parsed once, by the decoder."""
+    """Columns as the driver gives them: the decoder parses equal texts once."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         found: list[Row] = cursor.fetchall()

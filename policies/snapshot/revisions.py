@@ -1,4 +1,4 @@
-"""The revision number of a cluster's policies, and the lock that guards it."""
+"""The revision number of a cluster's policies: its lock, and the channel that announces it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from policies.models import Cluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+CHANNEL: Final = "gatehouse_policies"
+"""PostgreSQL's notifications of policy writes: sent with each new revision number."""
 COUNT: Final = "policy_revision"
 REVISION_GATE: Final = 0x67617465
-"""Advisory lock of this and a cluster's id: whoever counts a policy write takes it first.
+"""First half of an advisory lock, with a cluster's id; a write takes it before the cluster's row.
 
-Readers share the cluster's row, and while there are always some, a writer of it would wait forever:
-PostgreSQL lets further readers of a row in before it. At an advisory lock they queue behind it.
+Decisions share the lock of the cluster's row. While there are always some, a writer would wait
+forever: PostgreSQL lets further readers of a row pass it. At an advisory lock they queue behind it.
 """
-# Django itself knows FOR UPDATE alone, which would let in one batch of decisions at a time.
+# Django offers only FOR UPDATE, which would let in one batch of decisions at a time.
 _SHARE: Final = f"""
     SELECT id, uid, {COUNT}, pg_advisory_xact_lock_shared(%s, (id %% 2147483648)::int)
     FROM {Cluster._meta.db_table} WHERE id = ANY(%s) ORDER BY id FOR SHARE"""  # noqa: S608, SLF001 - our own names
@@ -27,22 +29,22 @@ Revisions: TypeAlias = dict[int, tuple[UUID, int]]
 
 
 def revision(cluster: str) -> int:
-    """Give the number of the cluster's last policy write; 0 for an unknown one."""
+    """The number of the cluster's last policy write; 0 for an unknown cluster."""
     numbers = Cluster.objects.filter(name=cluster).values_list("policy_revision", flat=True)
     return numbers.first() or 0
 
 
 def lock_revisions(cluster_ids: Collection[int]) -> Revisions:
-    """Read uid and revision of clusters, and keep policy writes from committing until we do.
+    """Read uid and revision of clusters, and delay policy writes until this transaction ends.
 
-    Must run inside a transaction, after the quotas it needs are locked. One statement, rows locked
-    in id order; SQLite has let no other writer in anyway. A cluster that is gone is absent.
+    Must run inside a transaction, after its quotas are locked. One statement locks the rows in id
+    order; on SQLite the transaction excludes other writers anyway. A deleted cluster is absent.
     """
     return ask_revisions(cluster_ids)()
 
 
 def ask_revisions(cluster_ids: Collection[int]) -> Callable[[], Revisions]:
-    """Send what ``lock_revisions`` asks; returns what waits for the answer."""
+    """Send the statement of ``lock_revisions``; the result waits for its rows."""
     if not cluster_ids:
         return dict
     sql: str = _SHARE

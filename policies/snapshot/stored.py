@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
@@ -23,6 +23,7 @@ from policies.models import LimitedResource as StoredLimitedResource
 from policies.models import LimitRange as StoredLimitRange
 from policies.models import MetadataPolicy as StoredMetadataPolicy
 from policies.models import ResourceQuota as StoredQuota
+from policies.snapshot.values import authority_of, counts_as_native
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -34,12 +35,12 @@ P = TypeVar("P", EngineLimitRange, EngineMetadataPolicy, ResourceQuota)
 
 
 def has_cluster(name: str) -> bool:
-    """Say whether a cluster of this name is known; ``load`` takes any name."""
+    """Whether a cluster of this name is stored; ``load`` accepts any name."""
     return Cluster.objects.filter(name=name).exists()
 
 
 def load(cluster: str, namespace: str) -> PolicySet:
-    """Read all that decides about one namespace; eight queries, whatever is stored.
+    """Read the policy set of one namespace in eight queries.
 
     An unknown cluster or namespace has no policies of its own.
     """
@@ -47,11 +48,12 @@ def load(cluster: str, namespace: str) -> PolicySet:
 
 
 def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]:
-    """Read all that decides about some namespaces; as many queries as for one."""
+    """Read the policy sets of some namespaces; as many queries as for one."""
     ranges = _by_namespace(StoredLimitRange.objects.all(), cluster, namespaces)
     rules = _by_namespace(StoredMetadataPolicy.objects.all(), cluster, namespaces)
     quotas = _by_namespace(StoredQuota.objects.select_related("usage"), cluster, namespaces)
-    limited = _limited_resources(cluster)
+    entries = StoredLimitedResource.objects.filter(cluster__name=cluster).order_by("position")
+    limited = tuple(_decode_limited(entry) for entry in entries)
     setting = _setting(cluster, [each for found in (ranges, quotas) for each in found.values()])
     return {
         name: PolicySet(
@@ -67,20 +69,20 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
             ),
             resource_quotas=tuple(decode_stored_quota(quota) for quota in quotas[name]),
             limited_resources=limited,
-            authority=_authority(setting, [*ranges[name], *quotas[name]]),
+            authority=authority_of(
+                setting,
+                is_native=all(
+                    counts_as_native(each.enforcement, is_native=each.is_native)
+                    for each in (*ranges[name], *quotas[name])
+                ),
+            ),
         )
         for name in namespaces
     }
 
 
-def _authority(setting: Authority, policies: list[StoredLimitRange | StoredQuota]) -> Authority:
-    """Say who enforces these: the portal, as long as the cluster does not have all of them."""
-    enforced = [each for each in policies if each.enforcement == Enforcement.ENFORCE]
-    return setting if all(each.is_native for each in enforced) else Authority.PORTAL
-
-
 def _setting(cluster: str, found: Collection[Sequence[PolicyObject]]) -> Authority:
-    """What is set for the cluster, read from it only where no policy brought it along."""
+    """The cluster's authority; read with a query only if no policy has joined its cluster."""
     for policies in found:
         for policy in policies:
             return Authority(policy.owner.authority)
@@ -89,17 +91,13 @@ def _setting(cluster: str, found: Collection[Sequence[PolicyObject]]) -> Authori
 
 
 def load_quotas(cluster: str, namespace: str) -> tuple[ResourceQuota, ...]:
-    """Read the quotas of one namespace with what they use now, in name order."""
-    return tuple(decode_stored_quota(quota) for quota in _stored_quotas(cluster, namespace))
-
-
-def _stored_quotas(cluster: str, namespace: str) -> list[StoredQuota]:
+    """Read the quotas of one namespace with their present used amounts, in name order."""
     quotas = _by_namespace(StoredQuota.objects.select_related("usage"), cluster, [namespace])
-    return quotas[namespace]
+    return tuple(decode_stored_quota(quota) for quota in quotas[namespace])
 
 
 def decode_stored_quota(quota: StoredQuota) -> ResourceQuota:
-    """Turn one quota, its rows fetched, into the engine's value; ``used`` is the ledger's."""
+    """Decode one quota, its rows fetched, to the engine's value; ``used`` is the ledger's."""
     manifest = {**quota.to_manifest(), "status": quota.status()}
     return _with_revision(decode_resource_quota(manifest), quota)
 
@@ -107,7 +105,7 @@ def decode_stored_quota(quota: StoredQuota) -> ResourceQuota:
 def _by_namespace(
     queryset: QuerySet[T], cluster: str, namespaces: Collection[str]
 ) -> dict[str, list[T]]:
-    """Fetch with rows, in byte order of names, which is not every database's order."""
+    """Fetch policies with their rows, in byte order of names, which databases do not agree on."""
     rows = (
         queryset.filter(namespace__name__in=namespaces, namespace__cluster__name=cluster)
         .select_related("namespace__cluster")
@@ -126,7 +124,7 @@ def _with_revision(policy: P, stored: PolicyObject) -> P:
 
 
 def limited_resources_of(clusters: Collection[int]) -> dict[int, tuple[LimitedResource, ...]]:
-    """Read what needs a covering quota, by cluster id, each list in its order; one query."""
+    """Read the limited resources by cluster id, each list in its order; one query."""
     entries = StoredLimitedResource.objects.filter(cluster__in=clusters).order_by("position")
     found: dict[int, tuple[LimitedResource, ...]] = dict.fromkeys(clusters, ())
     for entry in entries:
@@ -134,23 +132,17 @@ def limited_resources_of(clusters: Collection[int]) -> dict[int, tuple[LimitedRe
     return found
 
 
-def _limited_resources(cluster: str) -> tuple[LimitedResource, ...]:
-    entries = StoredLimitedResource.objects.filter(cluster__name=cluster).order_by("position")
-    return tuple(_decode_limited(entry) for entry in entries)
-
-
 def _decode_limited(entry: StoredLimitedResource) -> LimitedResource:
     return LimitedResource(
         resource=entry.resource,
         api_group=entry.api_group,
         match_contains=tuple(entry.match_contains),
-        match_scopes=tuple(_read_scope(scope) for scope in entry.match_scopes),
-    )
-
-
-def _read_scope(entry: dict[str, Any]) -> ScopeSelectorRequirement:
-    return ScopeSelectorRequirement(
-        entry.get("scopeName") or "",
-        entry.get("operator") or "",
-        tuple(entry.get("values") or ()),
+        match_scopes=tuple(
+            ScopeSelectorRequirement(
+                scope.get("scopeName") or "",
+                scope.get("operator") or "",
+                tuple(scope.get("values") or ()),
+            )
+            for scope in entry.match_scopes
+        ),
     )

@@ -1,15 +1,16 @@
-"""Values of a snapshot: immutable clusters, namespaces and look-ups."""
+"""Values of a snapshot: clusters, namespaces, look-ups; the cluster of a presented credential."""
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from engine.policy import Authority, LimitedResource, PolicySet
+from engine.policy import Authority, Enforcement, LimitedResource, PolicySet
 from policies.models import WebhookCredential
-from policies.snapshot.credentials import Authentication
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -17,13 +18,54 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
+class Authentication(StrEnum):
+    """The result of looking up a presented secret."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    OTHER_CLUSTER = "other-cluster"
+
+
+def authenticate(cluster: str, secret: str) -> Authentication:
+    """Whether a secret is valid for this cluster, for another one, or for none, in one query.
+
+    Only the keyed digest is looked up.
+    """
+    digest = WebhookCredential.digest_of(secret)
+    found = (
+        WebhookCredential.objects.filter(digest=digest, revoked=None)
+        .select_related("cluster")
+        .first()
+    )
+    if found is None or not hmac.compare_digest(found.digest, digest):
+        return Authentication.UNKNOWN
+    if found.expires is not None and found.expires <= timezone.now():
+        return Authentication.UNKNOWN
+    # The path names a cluster, the secret proves one: they must be the same.
+    own = hmac.compare_digest(found.cluster.name.encode(), cluster.encode(errors="replace"))
+    return Authentication.OK if own else Authentication.OTHER_CLUSTER
+
+
 class UnreadablePolicyError(Exception):
     """A stored policy cannot be read by the engine: nothing in its namespace can be judged."""
 
 
+def counts_as_native(enforcement: str, *, is_native: object) -> bool:
+    """Whether the cluster itself has a policy, or need not have it: one that only watches."""
+    return bool(is_native) or enforcement != Enforcement.ENFORCE
+
+
+def authority_of(setting: Authority, *, is_native: bool) -> Authority:
+    """Who enforces in a namespace: as set for the cluster, if all of its policies are native.
+
+    The portal enforces what the cluster itself does not have.
+    """
+    return setting if is_native else Authority.PORTAL
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaKey:
-    """How the ledger knows a quota: by its row, and by what outlives the row."""
+    """The ledger's keys of a quota: the id of its row, and the uid, which outlives the row."""
 
     id: int
     uid: UUID
@@ -31,9 +73,9 @@ class QuotaKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespacePolicies:
-    """What decides about one namespace; ``trouble`` is set where that cannot be read.
+    """The policies of one namespace; ``trouble`` is the error if they cannot be read.
 
-    ``is_native``: the cluster itself has all of its ranges and quotas that are enforced.
+    ``is_native``: the cluster itself has all of its enforced ranges and quotas.
     """
 
     policy_set: PolicySet
@@ -44,10 +86,10 @@ class NamespacePolicies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPolicies:
-    """All policies of one cluster as they stood at one ``revision``.
+    """All policies of one cluster at one ``revision``.
 
     ``namespaces`` has those with policies of their own; ``credentials`` the digests that are not
-    revoked, each with its end (None: no end).
+    revoked, each with its expiry (None: never).
     """
 
     id: int
@@ -61,7 +103,7 @@ class ClusterPolicies:
     credentials: Mapping[str, dt.datetime | None] = field(default_factory=dict)
 
     def policy_set(self, namespace: str) -> PolicySet:
-        """Give what decides about a namespace; nothing of a quota counts as used.
+        """The policy set of a namespace, with used amounts of 0.
 
         Raises ``UnreadablePolicyError``.
         """
@@ -78,12 +120,12 @@ class ClusterPolicies:
         return found.policy_set
 
     def quota_keys(self, namespace: str) -> Mapping[str, QuotaKey]:
-        """Give the ledger's keys of a namespace's quotas, by quota name."""
+        """The ledger's keys of a namespace's quotas, by quota name."""
         found = self.namespaces.get(namespace)
         return found.quota_keys if found else {}
 
     def credential(self, digest: str) -> bool:
-        """Say whether a digest is one of the cluster's, not revoked, and not expired now."""
+        """Whether a digest is a credential of the cluster, neither revoked nor expired."""
         if digest not in self.credentials:
             return False
         expires = self.credentials[digest]
@@ -92,15 +134,15 @@ class ClusterPolicies:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All clusters by name. Each contains all that its ``revision`` counts."""
+    """All clusters by name, each with all writes up to its ``revision``."""
 
     clusters: Mapping[str, ClusterPolicies] = field(default_factory=dict)
 
     def authenticate(self, cluster: str, secret: str) -> Authentication:
-        """Say whether the secret is a valid one of this cluster, of another one, or of none.
+        """Whether a secret is valid for this cluster, for another one, or for none.
 
-        Only keyed digests are compared, so that its duration reveals nothing of a secret. A
-        credential issued a moment ago may still be unknown: refresh once, then ask again.
+        Only keyed digests are compared, so that the duration reveals nothing of a secret. A
+        credential issued a moment ago may still be unknown: refresh once, then try again.
         """
         digest = WebhookCredential.digest_of(secret)
         own = self.clusters.get(cluster)

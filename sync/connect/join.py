@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
+from engine.policy import Authority
 from policies import services
 from policies.models import Cluster
 from sync.connect import kubeconfig, probe, sealed_box
@@ -46,7 +47,7 @@ class JoinRequest:
     name: str
     text: str
     context: str = ""
-    authority: str = Cluster.Authority.NATIVE
+    authority: str = Authority.NATIVE
     is_anyway: bool = False
     is_other_cluster: bool = False
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.manifests.problems import ManifestError
-from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.documents import ManifestError
+from policies.manifests.sources import parse_documents
 from sync.connect.kubeconfig_values import (
     KubeconfigProblems,
     decode_certificates,

@@ -36,7 +36,7 @@ NATIVE = """
 import django; django.setup()
 from policies import services
 from policies.models import Cluster, LimitRange, ResourceQuota
-from policies.services.authority import note_native, set_authority
+from policies.services.observed import note_native, set_authority
 cluster = Cluster.objects.get(name="demo")
 stored = [
     (model.kind, policy.namespace.name, policy.name)

@@ -17,9 +17,9 @@ from engine.errors import DecodeError
 from engine.request import Operation, Phase
 from engine.wire import dumps
 from policies import snapshot
-from policies.manifests.problems import ManifestError
-from policies.manifests.yaml.documents import parse_documents
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.documents import ManifestError
+from policies.manifests.render import render_documents
+from policies.manifests.sources import parse_documents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -9,8 +9,7 @@ from engine.limit_range import default_item
 from engine.policy import LimitRangeItem
 from engine.quantity import Quantity, QuantityError
 from engine.resource_list import to_json
-from policies.drafts.forms.metadata import build_metadata, show_metadata
-from policies.drafts.forms.sheets import Built, Sheet, can_be_typed
+from policies.drafts.forms.sheets import Built, Sheet, build_metadata, can_be_typed, show_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ TYPES: Final = ("Container", "Pod", "PersistentVolumeClaim")
 
 @dataclass(slots=True)
 class _Part:
-    """One item under way."""
+    """One item under construction."""
 
     item: str
     type: str
@@ -33,10 +32,11 @@ class _Part:
 
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
-    """The grid of a manifest; an item that no lines can say is one line that keeps it."""
+    """The grid of a manifest; an item that lines cannot express is one line that keeps it."""
     rows: list[Line] = []
     for number, item in enumerate(_limits(manifest)):
         lines = _lines(number, item)
+        # Only lines that build the same item again may stand for it.
         if can_be_typed(lines) and _parts(lines, [], Built({})) == [item]:
             rows += lines
         else:
@@ -46,7 +46,7 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
-    """The manifest of a grid; what the grid keeps is taken from ``base``."""
+    """The manifest of a grid; kept items come from ``base``."""
     built = Built(dict(base))
     build_metadata(sheet, base, built)
     limits = _parts(sheet.of(ROW), _limits(base), built)
@@ -55,7 +55,7 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
 
 
 def derived(sheet: Sheet) -> dict[str, str]:
-    """What Kubernetes fills in where a cell is empty, by cell; unreadable amounts count as none."""
+    """The defaults of Kubernetes for empty cells, by cell; unreadable amounts count as none."""
     found: dict[str, str] = {}
     for number, line in enumerate(sheet.of(ROW)):
         given = {name: quantity for name in AMOUNTS if (quantity := _quantity(line.get(name, "")))}
@@ -90,14 +90,13 @@ def _lines(number: int, item: Mapping[str, Any] | None) -> list[Line]:
             "item": str(number),
             "type": str(item.get("type") or ""),
             "resource": name,
-            **{amount: _text((item.get(amount) or {}).get(name)) for amount in AMOUNTS},
+            **{
+                amount: "" if (value := (item.get(amount) or {}).get(name)) is None else str(value)
+                for amount in AMOUNTS
+            },
         }
         for name in names or [""]
     ]
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 def _parts(lines: Sequence[Line], kept: Sequence[Any], built: Built) -> list[Any]:
@@ -107,17 +106,13 @@ def _parts(lines: Sequence[Line], kept: Sequence[Any], built: Built) -> list[Any
             if int(place) < len(kept):
                 parts.append(_Part(f"kept {place}", "", kept[int(place)]))
             continue
-        if not _is_blank(line):
+        if any(line.get(name) for name in ("item", "resource", *AMOUNTS)):
             _add(parts, line, number, built)
     return [part.value for part in parts]
 
 
-def _is_blank(line: Line) -> bool:
-    return not any(line.get(name) for name in ("item", "resource", *AMOUNTS))
-
-
 def _add(parts: list[_Part], line: Line, number: int, built: Built) -> None:
-    """Put a line into the item it came from, a new one into that of its type."""
+    """Add a line to the item it came from, a new line to an item of its type."""
     name, kind, item = line.get("resource", ""), line.get("type", ""), line.get("item", "")
     cell = f"{ROW}-{number}"
     same = [part for part in parts if part.type == kind and item in (part.item, "")]

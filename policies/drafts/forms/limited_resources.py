@@ -1,11 +1,18 @@
-"""The form of a cluster's limitedResources, one line for each entry."""
+"""The form of a cluster's limitedResources: a line for each entry, and for each of its scopes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.drafts.forms.scope import build_scope, show_scope
-from policies.drafts.forms.sheets import Built, Sheet, can_be_typed, joined, split
+from policies.drafts.forms.sheets import (
+    Built,
+    Sheet,
+    build_scope,
+    can_be_typed,
+    joined,
+    show_scope,
+    split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,12 +24,11 @@ SCOPE: Final = "scope"
 
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
-    """The lines of a configuration; an entry that they cannot say is kept."""
+    """The lines of a configuration; an entry that lines cannot express is kept."""
     lines: dict[str, list[Line]] = {ENTRY: [], SCOPE: []}
     for number, entry in enumerate(manifest.get("limitedResources") or []):
         shown = _show_entry(number, entry or {})
-        is_said = can_be_typed(shown[ENTRY]) and _build_entry(shown, 0, str(number)) == entry
-        if not is_said:
+        if not (can_be_typed(shown[ENTRY]) and _build_entry(shown, 0, str(number)) == entry):
             shown = {ENTRY: [{"kept": str(number)}], SCOPE: []}
         for group, found in shown.items():
             lines[group] += found
@@ -30,7 +36,7 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
-    """The configuration of the lines; entries that they keep are taken from ``base``."""
+    """The configuration of the lines; kept entries come from ``base``."""
     built = Built(dict(base))
     kept = base.get("limitedResources") or []
     entries: list[Any] = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.metadata_policy import QOS_ANNOTATION
-from policies.drafts.forms.metadata import build_metadata, show_metadata
 from policies.drafts.forms.sheets import (
     Built,
     Line,
     Sheet,
+    build_metadata,
     can_be_typed,
+    show_metadata,
     split,
     without_line,
 )
@@ -45,17 +46,21 @@ READY: Final[Mapping[str, Ready]] = {
         ({"on": "annotation", "key": _SCHEDULER},),
     ),
 }
-"""Rules that are often wanted, by name: what they do, and the lines to fill in."""
+"""Frequent rules by name: their action, and the lines to fill in."""
 
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
-    """The sentences of a manifest; a rule that they cannot say is kept."""
+    """The sentences of a manifest; a rule that they cannot express is kept."""
     spec = manifest.get("spec") or {}
     lines: dict[str, list[Line]] = {RULE: [], IF: [], THEN: []}
     for number, rule in enumerate(spec.get("rules") or []):
         sentence = parts_of(number, rule or {})
         is_typed = all(can_be_typed(found) for found in sentence.values())
-        if not is_typed or _build_rule(sentence, sentence[RULE][0]) != _complete(rule):
+        given = rule if isinstance(rule, dict) else {}
+        action = {"reject": False, **(given.get("policyAction") or {})}
+        whole = {"policyPredicate": given.get("policyPredicate") or {}, "policyAction": action}
+        # Only sentences that build the same rule again may stand for it.
+        if not is_typed or _build_rule(sentence, sentence[RULE][0]) != {**given, **whole}:
             sentence = {RULE: [{"kept": str(number)}]}
         for group, found in sentence.items():
             lines[group] += found
@@ -64,7 +69,7 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
-    """The manifest of the sentences; rules that they keep are taken from ``base``."""
+    """The manifest of the sentences; kept rules come from ``base``."""
     built = Built(dict(base))
     build_metadata(sheet, base, built)
     spec = dict(base.get("spec") or {})
@@ -88,7 +93,7 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
 
 
 def with_ready(sheet: Sheet, name: str) -> Sheet:
-    """The sheet with one more rule, ready-made as far as it can be, in place of empty ones."""
+    """The sheet with one more rule of this name, in place of empty ones."""
     for place in reversed(range(len(sheet.of(RULE)))):
         if _is_blank(sheet, place):
             sheet = without_line(sheet, RULE, place)
@@ -104,18 +109,11 @@ def with_ready(sheet: Sheet, name: str) -> Sheet:
 
 
 def _is_blank(sheet: Sheet, number: int) -> bool:
-    """Whether nobody has typed anything into a rule yet."""
+    """Whether a rule has no input yet."""
     line, lines = sheet.of(RULE)[number], _lines_of(sheet, number)
-    said = any(_is_said(each) for each in lines[IF])
+    said = any(_is_filled(each) for each in lines[IF])
     sets = any(each.get("key") or each.get("value") for each in lines[THEN])
     return not (said or sets or line.get(EVERY) or "kept" in line)
-
-
-def _complete(rule: Any) -> dict[str, Any]:
-    """The rule with what is written always."""
-    given = rule if isinstance(rule, dict) else {}
-    predicate, action = given.get("policyPredicate") or {}, given.get("policyAction") or {}
-    return {**given, "policyPredicate": predicate, "policyAction": {"reject": False, **action}}
 
 
 def _lines_of(sheet: Sheet, number: int) -> dict[str, list[Line]]:
@@ -126,10 +124,10 @@ def _lines_of(sheet: Sheet, number: int) -> dict[str, list[Line]]:
 
 
 def _build_rule(lines: Mapping[str, Sequence[Line]], head: Line) -> dict[str, Any]:
-    """One rule of its lines; empty lines count as none."""
+    """Build one rule of its lines, without empty ones."""
     predicate: dict[str, Any] = {}
     for on, name in SELECTORS.items():
-        mine = [line for line in lines[IF] if line.get("on") == on and _is_said(line)]
+        mine = [line for line in lines[IF] if line.get("on") == on and _is_filled(line)]
         if mine:
             predicate[name] = _selector(mine)
     action: dict[str, Any] = {"reject": head.get("does") == REFUSE}
@@ -143,7 +141,7 @@ def _build_rule(lines: Mapping[str, Sequence[Line]], head: Line) -> dict[str, An
     return {"policyPredicate": predicate, "policyAction": action}
 
 
-def _is_said(line: Line) -> bool:
+def _is_filled(line: Line) -> bool:
     return bool(line.get("key") or line.get("values"))
 
 
@@ -155,6 +153,7 @@ def _selector(lines: Sequence[Line]) -> dict[str, Any]:
         if operator == EQUALS and key not in equal:
             selector["matchLabels"] = {**equal, key: values}
             continue
+        # matchLabels has room for one value of a key; a second one becomes an expression.
         operator = "In" if operator == EQUALS else operator
         entry: dict[str, Any] = {"key": key, "operator": operator}
         if operator in ("In", "NotIn"):
@@ -164,7 +163,7 @@ def _selector(lines: Sequence[Line]) -> dict[str, Any]:
 
 
 def _places(sheet: Sheet, number: int, index: int, built: Built) -> None:
-    """Note which cell each part of a rule came from."""
+    """Note the cell of each part of a rule."""
     path = f"spec.rules[{index}]"
     built.places[path] = f"{RULE}-{number}-does"
     for group, names, part in (

@@ -1,4 +1,4 @@
-"""The form of a PriorityClass."""
+"""The form of a PriorityClass: one cell for each field."""
 
 from __future__ import annotations
 
@@ -36,11 +36,8 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
         text = sheet.fields.get(field, "")
         if text != typed(shown[field]):
             built.manifest.pop(field, None)
-            built.manifest |= {field: _value(field, text)} if text else {}
+            # A value that is no number stays text, so that the rules report it.
+            is_number = field == "value" and _WHOLE.fullmatch(text)
+            value = True if field == "globalDefault" else RawNumber(text) if is_number else text
+            built.manifest |= {field: value} if text else {}
     return built
-
-
-def _value(field: str, text: str) -> Any:
-    if field == "globalDefault":
-        return True
-    return RawNumber(text) if field == "value" and _WHOLE.fullmatch(text) else text

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.names import is_standard_quota_resource
 from engine.resource_quota.scopes import ALLOWED_NAMES, CONFLICTS
-from policies.drafts.forms.metadata import build_metadata, show_metadata
-from policies.drafts.forms.scope import build_scope, show_scope
-from policies.drafts.forms.sheets import Built, Sheet, can_be_typed
+from policies.drafts.forms.sheets import (
+    Built,
+    Sheet,
+    build_metadata,
+    build_scope,
+    can_be_typed,
+    show_metadata,
+    show_scope,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 HARD: Final = "hard"
 SCOPE: Final = "scope"
 PLAIN: Final = "plain"
-"""Stands where an operator would: the scope is one of ``spec.scopes``."""
+"""In place of an operator: the scope is one of ``spec.scopes``."""
 RESOURCES: Final = (
     "pods", "requests.cpu", "limits.cpu", "requests.memory", "limits.memory", "cpu", "memory",
     "requests.ephemeral-storage", "limits.ephemeral-storage", "requests.storage",
@@ -29,9 +35,13 @@ RESOURCES: Final = (
 
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
-    """The lines of a manifest; limits without an amount and odd expressions are kept."""
+    """The lines of a manifest; limits and expressions that lines cannot express are kept."""
     spec = manifest.get("spec") or {}
-    hard = [_show_hard(name, value) for name, value in (spec.get("hard") or {}).items()]
+    hard: list[Line] = []
+    for name, value in (spec.get("hard") or {}).items():
+        line = {"resource": name, "amount": "" if value is None else str(value)}
+        is_typed = line["amount"] and name and can_be_typed([line])
+        hard.append(line if is_typed else {"kept": name})
     scopes: list[Line] = [
         {"scopeName": name, "operator": PLAIN} for name in spec.get("scopes") or []
     ]
@@ -40,7 +50,7 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
-    """The manifest of the lines; what they keep is taken from ``base``."""
+    """The manifest of the lines; kept parts come from ``base``."""
     built = Built(dict(base))
     build_metadata(sheet, base, built)
     spec = dict(base.get("spec") or {})
@@ -55,7 +65,7 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
 
 
 def offered_resources(sheet: Sheet) -> list[str]:
-    """The standard names that may be bounded together with all scopes of the sheet."""
+    """The resources that a quota with all scopes of the sheet may limit."""
     allowed = [ALLOWED_NAMES[scope] for scope in _names(sheet) if scope in ALLOWED_NAMES]
     return [
         name
@@ -65,7 +75,7 @@ def offered_resources(sheet: Sheet) -> list[str]:
 
 
 def offered_scopes(sheet: Sheet, *, chosen: str = "") -> list[str]:
-    """The scopes that may stand with the sheet's resources, and with its other scopes."""
+    """The scopes that are allowed with the sheet's resources and its other scopes."""
     bounded = [line.get("resource", "") for line in sheet.of(HARD)]
     standard = {name for name in bounded if is_standard_quota_resource(name)}
     others = {name for name in _names(sheet) if name != chosen}
@@ -77,11 +87,6 @@ def offered_scopes(sheet: Sheet, *, chosen: str = "") -> list[str]:
     ]
 
 
-def _show_hard(name: str, value: Any) -> Line:
-    line = {"resource": name, "amount": "" if value is None else str(value)}
-    return line if line["amount"] and name and can_be_typed([line]) else {"kept": name}
-
-
 def _names(sheet: Sheet) -> list[str]:
     return [line.get("scopeName", "") for line in sheet.of(SCOPE)]
 
@@ -91,7 +96,7 @@ def _expressions(spec: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _put(spec: dict[str, Any], name: str, value: Any) -> None:
-    """Set a field, or leave it out where there is nothing to say."""
+    """Set a field, or remove it if the value is empty."""
     spec.pop(name, None)
     if value:
         spec[name] = value

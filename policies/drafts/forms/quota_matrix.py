@@ -1,6 +1,6 @@
 """A namespace's quotas as a matrix of priority classes and resources.
 
-The draft stands in the place of its stored self. Which quota covers which class is the engine's.
+The draft replaces its stored version. The engine decides which quota covers which class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from policies.drafts.forms.sheets import Sheet
 
 MOST: Final = 12
-"""So many resources have a column, all of the draft among them, and so many classes a row."""
+"""The most columns, beyond the draft's own resources, and the most rows of classes."""
 ANY: Final = "any priority"
 NONE: Final = "no priority class"
 ELSEWHERE: Final = "no class of this cluster"
@@ -30,7 +30,7 @@ ELSEWHERE: Final = "no class of this cluster"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """One quota's limit of a resource, as stored, and what of it is used."""
+    """One stored quota's limit of a resource, and its used amount."""
 
     quota: str
     hard: str
@@ -39,7 +39,7 @@ class Bound:
 
 @dataclass(slots=True, kw_only=True)
 class Spot:
-    """Where a row and a resource meet; ``line`` is the draft's own limit, if it has one here."""
+    """One cell: a resource in a row; ``line`` is the draft's own limit, if it has one here."""
 
     resource: str
     line: int | None = None
@@ -50,7 +50,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """One row: a priority class, or what stands for all or none; ``is_own``: the draft's."""
+    """One row: a priority class, any or none; ``is_own``: the draft covers it."""
 
     name: str
     is_own: bool
@@ -59,7 +59,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """All of it; ``lines`` are the limits of the draft that it shows."""
+    """The matrix; ``lines`` are the draft's limits that it shows."""
 
     resources: Mapping[str, int | None]
     bands: Sequence[Band]
@@ -72,7 +72,7 @@ def matrix_of(
     before: PolicySet | None,
     priorities: Sequence[str],
 ) -> Matrix | None:
-    """Lay out the namespace's quotas with the draft; None for a draft that cannot be read."""
+    """The namespace's quotas with the draft; None for a draft that cannot be read."""
     if manifest is None or before is None:
         return None
     name = (manifest.get("metadata") or {}).get("name") or ""
@@ -93,7 +93,7 @@ def matrix_of(
 
 
 def _lines(sheet: Sheet) -> dict[str, int]:
-    """The draft's limits by resource; a name that is there twice stays in the list."""
+    """The draft's limits by resource; of a repeated name only the first."""
     found: dict[str, int] = {}
     for number, line in enumerate(sheet.of(forms_quota.HARD)):
         if (name := line.get("resource", "")) and "kept" not in line:
@@ -111,7 +111,7 @@ def _columns(mine: Mapping[str, int], others: Sequence[ResourceQuota]) -> dict[s
 def _rows(
     own: ResourceQuota, others: Sequence[ResourceQuota], priorities: Sequence[str]
 ) -> list[str]:
-    """The rows, those of the draft first among the classes when there are too many."""
+    """The rows; of too many classes, those that the draft covers come first."""
     ordered = sorted(priorities, key=lambda name: not _covers(own, name))[:MOST]
     classes = [name for name in priorities if name in ordered]
     rows = [ANY, *classes, NONE]
@@ -122,7 +122,7 @@ def _rows(
 
 
 def _covers(quota: ResourceQuota, row: str) -> bool:
-    """Whether the quota means pods of this row; one that asks for no priority means any."""
+    """Whether the quota covers pods of this row; a quota without priority scopes covers any."""
     asked = [each for each in scope_requirements(quota) if each.scope_name == PRIORITY_CLASS]
     if row == ANY or not asked:
         return row == ANY and not asked
@@ -161,7 +161,7 @@ def _band(
 
 
 def _mark_first(bands: Sequence[Band]) -> None:
-    """The draft's limits are typed in its first row; the others repeat them."""
+    """The first row of the draft has its input fields; the other rows repeat them."""
     first = next((band for band in bands if band.is_own), None)
     for spot in first.spots if first else ():
         spot.is_typed = spot.line is not None

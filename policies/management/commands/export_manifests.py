@@ -33,7 +33,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("--cluster", required=True, help="the cluster whose policies are wanted")
         add("-n", "--namespace", action="append", default=[], help="only this one (repeatable)")
@@ -46,7 +46,7 @@ class Command(Console):
         add("-o", "--output", default="-", metavar="FILE", help="default: standard output")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Read and write out."""
+        """Export to a file or to standard output."""
         cluster = find_cluster(options["cluster"])
         if options["admission_configuration"]:
             text = export_limited_resources(cluster)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from policies.management.console import Console, find_cluster, refused
 from policies.manifests.bundle import DEFAULT_NAMESPACE, read_bundle
+from policies.manifests.documents import ManifestError
 from policies.manifests.import_bundle import Author, import_bundle
-from policies.manifests.problems import ManifestError
 from policies.manifests.sources import read_sources
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("paths", nargs="+", metavar="FILE|DIR|-", help="files, folders, - for standard input")
         add("--cluster", required=True, help="the cluster whose policies these are")
@@ -57,7 +57,7 @@ class Command(Console):
         add("--user", default="", help="who, for the record (default: the system's user)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Read, write, report."""
+        """Import the files, and report each change."""
         cluster = find_cluster(options["cluster"])
         user = options["user"] or f"{getpass.getuser()} (command line)"
         try:
@@ -73,9 +73,9 @@ class Command(Console):
             raise refused(error) from error
         for title in bundle.others:
             self.stderr.write(f"left out, no policy: {title}")
-        self._tell(report, dry_run=options["dry_run"])
+        self._print(report, dry_run=options["dry_run"])
 
-    def _tell(self, report: Report, *, dry_run: bool) -> None:
+    def _print(self, report: Report, *, dry_run: bool) -> None:
         verbs = [change.verb for change in report.changes]
         for change in report.changes:
             if dry_run and change.diff:

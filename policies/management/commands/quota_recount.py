@@ -35,7 +35,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("--cluster", default="", help="only this one")
         add("-n", "--namespace", default="", help="only this one; needs --cluster")
@@ -43,7 +43,7 @@ class Command(Console):
         add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Count, show, and end with what was found."""
+        """Recount, print the differences, and set the exit code."""
         namespace, repair = options["namespace"], options["repair"]
         found = [
             {"cluster": name, **asdict(difference)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.management.console import FINDINGS, Console
 from policies.manifests.bundle import Bundle, read_bundle
-from policies.manifests.problems import ManifestError, Problem
+from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.sources import STANDARD_INPUT, read_sources
 from policies.plurals import counted
 
@@ -36,13 +36,13 @@ class Command(Console):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("paths", nargs="+", metavar="FILE|DIR|-", help="files, folders, - for standard input")
         add("-o", "--output", choices=["text", "json"], default="text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Check and report."""
+        """Validate the files, and report each problem."""
         bundle, problems = Bundle(), list[Problem]()
         try:
             bundle = read_bundle(read_sources(options["paths"]))

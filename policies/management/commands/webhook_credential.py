@@ -35,7 +35,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("cluster", help="the cluster's name")
         add("--create", action="store_true", help="make the cluster if it is not there")
@@ -44,18 +44,22 @@ class Command(Console):
         add("--revoke", metavar="NUMBER", type=int, help="revoke a credential")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Do one of the three."""
+        """Issue, revoke or list."""
         user = f"{getpass.getuser()} (command line)"
-        # A script reads the secret from the output: all else then goes beside it.
+        # Scripts read the secret from standard output: everything else goes to standard error.
         self.report = self.stderr.write if options["issue"] else self.stdout.write
-        cluster = self._cluster(options["cluster"], user=user, create=options["create"])
+        name = options["cluster"]
+        if options["create"] and not Cluster.objects.filter(name=name).exists():
+            services.save_cluster(cluster=Cluster(name=name), user=user)
+            self.report(f"created: cluster {name}")
+        cluster = find_cluster(name)
         if options["issue"]:
             expires = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
             _, secret = services.issue_webhook_credential(
                 cluster=cluster, label=options["issue"], user=user, expires=expires
             )
             self.stdout.write(secret)
-            self._tell_addresses(cluster)
+            self._print_addresses(cluster)
         elif options["revoke"]:
             services.revoke_webhook_credential(
                 credential=_credential(cluster, options["revoke"]), user=user
@@ -63,18 +67,12 @@ class Command(Console):
             self.stdout.write(f"revoked: {options['revoke']}")
         else:
             if options["create"]:
-                self._tell_addresses(cluster)
+                self._print_addresses(cluster)
             for credential in WebhookCredential.objects.filter(cluster=cluster):
                 self.stdout.write(_line(credential))
 
-    def _cluster(self, name: str, *, user: str, create: bool) -> Cluster:
-        if create and not Cluster.objects.filter(name=name).exists():
-            services.save_cluster(cluster=Cluster(name=name), user=user)
-            self.report(f"created: cluster {name}")
-        return find_cluster(name)
-
-    def _tell_addresses(self, cluster: Cluster) -> None:
-        """Say where the cluster asks, and what it still needs to."""
+    def _print_addresses(self, cluster: Cluster) -> None:
+        """Print the addresses of the cluster's webhooks, and whether it needs a credential."""
         start = f"{settings.GATEHOUSE_EXTERNAL_URL}/admission/{cluster.name}"
         self.report(f"asks at {start}/mutate and {start}/validate")
         if not WebhookCredential.objects.filter(cluster=cluster).exists():

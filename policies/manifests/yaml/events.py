@@ -1,4 +1,8 @@
-"""Build documents from the events of YAML's parser."""
+"""Build documents from the events of YAML's parser; stricter than kubectl.
+
+Aliases, tags, merge keys and duplicate keys are refused, each with its place. Numbers keep their
+text (RawNumber), so that we do not turn quantities into floats.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +22,15 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from policies.manifests.problems import ManifestError, Problem
-from policies.manifests.yaml.documents import Document
+from policies.manifests.documents import Document, ManifestError, Problem
 from policies.manifests.yaml.scalars import resolve_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from policies.manifests.yaml.documents import Path, Place
+    from policies.manifests.documents import Path, Place
 
 DEEPEST_NESTING = 200
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's parser, which is eighteen times as fast as one in Python; wheels of PyYAML bring it."""
+"""libyaml's parser, eighteen times as fast as the one in Python; PyYAML's wheels contain it."""
 _STANDARD_TAG = "tag:yaml.org,2002:"
 _KNOWN_TAGS = frozenset(
     _STANDARD_TAG + name for name in ("str", "int", "float", "bool", "null", "map", "seq")
@@ -39,7 +40,16 @@ _KNOWN_TAGS = frozenset(
 def read(text: str, source: str) -> list[Document]:
     """All documents of a text, empty ones too; raises ManifestError with every problem."""
     builder = _Builder(source)
-    documents = list(_documents(text, builder))
+    try:
+        events = yaml.parse(text, Loader=_LOADER)
+        documents = [done for event in events if (done := builder.feed(event)) is not None]
+    except MarkedYAMLError as error:
+        problem = _syntax_problem(error, source, text)
+        raise ManifestError([*builder.problems, problem]) from error
+    except YAMLError as error:
+        reason = str(error).splitlines()[0]
+        problem = Problem(source=source, message=f"cannot be read as YAML: {reason}")
+        raise ManifestError([*builder.problems, problem]) from error
     if builder.problems:
         raise ManifestError(builder.problems)
     return documents
@@ -47,7 +57,7 @@ def read(text: str, source: str) -> list[Document]:
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or list that is being read; ``key`` is the key whose value comes next."""
+    """A mapping or list under construction; ``key`` is the key whose value comes next."""
 
     value: dict[str, Any] | list[Any]
     path: Path
@@ -64,7 +74,7 @@ class _Builder:
         self.stack: list[_Open] = []
 
     def feed(self, event: Any) -> Document | None:
-        """Take one event; a document is returned when it ends."""
+        """Process one event; returns a document at its end."""
         if isinstance(event, DocumentStartEvent):
             self.document, self.stack = Document(self.source), []
         elif isinstance(event, AliasEvent):
@@ -77,7 +87,7 @@ class _Builder:
         return self.document if isinstance(event, DocumentEndEvent) else None
 
     def start(self, event: Any) -> None:
-        """A scalar, or the opening of a mapping or list."""
+        """Process a scalar, or the opening of a mapping or list."""
         self.check_decorations(event)
         if isinstance(event, ScalarEvent):
             self.place(event, self.scalar(event))
@@ -89,7 +99,7 @@ class _Builder:
             raise ManifestError([self.found(event, f"nested deeper than {DEEPEST_NESTING} levels")])
 
     def check_decorations(self, event: Any) -> None:
-        """Anchors and tags change what is read; neither belongs in a manifest."""
+        """Refuse anchors and tags, which give a text another meaning than it shows."""
         if event.anchor is not None:
             self.refuse(event, f"an anchor (&{event.anchor})", "write the value out")
         tag = str(event.tag or "")
@@ -97,7 +107,7 @@ class _Builder:
             self.refuse(event, f"a tag ({tag})", "leave it out, quote strings")
 
     def scalar(self, event: Any) -> object:
-        """The value of a scalar: plain ones as kubectl reads them, quoted ones as they stand."""
+        """The value of a scalar: a plain one as kubectl reads it, a quoted one as text."""
         tag = str(event.tag or "")
         if not event.style and not tag and not self.expects_key():
             return resolve_plain(event.value)
@@ -114,7 +124,7 @@ class _Builder:
         )
 
     def place(self, event: Any, value: Any) -> Path:
-        """Put a value where it belongs, and note where it stands; returns its path."""
+        """Add a value to its mapping or list, and note its place; returns its path."""
         if not self.stack:
             self.document.value = value
             self.document.places[()] = self.where(event)
@@ -133,10 +143,10 @@ class _Builder:
         return path
 
     def take_key(self, event: Any, top: _Open, value: Any) -> Path:
-        """A key: text only, once only."""
+        """Check a key: it must be text, and new in its mapping."""
         if not isinstance(value, str):
             self.refuse(event, "a key that is no text", "write the key as one word")
-            value = f"\0{len(self.problems)}"
+            value = f"\0{len(self.problems)}"  # any text that no file contains
         if value == "<<" and not event.style:
             self.refuse(event, "a merge key (<<)", "write the fields out")
         path = (*top.path, value)
@@ -160,24 +170,8 @@ class _Builder:
         return Problem(source=self.source, line=line, column=column, message=message, hint=hint)
 
     def refuse(self, event: Any, what: str, instead: str) -> None:
-        """Something YAML has and a manifest must not."""
+        """Note a problem: a feature of YAML that manifests must not use."""
         self.problems.append(self.found(event, f"{what} is not allowed", instead))
-
-
-def _documents(text: str, builder: _Builder) -> Iterator[Document]:
-    try:
-        for event in yaml.parse(text, Loader=_LOADER):
-            done = builder.feed(event)
-            if done is not None:
-                yield done
-    except MarkedYAMLError as error:
-        raise ManifestError(
-            [*builder.problems, _syntax_problem(error, builder.source, text)]
-        ) from error
-    except YAMLError as error:
-        reason = str(error).splitlines()[0]
-        problem = Problem(source=builder.source, message=f"cannot be read as YAML: {reason}")
-        raise ManifestError([*builder.problems, problem]) from error
 
 
 def _syntax_problem(error: MarkedYAMLError, source: str, text: str) -> Problem:
@@ -188,7 +182,7 @@ def _syntax_problem(error: MarkedYAMLError, source: str, text: str) -> Problem:
         return Problem(source=source, message=message, hint=hint)
     return Problem(
         source=source,
-        line=min(mark.line, text.count("\n")) + 1,  # not behind the last one
+        line=min(mark.line, text.count("\n")) + 1,  # the parser may point behind the last line
         column=mark.column + 1,
         message=message,
         hint=hint,

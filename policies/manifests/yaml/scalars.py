@@ -1,6 +1,6 @@
 """Resolve plain YAML scalars as kubectl does: YAML 1.1, numbers through JSON.
 
-Source: the behaviour of kubectl, whose YAML is turned into JSON before anything looks at types.
+Source: the behaviour of kubectl, which converts YAML to JSON before it reads types.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def resolve_plain(text: str) -> object:
 def _number(text: str) -> object:
     based = _BASED.fullmatch(text)
     if based:
-        return _based(*based.groups())
+        sign, *texts = based.groups()
+        text, base = next((t, b) for t, b in zip(texts, (16, 2, 8), strict=True) if t is not None)
+        digits = text.replace("_", "")
+        return RawNumber(sign.replace("+", "") + str(int(digits, base))) if digits else "0"
     if _INTEGER.fullmatch(text):
         return RawNumber(str(int(text.replace("_", ""))))
     if _FLOAT.fullmatch(text) and not _SPECIAL.fullmatch(text):
@@ -42,24 +45,18 @@ def _number(text: str) -> object:
     return text
 
 
-def _based(sign: str, hexa: str | None, binary: str | None, octal: str | None) -> object:
-    digits, base = next((d, b) for d, b in ((hexa, 16), (binary, 2), (octal, 8)) if d is not None)
-    digits = digits.replace("_", "")
-    return RawNumber(sign.replace("+", "") + str(int(digits, base))) if digits else "0"
-
-
 def _through_float(text: str) -> object:
-    """A number with a point or an exponent goes through a 64-bit float on its way to JSON."""
+    """Kubectl converts a number with a point or an exponent through a 64-bit float."""
     value = float(text)
     if math.isinf(value):
         return text
-    if value.is_integer() and abs(value) < 1e21:  # noqa: PLR2004  where Go turns to exponents
+    if value.is_integer() and abs(value) < 1e21:  # noqa: PLR2004  from there on Go writes exponents
         return RawNumber(str(int(value)))
     return RawNumber(repr(value))
 
 
 def is_plainly_safe(text: str) -> bool:
-    """Whether an unquoted scalar is read back as this very string by any YAML 1.1 or 1.2 reader."""
+    """Whether every reader of YAML 1.1 or 1.2 reads the unquoted text as this string."""
     return bool(_SAFE.fullmatch(text)) and text not in TRUE | FALSE | NULL
 
 

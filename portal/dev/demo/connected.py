@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.utils import timezone
 
+from engine.policy import Authority
 from policies import services
 from policies.models import Cluster, ResourceQuota
 from portal.dev.demo.clock import at
@@ -65,7 +66,7 @@ def pretend_connected(cluster: Cluster) -> None:
     SyncedObject.objects.bulk_create(objects)
     with at(now - BEGAN):
         services.set_authority(
-            cluster=cluster, authority=Cluster.Authority.NATIVE, user=USER, reason="demo data"
+            cluster=cluster, authority=Authority.NATIVE, user=USER, reason="demo data"
         )
         native_policies.note(cluster)
     SyncOwnership.objects.create(cluster=cluster, namespace="checkout", user=USER)

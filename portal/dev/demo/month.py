@@ -18,7 +18,7 @@ from admission.record import backdate
 from engine.request import Phase
 from engine.resource_list import add, subtract
 from policies import snapshot
-from policies.ledger.history import KEPT, STEP
+from policies.ledger.usage import KEPT, STEP
 from policies.models import Cluster
 from portal.dev.demo.plot import BEGAN, ODD, WORKLOADS
 

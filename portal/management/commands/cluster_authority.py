@@ -10,12 +10,12 @@ from django.core.management.base import CommandError
 from engine.policy import Authority
 from policies import services
 from policies.management.console import USAGE, Console, find_cluster
-from policies.models import Cluster
 from portal.pages.clusters.authority_impact import DAYS, DECISIONS, LONGEST, preview
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
+    from policies.models import Cluster
     from policies.simulation.authority_preview import AuthorityImpact
 
 _HELP = f"""\
@@ -39,7 +39,9 @@ class Command(Console):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare what can be said."""
         parser.add_argument("cluster", help="the cluster's name")
-        parser.add_argument("authority", choices=Cluster.Authority.values, help="who enforces")
+        parser.add_argument(
+            "authority", choices=[each.value for each in Authority], help="who enforces"
+        )
         parser.add_argument("--yes", action="store_true", help="switch, not only show")
         parser.add_argument("--user", default="", help="who, for the record")
         parser.add_argument("--reason", default="", help="why, for the record; --yes needs it")

@@ -9,6 +9,7 @@ from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.utils import timezone
 
+from engine.policy import Authority
 from policies import services
 from policies.models import Cluster, LimitRange, MetadataPolicy, ResourceQuota
 from portal.pages.clusters.authority_impact import DAYS, DECISIONS, preview
@@ -45,8 +46,8 @@ class AuthorityView(ClusterPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Today's way, the other one, and everything that would change."""
         cluster = self.cluster
-        is_native = cluster.authority == Cluster.Authority.NATIVE
-        other = Cluster.Authority.PORTAL if is_native else Cluster.Authority.NATIVE
+        is_native = cluster.authority == Authority.NATIVE
+        other = Authority.PORTAL if is_native else Authority.NATIVE
         is_sure = self.request.GET.get("to") == other or "form_error" in kwargs
         return super().get_context_data(
             **kwargs,
@@ -74,7 +75,7 @@ class AuthorityView(ClusterPage):
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Switch to the one that the page offered, if it is still the other one and it says why."""
         wanted = request.POST.get("authority", "")
-        if wanted not in Cluster.Authority.values:
+        if wanted not in list(Authority):
             return HttpResponseBadRequest()
         reason = request.POST.get("reason", "").strip()[:1000]
         if wanted != self.cluster.authority:

@@ -19,7 +19,7 @@ from admission.record.search import query as search_query
 from admission.record.search.facets import facets, with_fields
 from admission.record.search.groups import grouped
 from admission.record.search.pages import PagePosition, page
-from policies.tokens import TakesToken
+from policies.rest import TakesToken
 from portal.pages.decisions.access import RecordMixin
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from admission.record.redaction import wire_form
 from engine.request import Operation
 from engine.wire import dumps
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.render import render_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

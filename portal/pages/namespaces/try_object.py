@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from engine.errors import DecodeError
-from policies.manifests.problems import ManifestError, Problem
-from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.documents import ManifestError, Problem
+from policies.manifests.sources import parse_documents
 from policies.simulation import request_for, run
 
 if TYPE_CHECKING:
     from django.http import QueryDict
 
     from engine.policy import PolicySet
-    from policies.manifests.yaml.documents import Document
+    from policies.manifests.documents import Document
     from policies.simulation import Simulation
 
 LARGEST: Final = 64 * 1024  # characters of pasted YAML

@@ -14,13 +14,16 @@ from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 
 from policies import services
-from policies.drafts import danger, kept, merge, preview
+from policies.drafts import danger, merge, preview
 from policies.drafts.draft import (
     LONGEST,
     Draft,
     Finding,
     PolicyPlace,
     draft_of_manifest,
+    drop_draft,
+    keep_draft,
+    kept_draft_of,
     kept_parts,
     render,
 )
@@ -88,7 +91,7 @@ class EditorView(PolicyPage):
         if do == "delete":
             return self._delete()
         if do == "forget":
-            kept.drop(self.user, self.place)
+            drop_draft(self.user, self.place)
             return redirect(self.here)
         state = self.read(request.POST)
         self._keep(state)
@@ -117,16 +120,16 @@ class EditorView(PolicyPage):
     @cached_property
     def kept_draft(self) -> KeptDraft | None:
         """What the person typed here before and did not save, if it says anything else."""
-        found = kept.kept(self.user, self.place) if self.may_post() else None
+        found = kept_draft_of(self.user, self.place) if self.may_post() else None
         return found if found and found.text != render(self.current) else None
 
     def _keep(self, state: EditorState) -> None:
         """Keep what was typed, as far as it differs from what is stored."""
         text = state.draft.text
         if text.strip() == render(self.current).strip() or len(text) > LONGEST:
-            kept.drop(self.user, self.place)
+            drop_draft(self.user, self.place)
         else:
-            kept.keep(self.user, self.place, text, seen=self.seen)
+            keep_draft(self.user, self.place, text, seen=self.seen)
 
     def _dangers(self, state: EditorState) -> list[str]:
         """What saving would stop."""
@@ -169,7 +172,7 @@ class EditorView(PolicyPage):
                 text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=found
             )
             return self.answer(EditorState(draft=broken, shown=state.shown), status=422)
-        kept.drop(self.user, self.place)
+        drop_draft(self.user, self.place)
         if saved.changed:
             messages.success(self.request, "Saved. The next decision goes by it.")
         else:
@@ -217,7 +220,7 @@ class EditorView(PolicyPage):
             return self.answer(
                 EditorState(draft=draft, shown=draft.text), status=409, is_stale=True
             )
-        kept.drop(self.user, self.place)
+        drop_draft(self.user, self.place)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
 

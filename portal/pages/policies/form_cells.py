@@ -9,7 +9,7 @@ from engine.resource_quota.scopes import ALLOWED_NAMES
 from policies.drafts.forms import limit_range
 from policies.drafts.forms import quota as forms_quota
 from policies.drafts.forms.quota_matrix import matrix_of
-from policies.drafts.forms.scope import OPERATORS
+from policies.drafts.forms.sheets import OPERATORS
 from policies.manifests import sentences
 from policies.models import PriorityClass
 

@@ -16,7 +16,7 @@ from policies.drafts import bulk_import
 from policies.drafts.draft import LONGEST
 from policies.drafts.kinds import KINDS
 from policies.manifests.bundle import DEFAULT_NAMESPACE
-from policies.manifests.problems import ManifestError
+from policies.manifests.documents import ManifestError
 from policies.plurals import counted
 from portal.pages.permissions import ClusterPage
 

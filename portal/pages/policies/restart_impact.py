@@ -158,4 +158,4 @@ def refused_running(
     return (f"{newly} of {len(running.pods)} pods that run here would not come back",)
 
 
-danger.tellers.append(refused_running)
+danger.sources.append(refused_running)

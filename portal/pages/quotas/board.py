@@ -13,7 +13,7 @@ from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from policies import roles, snapshot
-from policies.ledger.levels import (
+from policies.ledger.usage import (
     NEAR,
     Level,
     classes_named,

@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404
 from admission.models import AuditEvent, Verdict
 from admission.record import owners
 from policies import ledger, snapshot
-from policies.ledger.levels import Level, counts_class, levels_of
+from policies.ledger.usage import Level, counts_class, levels_of
 from policies.models import Namespace
 from portal.pages.namespaces.usage import held_of
 from portal.pages.permissions import ClusterPage

@@ -14,11 +14,12 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from engine.policy import Authority
 from policies import services
 from policies.management.console import FINDINGS, USAGE, Console, find_cluster
-from policies.manifests.problems import ManifestError
+from policies.manifests.documents import ManifestError
+from policies.manifests.render import render_documents
 from policies.manifests.sources import read_sources
-from policies.manifests.yaml.emitter import render_documents
 from policies.models import Cluster
 from sync.client import Client
 from sync.connect import kubeconfig
@@ -130,7 +131,7 @@ def _user(options: dict[str, Any]) -> str:
 def _cluster(options: dict[str, Any]) -> Cluster:
     name = options["cluster"]
     if options["create"] and not Cluster.objects.filter(name=name).exists():
-        made = Cluster(name=name, authority=Cluster.Authority.NATIVE)
+        made = Cluster(name=name, authority=Authority.NATIVE)
         services.save_cluster(cluster=made, user=_user(options))
     found = find_cluster(name)
     return _placed(found, options["portal_namespace"], _user(options))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
+from engine.policy import Authority
 from policies.management.console import FINDINGS, USAGE, Console
-from policies.manifests.problems import ManifestError
+from policies.manifests.documents import ManifestError
 from policies.manifests.sources import read_sources
-from policies.models import Cluster
 from sync.connect import join, seal_keys
 from sync.connect.kubeconfig import KubeconfigError
 from sync.connect.sealed_box import SealingError
@@ -50,8 +50,8 @@ class Command(Console):
         add("--context", default="", help="a context of the file (default: the current one)")
         add(
             "--authority",
-            choices=Cluster.Authority.values,
-            default=Cluster.Authority.NATIVE.value,
+            choices=[each.value for each in Authority],
+            default=Authority.NATIVE.value,
             help="who enforces ranges and quotas of a new cluster (default: %(default)s)",
         )
         add("--anyway", action="store_true", help="replace what works even if this does not")

@@ -11,9 +11,14 @@ import pytest
 from django.db import DataError, IntegrityError, connection
 from django.db.utils import Error
 
-from policies.db.deferred import ask, execute, is_in_transaction, transaction_of_few_packets
+from policies.db.deferred import (
+    ask,
+    driver_parameters,
+    execute,
+    is_in_transaction,
+    transaction_of_few_packets,
+)
 from policies.db.pipeline import Pipeline, _encoded
-from policies.snapshot.refresher import _parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +117,7 @@ def test_what_was_answered_already_is_taken_back_without_a_warning(*, is_lost: b
 
 def test_what_is_told_is_seen_by_nobody_before_the_end() -> None:
     connection.ensure_connection()
-    with psycopg.connect(**_parameters(), autocommit=True) as other:
+    with psycopg.connect(**driver_parameters(), autocommit=True) as other:
         with transaction_of_few_packets():
             execute(INSERT, [["one"]])
             ask("SELECT 1", [])()

@@ -13,7 +13,7 @@ from policies.drafts.draft import render
 from policies.drafts.forms import limit_range, metadata_rules, quota
 from policies.drafts.forms.sheets import Sheet, read_sheet, with_line, without_line
 from policies.drafts.kinds import BY_NAME, KINDS
-from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.sources import parse_documents
 from tests.policies.drafts.random_manifests import OF_KIND
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from policies.drafts import preview
 from policies.drafts.draft import PolicyPlace
 from policies.drafts.kinds import BY_NAME
 from policies.lints import LintCode
-from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.sources import parse_documents
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from policies.manifests.bundle import Bundle, read_bundle
-from policies.manifests.problems import ManifestError
+from policies.manifests.documents import ManifestError
 from policies.manifests.sources import Source, read_sources
 
 QUOTA = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {pods: 1}}\n"

@@ -11,8 +11,8 @@ import pytest
 from engine.limit_range import decode_limit_range
 from engine.resource_quota import decode_resource_quota
 from policies.manifests.bundle import Bundle, read_bundle
-from policies.manifests.canonical import render_manifests
-from policies.manifests.problems import ManifestError
+from policies.manifests.documents import ManifestError
+from policies.manifests.render import render_manifests
 from policies.manifests.sources import Source, read_sources
 
 SHARED = Path(__file__).parents[4] / "shared"

@@ -20,7 +20,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
-from policies.models.policy_revision import AppendOnlyError
+from policies.models.edits import AppendOnlyError
 from policies.snapshot import Authentication
 from tests import factories
 

@@ -1,4 +1,4 @@
-"""The thread: it hears of writes, does not mind a lost database, and ends when told to."""
+"""The thread that refreshes: it notices writes, survives a lost database, and ends on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from policies import services, snapshot
-from policies.snapshot import refresher
+from policies.snapshot import holder
 from tests import factories
 
 if TYPE_CHECKING:
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 POD = {"type": "Pod", "max": {"cpu": "1"}}
 PATIENCE_SECONDS = 20
-postgres = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite tells nobody")
+postgres = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite does not notify")
 
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The thread, which on PostgreSQL would sleep through the test if nobody told it."""
+    """The thread, which on PostgreSQL would sleep through the test without notices."""
     polls = connection.vendor != "postgresql"
-    monkeypatch.setattr(refresher, "POLL_SECONDS", 0.02 if polls else 4 * PATIENCE_SECONDS)
+    monkeypatch.setattr(holder, "POLL_SECONDS", 0.02 if polls else 4 * PATIENCE_SECONDS)
     snapshot.start()
     yield
-    monkeypatch.setattr(refresher, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(holder, "POLL_SECONDS", 0.02)
     with services.policy_write(factories.cluster("last")):
         factories.namespace(in_cluster="last")
     snapshot.stop()
 
 
 def eventually(is_so: Callable[[], bool]) -> bool:
-    """Whether it comes to be so while we wait."""
+    """Whether the condition holds before the patience ends."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not is_so():
         if time.monotonic() > end:
@@ -56,7 +56,7 @@ def alive() -> list[threading.Thread]:
 
 
 @pytest.mark.usefixtures("started")
-def test_a_write_is_heard_of() -> None:
+def test_a_write_is_noticed() -> None:
     for name in ("first", "second"):
         factories.limit_range(POD, name=name)
         assert eventually(lambda name=name: has_range(name))  # type: ignore[misc]
@@ -81,19 +81,30 @@ def test_it_is_started_once() -> None:
     assert len(alive()) == 1
 
 
-def test_it_ends_when_told() -> None:
+def test_it_ends_on_demand() -> None:
     snapshot.start()
     snapshot.stop()
     snapshot.stop()
     assert not alive()
 
 
-def test_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    thread = refresher._Refresher()
-    thread.end()
-    with caplog.at_level(logging.WARNING, logger=refresher.logger.name):
-        for _ in range(3):
-            thread._pause(OperationalError("gone"))
+def test_an_outage_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[None] = []
+
+    def fail() -> None:
+        tries.append(None)
+        if len(tries) == 3:
+            thread.end()
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(holder, "LONGEST_PAUSE_SECONDS", 0.01)
+    thread = holder.Refresher(refresh=fail)
+    with caplog.at_level(logging.WARNING, logger=holder.logger.name):
+        thread.start()
+        thread.join(timeout=PATIENCE_SECONDS)
+    assert len(tries) == 3
     assert len(caplog.records) == 1
 
 

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection as database
 
+from engine.policy import Authority
 from policies.models import Cluster, PolicyRevision
 from sync.connect import connections, probe, seal_keys, sealed_box
 from sync.connect import join as connect_join
@@ -142,7 +143,7 @@ def test_web_process_has_no_client(settings: SettingsWrapper) -> None:
 def test_new_cluster_is_made_native_and_tested(fake: FakeClient) -> None:
     joined = join()
     assert joined.is_new
-    assert joined.connection.cluster.authority == Cluster.Authority.NATIVE
+    assert joined.connection.cluster.authority == Authority.NATIVE
     stored = ClusterConnection.objects.get()
     assert (stored.state, stored.server_version, stored.cluster_uid) == (
         "ok",

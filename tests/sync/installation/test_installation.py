@@ -11,6 +11,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
+from engine.policy import Authority
 from engine.request import GroupVersionResource
 from engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
 from policies.models import Cluster, PolicyRevision, WebhookCredential
@@ -202,7 +203,7 @@ def test_command_cannot_apply_to_a_cluster_that_is_not_connected() -> None:
 @pytest.mark.django_db
 def test_command_makes_a_cluster_whose_own_plugins_enforce() -> None:
     printed("--create")
-    assert Cluster.objects.get().authority == Cluster.Authority.NATIVE
+    assert Cluster.objects.get().authority == Authority.NATIVE
 
 
 @pytest.mark.django_db

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.render import render_documents
 from sync import reconcile
 from sync.values import WRITTEN_KINDS
 

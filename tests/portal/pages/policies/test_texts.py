@@ -11,7 +11,7 @@ from django.test import Client
 
 from policies import services
 from policies.manifests.bundle import read_bundle
-from policies.manifests.problems import ManifestError
+from policies.manifests.documents import ManifestError
 from policies.manifests.sources import Source
 from policies.models import PolicyRevision
 from tests import factories

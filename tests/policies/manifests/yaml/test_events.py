@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.wire import RawNumber
-from policies.manifests.problems import ManifestError
-from policies.manifests.yaml.documents import parse_documents
+from policies.manifests.documents import ManifestError
+from policies.manifests.sources import parse_documents
 
 
 def only_value(text: str) -> object:

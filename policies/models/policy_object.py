@@ -1,22 +1,19 @@
-"""Base models of stored policies: name, metadata, revision, rows and manifest."""
+"""PolicyObject: parent of a namespace's policies: metadata, enforcement, drafted rows."""
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from engine.errors import DecodeError, ErrorType, FieldError
+from engine.errors import ErrorType, FieldError
 from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
+from policies.models.cluster import Labelled
 from policies.validators import (
     PlacedError,
     as_validation_error,
-    decode_error_as_field_error,
-    metadata_errors,
-    text_errors,
 )
 
 if TYPE_CHECKING:
@@ -24,93 +21,8 @@ if TYPE_CHECKING:
 
     from policies.models.cluster import Cluster
 
-Place = tuple[str, int | None, str]
-"""Related name of the rows (empty: the object itself), index among them, field of the model."""
 
-
-class Recorded(models.Model):
-    """An object whose every write leaves a PolicyRevision."""
-
-    kind: ClassVar[str]
-
-    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    revision = models.PositiveBigIntegerField(default=1, editable=False)
-    created = models.DateTimeField(auto_now_add=True)
-    updated = models.DateTimeField(auto_now=True)
-
-    name: models.CharField[str, str]
-    objects: ClassVar[models.Manager[Any]]
-
-    class Meta:
-        abstract = True
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def owner(self) -> Cluster:
-        """The cluster this object belongs to."""
-        raise NotImplementedError
-
-    @property
-    def namespace_name(self) -> str:
-        """The namespace this object lives in; empty for objects of a whole cluster."""
-        return ""
-
-    def to_manifest(self) -> dict[str, Any]:
-        """Give the object as Kubernetes writes it."""
-        raise NotImplementedError
-
-    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
-        """Take over everything the manifest says, rows as a draft; raises ``ValidationError``."""
-        raise NotImplementedError
-
-    def find_errors(self) -> list[PlacedError]:
-        """All that is wrong with it, by the engine's rules, each with its place."""
-        manifest = self.to_manifest()
-        errors = text_errors(manifest) + metadata_errors(manifest["metadata"])
-        try:
-            errors += self.rule_errors(manifest)
-        except DecodeError as error:
-            errors.append(decode_error_as_field_error(error))
-        return [self.place_error(error) for error in dict.fromkeys(errors)]
-
-    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
-        """What the engine says about the manifest; may raise ``DecodeError``."""
-        raise NotImplementedError
-
-    def place_error(self, error: FieldError) -> PlacedError:
-        """Find the field and row that an engine's error speaks of."""
-        return PlacedError(
-            error.message,
-            code=error.type.cause,
-            path=error.field,
-            place=self.locate(error),
-        )
-
-    def decode_error(self, error: DecodeError) -> ValidationError:
-        """Turn an object that cannot be read at all into an error at its field."""
-        return as_validation_error([self.place_error(decode_error_as_field_error(error))])
-
-    def locate(self, error: FieldError) -> Place:
-        """Where the error belongs in the model."""
-        return ("", None, METADATA_COLUMNS.get(error.field.partition("[")[0], ""))
-
-    def clean(self) -> None:
-        """Ask the engine."""
-        super().clean()
-        if findings := self.find_errors():
-            raise as_validation_error(findings)
-
-
-METADATA_COLUMNS = {
-    "metadata.name": "name",
-    "metadata.labels": "labels",
-    "metadata.annotations": "annotations",
-}
-
-
-class PolicyObject(Recorded):
+class PolicyObject(Labelled):
     """A policy of one namespace, with rows that are saved together with it."""
 
     row_sets: ClassVar[tuple[str, ...]] = ()
@@ -155,21 +67,21 @@ class PolicyObject(Recorded):
         return self.namespace.name
 
     replaces: Self | None = None
-    """The stored version that a save is about to replace; the engine compares the two."""
+    """The stored version that a save will replace; the engine checks what may change."""
 
     def rows_of(self, row_set: str) -> list[Any]:
-        """Rows as they will be saved, else as they are stored, in order."""
+        """The drafted rows, else the stored ones, in order."""
         if row_set in self._drafts:
             return self._drafts[row_set]
         return list(getattr(self, row_set).all()) if self.pk else []
 
     def draft_rows(self, row_set: str, rows: Sequence[models.Model]) -> None:
-        """Set the rows that the next save writes in place of the stored ones."""
+        """Set the rows with which the next save replaces the stored ones."""
         self._drafts[row_set] = list(rows)
 
     @property
     def drafts(self) -> Mapping[str, list[models.Model]]:
-        """The rows that wait to be saved, by related name."""
+        """The unsaved rows, by related name."""
         return self._drafts
 
     def forget_drafts(self) -> None:
@@ -187,24 +99,21 @@ class PolicyObject(Recorded):
             entries["annotations"] = annotations
         return entries
 
-    def read_metadata(self, manifest: Mapping[str, Any]) -> None:
-        """Take over name, labels, annotations and enforcement."""
-        metadata = manifest.get("metadata") or {}
-        problems = metadata_errors(metadata)
-        namespace = metadata.get("namespace") or self.namespace_name
+    def read_metadata(
+        self, manifest: Mapping[str, Any], problems: Sequence[FieldError] = ()
+    ) -> None:
+        """Set name, labels, annotations and enforcement; raises ``ValidationError``."""
+        namespace = (manifest.get("metadata") or {}).get("namespace") or self.namespace_name
+        found = list(problems)
         if namespace != self.namespace_name:
             detail = "does not match the namespace of the object"
-            problems.append(FieldError(ErrorType.INVALID, "metadata.namespace", namespace, detail))
-        if problems:
-            raise as_validation_error([self.place_error(error) for error in problems])
-        annotations = dict(metadata.get("annotations") or {})
-        self.name = metadata.get("name") or ""
-        self.labels = dict(metadata.get("labels") or {})
-        self.enforcement = annotations.pop(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
-        self.annotations = annotations
+            found.append(FieldError(ErrorType.INVALID, "metadata.namespace", namespace, detail))
+        super().read_metadata(manifest, found)
+        mode = self.annotations.pop(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
+        self.enforcement = mode
 
     def clean_fields(self, exclude: Any = None) -> None:
-        """Clean own fields, and those of drafted rows, whose errors say which row they are of."""
+        """Clean own fields and those of drafted rows; each error is placed at its row."""
         super().clean_fields(exclude=exclude)
         findings = [
             finding
@@ -216,7 +125,7 @@ class PolicyObject(Recorded):
             raise as_validation_error(findings)
 
     def path_of(self, _row: Any, row_set: str, index: int, column: str, /) -> str:
-        """Where a cell stands in the manifest."""
+        """The path of a cell in the manifest."""
         return f"{row_set}[{index}].{column}"
 
     def _row_findings(self, row: models.Model, row_set: str, index: int) -> list[PlacedError]:

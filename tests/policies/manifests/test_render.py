@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from engine.wire import RawNumber
-from policies.manifests.yaml.documents import parse_documents
-from policies.manifests.yaml.emitter import render_documents
+from policies.manifests.render import render_documents
+from policies.manifests.sources import parse_documents
 
 TRICKY = "no on y Y n N off NO yes true null ~ 0o17 017 08 1e3 .5 1_000 0x1f 1:30".split()
 TRICKY += "= << - ? : # & *".split()

@@ -1,19 +1,20 @@
-"""PolicyRevision: who changed which policy, when and why; append-only, also in the database."""
+"""Edits of policies: PolicyRevision records saved ones, KeptDraft keeps unsaved texts."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 
 class AppendOnlyError(TypeError):
-    """Somebody tried to change or delete what is on record."""
+    """An attempt to change or delete a recorded revision."""
 
 
 class PolicyRevisionQuerySet(models.QuerySet["PolicyRevision"]):
-    """Revisions by what they speak of; they cannot be changed or deleted."""
+    """Revisions by their object; they cannot be changed or deleted."""
 
     def of(
         self, *, cluster: str, kind: str, name: str, namespace: str = ""
@@ -22,19 +23,23 @@ class PolicyRevisionQuerySet(models.QuerySet["PolicyRevision"]):
         return self.filter(cluster=cluster, kind=kind, name=name, namespace=namespace)
 
     def update(self, **_kwargs: Any) -> NoReturn:
-        """Refuse."""
+        """Refuse an update."""
         raise AppendOnlyError("policy revisions are never changed")
 
     def delete(self) -> NoReturn:
-        """Refuse."""
+        """Refuse a deletion."""
         raise AppendOnlyError("policy revisions are never deleted")
 
 
 class PolicyRevision(models.Model):
-    """One write of one object; names are kept as text, so the record outlives what it names."""
+    """One write of one object.
+
+    Names are stored as text, so that a revision outlives its object. The database's own triggers
+    refuse what the methods here refuse, for writes that bypass Django.
+    """
 
     class Action(models.TextChoices):
-        """What was done."""
+        """The kind of write."""
 
         CREATE = "create"
         UPDATE = "update"
@@ -90,5 +95,32 @@ class PolicyRevision(models.Model):
         super().save(*args, **kwargs)
 
     def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        """Refuse."""
+        """Refuse a deletion."""
         raise AppendOnlyError("policy revisions are never deleted")
+
+
+MOST_DRAFTS: Final = 20
+"""So many drafts of one person are kept; a further one replaces the oldest."""
+
+
+class KeptDraft(models.Model):
+    """The unsaved text of one editor; ``seen`` is the policy's revision when editing began."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="kept_drafts")
+    cluster = models.ForeignKey("policies.Cluster", models.CASCADE, related_name="+")
+    namespace = models.CharField(max_length=63, blank=True)
+    kind = models.CharField(max_length=63)
+    name = models.CharField(max_length=253, blank=True)
+    text = models.TextField()
+    seen = models.PositiveBigIntegerField(default=0)
+    changed = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "cluster", "namespace", "kind", "name"], name="kept_draft_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name or '(new)'} of {self.user}"

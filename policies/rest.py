@@ -1,7 +1,7 @@
-"""Query parameters of the REST API, checked and described in one place.
+"""Parts that all REST APIs share: query parameters, their schema, API tokens for other views.
 
-A name that an operation does not know is refused, never ignored: a filter that is misspelt would
-answer with everything, and a misspelt ``dryRun`` would store.
+An operation refuses a parameter that it does not know: it would answer a misspelt filter with
+everything, and store in spite of a misspelt ``dryRun``.
 """
 
 from __future__ import annotations
@@ -13,21 +13,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
+from django.http import JsonResponse
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from rest_framework.exceptions import APIException
+from knox.auth import TokenAuthentication
+from rest_framework.exceptions import APIException, AuthenticationFailed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from django.http import HttpRequest, HttpResponseBase
     from rest_framework.request import Request
+
 
 MOMENTS: Final = (
     MinValueValidator(datetime(1970, 1, 1, tzinfo=UTC), "must not be before 1970"),
     MaxValueValidator(datetime(9000, 1, 1, tzinfo=UTC), "must not be after the year 9000"),
 )
-"""Bounds of a time that is asked for: what adds to it, or names its zone, stays a date."""
+"""Bounds of a time parameter: with any offset or interval it stays a valid date."""
 DRY_RUN: Final = OpenApiParameter(
     "dryRun", str, enum=["All"], description="store nothing, answer what would be stored"
 )
@@ -47,7 +51,7 @@ class BadParameterError(APIException):
 
 
 def unknown_parameter(name: str, known: Collection[str]) -> BadParameterError:
-    """Make the error of a name that an operation does not know."""
+    """The error of a parameter that an operation does not know."""
     near = difflib.get_close_matches(name, known, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
     names = ", ".join(sorted(known)) or "none"
@@ -56,10 +60,7 @@ def unknown_parameter(name: str, known: Collection[str]) -> BadParameterError:
 
 
 def is_on(request: Request, parameter: OpenApiParameter) -> bool:
-    """Read a parameter that is ``true`` or ``false``, which is also what is not given.
-
-    Raises ``BadParameterError`` for anything else.
-    """
+    """Read a boolean parameter, ``false`` by default; raises ``BadParameterError``."""
     given = request.query_params.get(parameter.name, "false")
     if given not in ("true", "false"):
         message = f'Unsupported value: "{given}": supported values: "true", "false"'
@@ -70,29 +71,19 @@ def is_on(request: Request, parameter: OpenApiParameter) -> bool:
 class KnownParameters:
     """Part of an API view: refuses parameters that its operation does not know.
 
-    Lists know their filters and pages; ``parameters_of`` returns what an action accepts beside.
+    Lists know their filters and pages; ``parameters_of`` returns the other parameters of an action.
     """
 
     request: Any
     action: str
 
     def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
-        """Give the parameters of an action that are neither filters nor pages."""
+        """The parameters of an action beside filters and pages."""
         return ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the parameters once it is known who asks."""
+        """Check the parameters, after the user is authenticated."""
         super().initial(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
-        known = self._known()
-        for name in request.query_params:
-            if name not in known:
-                raise unknown_parameter(name, known)
-        given = request.query_params.get(DRY_RUN.name)
-        if given not in (None, "All"):
-            message = f'Unsupported value: "{given}": supported values: "All"'
-            raise BadParameterError(DRY_RUN.name, message, code="FieldValueNotSupported")
-
-    def _known(self) -> frozenset[str]:
         action = getattr(self, "action", None) or ""
         known = {parameter.name for parameter in self.parameters_of(action)}
         if action == "list":
@@ -101,18 +92,24 @@ class KnownParameters:
             pages = getattr(self, "paginator", None)
             found = pages.get_schema_operation_parameters(self) if pages else ()
             known |= {parameter["name"] for parameter in found}
-        return frozenset(known)
+        for name in request.query_params:
+            if name not in known:
+                raise unknown_parameter(name, known)
+        given = request.query_params.get(DRY_RUN.name)
+        if given not in (None, "All"):
+            message = f'Unsupported value: "{given}": supported values: "All"'
+            raise BadParameterError(DRY_RUN.name, message, code="FieldValueNotSupported")
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether nothing is to be stored."""
+        """Whether nothing is stored."""
         return DRY_RUN.name in self.request.query_params
 
     @contextmanager
     def write(self) -> Iterator[None]:
-        """Write one object, all or nothing; a dry run takes it back at the end.
+        """Write one object, all or nothing; a dry run is rolled back at the end.
 
-        What is answered has to be rendered inside: afterwards it is gone.
+        Render the response inside: afterwards a dry run has no object.
         """
         with transaction.atomic():
             yield
@@ -129,17 +126,17 @@ _WRITING: Final = {
 
 
 class Schema(AutoSchema):
-    """Describes of each operation the parameters that its view checks, and its error codes."""
+    """The OpenAPI schema, with the parameters that views check and the errors they answer."""
 
     def get_override_parameters(self) -> list[Any]:
-        """Add what the view says itself."""
+        """Add the view's own parameters."""
         found = list(super().get_override_parameters())
         if isinstance(self.view, KnownParameters):
             found += self.view.parameters_of(getattr(self.view, "action", "") or "")
         return found
 
     def get_response_serializers(self) -> Any:
-        """Add the errors that any operation of the kind may answer."""
+        """Add the errors of all reads or of all writes."""
         found = super().get_response_serializers()
         if not isinstance(self.view, KnownParameters) or isinstance(found, dict):
             return found
@@ -150,3 +147,24 @@ class Schema(AutoSchema):
             for code, text in (_WRITING if is_write else _READING).items()
         }
         return {good: found, **errors}
+
+
+class TakesToken:
+    """Part of a plain view that only reads: accepts an API token in place of a session.
+
+    It stands before the class that requires a user. An invalid token is answered with 401.
+    """
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Set the token's owner as the user."""
+        authentication = TokenAuthentication()
+        try:
+            found = authentication.authenticate(request)
+        except AuthenticationFailed as error:
+            refused = JsonResponse({"detail": str(error.detail)}, status=401)
+            refused["WWW-Authenticate"] = authentication.authenticate_header(request)
+            return refused
+        if found:
+            request.user = found[0]
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
+        return response

@@ -1,0 +1,174 @@
+"""How full quotas are: levels of a quota now, and points of its usage over time."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.quantity import ZERO, Quantity
+from engine.request import GroupVersionResource
+from engine.resource_quota import (
+    ScopeError,
+    matching_scopes,
+    scope_requirements,
+    scope_test,
+)
+from policies.models import QuotaUsage, QuotaUsagePoint, ResourceQuota
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from engine.policy import ResourceQuota as Quota
+    from engine.selector import ScopeSelectorRequirement
+
+
+NEAR: Final = 80
+"""From this percentage on a quota needs attention."""
+_PODS: Final = GroupVersionResource(resource="pods")
+_RANK: Final = {"fine": 0, "near": 1, "blocked": 2, "over": 3}
+
+PRIORITY: Final = "PriorityClass"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How full one resource of a quota is; ``look`` is fine, near, blocked or over."""
+
+    quota: str
+    resource: str
+    used: Quantity
+    hard: Quantity
+    percent: int
+    look: str
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether it is near its limit, blocked or over it."""
+        return self.look != "fine"
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """A sort key; higher is worse."""
+        return _RANK[self.look], self.percent
+
+    @property
+    def words(self) -> str:
+        """The level in words, for a cell."""
+        if self.look == "blocked":
+            return "blocked, limit 0"
+        if self.look == "over":
+            return f"{self.percent:,} %, over"
+        return f"{self.percent} %"
+
+
+def levels_of(quota: Quota, used: Mapping[str, Any]) -> list[Level]:
+    """The levels of a quota's tracked resources, from used amounts as the ledger stores them."""
+    found = []
+    for name, hard in quota.hard.items():
+        if name in quota.used:
+            text = used.get(name)
+            amount = ZERO if text is None else Quantity.parse_json(text)
+            state = _state(amount.nano, hard.nano)
+            found.append(Level(quota.name, name, amount, hard, *state))
+    return found
+
+
+def worst(levels: Iterable[Level]) -> Level | None:
+    """The worst level; None of none."""
+    return max(levels, key=attrgetter("rank"), default=None)
+
+
+def _state(used: int, hard: int) -> tuple[int, str]:
+    if hard <= 0:
+        return (100, "over") if used > 0 else (100, "blocked")
+    percent = 100 * used // hard
+    if used > hard:
+        return percent, "over"
+    return percent, "near" if percent >= NEAR else "fine"
+
+
+def counts_class(quota: Quota, priority: str) -> bool:
+    """Whether the quota counts pods of this priority class; ``""``: pods without one."""
+    requirements = tuple(each for each in scope_requirements(quota) if each.scope_name == PRIORITY)
+    return not requirements or _matches(requirements, priority)
+
+
+# A board asks for every class and every quota; few of the pairs are different.
+@lru_cache(maxsize=4096)
+def _matches(requirements: tuple[ScopeSelectorRequirement, ...], priority: str) -> bool:
+    spec: dict[str, Any] = {"containers": []}
+    if priority:
+        spec["priorityClassName"] = priority
+    try:
+        test = scope_test(_PODS, {"kind": "Pod", "metadata": {}, "spec": spec})
+        return len(matching_scopes(test, requirements)) == len(requirements)
+    except ScopeError:
+        return False
+
+
+def classes_named(quota: Quota) -> set[str]:
+    """The priority classes that a quota's scopes name."""
+    return {
+        value
+        for each in scope_requirements(quota)
+        if each.scope_name == PRIORITY
+        for value in each.values
+    }
+
+
+Point = tuple[dt.datetime, dict[str, str]]
+"""A moment, and what was used then by name."""
+STEP: Final = dt.timedelta(minutes=30)
+"""The time between two points of a quota."""
+REPEATED: Final = dt.timedelta(hours=6)
+"""An unchanged quota gets a point after this time all the same: a line needs two."""
+KEPT: Final = dt.timedelta(days=14)
+_BATCH: Final = 500
+
+
+def take_points(now: dt.datetime) -> int:
+    """Add a point for each quota whose used amounts have changed; returns how many."""
+    seconds = now.timestamp()
+    taken = dt.datetime.fromtimestamp(seconds - seconds % STEP.total_seconds(), dt.UTC)
+    if QuotaUsagePoint.objects.filter(taken__gte=taken).exists():
+        return 0
+    recent = QuotaUsagePoint.objects.filter(taken__gt=taken - REPEATED).order_by("taken")
+    known = dict(recent.values_list("quota_uid", "used"))  # the newest of each comes last
+    rows = QuotaUsage.objects.order_by().values_list("cluster_id", "quota_uid", "used")
+    fresh = [
+        QuotaUsagePoint(cluster_id=cluster, quota_uid=uid, taken=taken, used=used)
+        for cluster, uid, used in rows
+        if known.get(uid) != used
+    ]
+    # Two workers may run at the same time: the points of the first stay.
+    QuotaUsagePoint.objects.bulk_create(fresh, batch_size=_BATCH, ignore_conflicts=True)
+    return len(fresh)
+
+
+def forget_points(now: dt.datetime) -> int:
+    """Delete points that are too old; returns how many."""
+    return QuotaUsagePoint.objects.filter(taken__lt=now - KEPT).delete()[0]
+
+
+def points_of(
+    cluster_id: int, quotas: Collection[Quota], *, since: dt.datetime
+) -> Mapping[str, Sequence[Point]]:
+    """The points of some quotas of one namespace, by quota name, oldest first; two queries."""
+    places = {each.namespace for each in quotas}
+    stored = ResourceQuota.objects.filter(
+        namespace__cluster=cluster_id,
+        namespace__name__in=places,
+        name__in=[each.name for each in quotas],
+    )
+    names = dict(stored.values_list("uid", "name"))
+    rows = QuotaUsagePoint.objects.filter(
+        cluster=cluster_id, quota_uid__in=list(names), taken__gte=since
+    ).order_by("taken")
+    found: dict[str, list[Point]] = defaultdict(list)
+    for uid, taken, used in rows.values_list("quota_uid", "taken", "used"):
+        found[names[uid]].append((taken, used))
+    return found

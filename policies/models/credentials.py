@@ -1,0 +1,133 @@
+"""Credentials: a cluster's webhook credentials, the check of the secret key, failed sign-ins."""
+
+from __future__ import annotations
+
+import hmac
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from policies.models.cluster import Cluster
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+
+class WebhookCredential(models.Model):
+    """A secret with which a cluster authenticates; only its keyed digest is stored."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="credentials")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    label = models.CharField(max_length=100)
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True)
+    revoked = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["cluster_id", "-created", "-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(digest__regex=r"^[0-9a-f]{64}$"),
+                name="webhookcredential_digest_shape",
+            ),
+            models.CheckConstraint(
+                condition=Q(expires=None) | Q(expires__gt=F("created")),
+                name="webhookcredential_expires_later",
+                violation_error_message="must be in the future",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+    @staticmethod
+    def digest_of(secret: str) -> str:
+        """The keyed digest under which a secret is stored: 64 hex digits."""
+        own: str = getattr(settings, "GATEHOUSE_KEY_PEPPER", "")
+        digest = _digest if len(secret) <= _LONGEST_KEPT else _digest.__wrapped__
+        return digest(own, settings.SECRET_KEY, secret)
+
+
+# Characters. No secret of ours is longer, and anybody may send such texts: do not cache them.
+_LONGEST_KEPT = 256
+
+
+# Each review carries one of a few secrets, so nearly every digest is computed already.
+@lru_cache(1024)
+def _digest(own: str, site: str, secret: str) -> str:
+    """Digest a secret with the configured pepper, else with one derived from the site's key."""
+    derived = b"gatehouse webhook keys"
+    pepper = own.encode() or hmac.new(site.encode(), derived, "sha256").digest()
+    return hmac.new(pepper, secret.encode(), "sha256").hexdigest()
+
+
+class KeyCheck(models.Model):
+    """One row: a value derived from the secret key with which the credentials were made.
+
+    The key itself cannot be derived from it.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    value = models.CharField(max_length=64)
+    made = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=1), name="keycheck_is_one_row"),
+        ]
+
+    def __str__(self) -> str:
+        return f"key of {self.made:%Y-%m-%d}"
+
+
+MOST_ROWS: Final = 100_000
+"""At most so many keys are counted: somebody who tries random names must not fill the disk."""
+
+
+class SignInCounts(models.Manager["SignInCount"]):
+    """Counts of failed sign-ins in windows that begin with the first failure."""
+
+    def failures(self, key: str, window: timedelta) -> int:
+        """How many failures were counted under this key in its window."""
+        since = timezone.now() - window
+        return self.filter(key=key, since__gt=since).values_list("count", flat=True).first() or 0
+
+    def count_one(self, key: str, window: timedelta) -> None:
+        """Count one more failure; begin a new window where the last one is over."""
+        now = timezone.now()
+        # The database adds: processes that read and wrote the number would lose counts.
+        running = self.filter(key=key, since__gt=now - window)
+        if running.update(count=F("count") + 1):
+            return
+        if self.filter(key=key).update(count=1, since=now, until=now + window):
+            return
+        if self.count() >= MOST_ROWS:
+            return
+        try:
+            with transaction.atomic():
+                self.create(key=key, count=1, since=now, until=now + window)
+        except IntegrityError:
+            # Another process began the same window between our update and our insert.
+            running.update(count=F("count") + 1)
+
+    def forget_old(self) -> None:
+        """Delete windows that are over."""
+        self.filter(until__lt=timezone.now()).delete()
+
+
+class SignInCount(models.Model):
+    """How often one key failed since the beginning of its window."""
+
+    key = models.CharField(max_length=64, primary_key=True)
+    count = models.PositiveIntegerField(default=0)
+    since = models.DateTimeField()
+    until = models.DateTimeField(db_index=True)
+
+    objects = SignInCounts()
+
+    def __str__(self) -> str:
+        return f"{self.key[:8]} {self.count}"

@@ -1,0 +1,192 @@
+"""What was seen of a cluster: policies that it has itself, and quota names that are counted.
+
+A namespace changes hands when the last of its enforced ranges and quotas is seen in the cluster, or
+one of them is not there any more. That is recorded like a policy write, and counted.
+
+A quota may cover objects that exist already. In a cluster that is followed, the used amount of a
+name that is new in ``hard`` is unknown until these objects are counted: until then the engine
+answers ``status unknown for quota``, as Kubernetes does. In other clusters nobody would ever count,
+and the ledger's own charges stand.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from django.conf import settings
+from django.db.models import Q
+
+from engine.policy import Authority, Enforcement
+from engine.resource_quota import is_tracked, resources_of
+from policies import ledger
+from policies.models import (
+    Cluster,
+    LedgerPass,
+    LimitRange,
+    Namespace,
+    PolicyRevision,
+    ResourceQuota,
+    ResourceQuotaRow,
+)
+from policies.services.write import policy_write, record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from policies.models import PolicyObject
+
+    Native = tuple[str, str, str]
+
+
+NATIVE_POLICIES: Final = "NativePolicies"
+"""Kind of the revisions of a namespace whose policies the cluster has itself, or lacks."""
+COUNTED_QUOTAS: Final = "CountedQuotas"
+"""Kind of the revisions of a namespace whose quotas have names that are counted now."""
+_ALIVE: Final = dt.timedelta(minutes=5)
+_MODELS: tuple[type[LimitRange | ResourceQuota], ...] = (LimitRange, ResourceQuota)
+
+
+def note_native(
+    *,
+    cluster: Cluster,
+    native: Collection[Native],
+    user: str,
+    namespaces: Collection[str] | None = None,
+) -> list[str]:
+    """Note which ranges and quotas the cluster itself has, in all of it or in these namespaces.
+
+    ``native`` are kind, namespace and name of those that exist. Returns the namespaces that changed
+    hands. Call it after every pass, and after single objects were written or disappeared.
+    """
+    known = frozenset(native)
+    # Mostly nothing is new: two reads are enough then, and no writer waits.
+    if not any(_stale(cluster, known, namespaces)):
+        return []
+    with policy_write(cluster):
+        before = not_native(cluster, namespaces)
+        for policy, is_native in list(_stale(cluster, known, namespaces)):
+            type(policy).objects.filter(pk=policy.pk).update(is_native=is_native)
+        after = not_native(cluster, namespaces)
+        changed = sorted(before.keys() ^ after.keys())
+        for name in changed:
+            uid = str(Namespace.objects.get(cluster=cluster, name=name).uid)
+            specs = [{"missing": found.get(name, [])} for found in (before, after)]
+            _record(cluster, NATIVE_POLICIES, name, user=user, specs=specs, uid=uid)
+    return changed
+
+
+def not_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> dict[str, list[str]]:
+    """The enforced ranges and quotas that the cluster itself does not have, by namespace."""
+    found: dict[str, list[str]] = {}
+    for model in _MODELS:
+        missing = model.objects.filter(
+            namespace__cluster=cluster, is_native=False, enforcement=Enforcement.ENFORCE
+        )
+        if namespaces is not None:
+            missing = missing.filter(namespace__name__in=namespaces)
+        for namespace, name in missing.order_by("name").values_list("namespace__name", "name"):
+            found.setdefault(namespace, []).append(f"{model.kind} {name}")
+    return found
+
+
+def _stale(
+    cluster: Cluster, native: frozenset[Native], namespaces: Collection[str] | None
+) -> Iterator[tuple[PolicyObject, bool]]:
+    """Find the policies whose ``is_native`` is outdated, each with its new value."""
+    for model in _MODELS:
+        policies = model.objects.filter(namespace__cluster=cluster).select_related("namespace")
+        if namespaces is not None:
+            policies = policies.filter(namespace__name__in=namespaces)
+        for policy in policies.order_by("id"):
+            is_native = (model.kind, policy.namespace_name, policy.name) in native
+            if policy.is_native is not is_native:
+                yield policy, is_native
+
+
+def _record(
+    cluster: Cluster, kind: str, namespace: str, *, user: str, specs: list[Any], **fields: str
+) -> None:
+    """Record what changes decisions in a namespace: snapshots read again what has revisions."""
+    names = {"cluster": cluster.name, "namespace": namespace, "kind": kind, "name": namespace}
+    before, after = (
+        {"kind": kind, "metadata": {"name": namespace}, "spec": spec} for spec in specs
+    )
+    changes = {"action": PolicyRevision.Action.UPDATE, "before": before, "after": after}
+    record(cluster, {**names, **changes, **fields}, author=(user, ""))
+
+
+class Uncounted(NamedTuple):
+    """A quota and its names that are not counted yet, as they were read."""
+
+    pk: int
+    namespace: str
+    name: str
+    revision: int
+    names: tuple[str, ...]
+
+
+def names_to_count(cluster: Cluster, names: Iterable[str]) -> list[str]:
+    """Choose the names whose objects a pass will count soon, in order."""
+    found = sorted(name for name in names if is_tracked(name) and resources_of([name]))
+    if not found or not _is_followed(cluster):
+        return []
+    rows = LedgerPass.objects.filter(cluster=cluster).exclude(resource="").exclude(trouble="")
+    # Resources that could not be listed last time are not counted next time either.
+    blind = set(rows.values_list("resource", flat=True))
+    return [name for name in found if not blind & {str(each) for each in resources_of([name])}]
+
+
+def _is_followed(cluster: Cluster) -> bool:
+    """Whether the portal enforces in the cluster, and a worker follows it now."""
+    now = ledger.read_clock()
+    every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
+    is_looked_after = Q(sync_state__lease_until__gt=now) | Q(
+        sync_state__last_success__gt=now - max(2 * every, _ALIVE)
+    )
+    # Through relations that sync's models add to Cluster: this package must not import sync.
+    followed = Cluster.objects.filter(
+        pk=cluster.pk,
+        authority=Authority.PORTAL,
+        connection__is_paused=False,
+        connection__state="ok",
+    )
+    return followed.filter(is_looked_after).exists()
+
+
+def note_new_names(quota: ResourceQuota, stored: ResourceQuota | None) -> None:
+    """Set the uncounted names of a quota that is about to be saved; its usage must be locked."""
+    names = {row.resource for row in quota.rows_of("rows")}
+    was: set[str] = set()
+    if stored is not None:
+        rows = ResourceQuotaRow.objects.filter(quota=stored)
+        was = set(rows.values_list("resource", flat=True))
+    waiting = names & set(stored.uncounted if stored else ())
+    quota.uncounted = sorted(waiting.union(names_to_count(quota.owner, names - was)))
+
+
+def uncounted(cluster: Cluster) -> list[Uncounted]:
+    """The quotas of a cluster with names that are not counted yet."""
+    rows = ResourceQuota.objects.filter(namespace__cluster=cluster).exclude(uncounted=[])
+    columns = ("pk", "namespace__name", "name", "revision", "uncounted")
+    return [
+        Uncounted(pk, namespace, name, revision, tuple(names))
+        for pk, namespace, name, revision, names in rows.order_by("pk").values_list(*columns)
+    ]
+
+
+def note_counted(*, cluster: Cluster, quotas: Collection[Uncounted], user: str) -> int:
+    """Mark the names of these quotas as counted; returns how many quotas that were.
+
+    A quota that was written since it was read stays as it is: its new names may be uncounted.
+    """
+    with policy_write(cluster):
+        known: dict[str, dict[str, list[str]]] = {}
+        for quota in quotas:
+            same = ResourceQuota.objects.filter(pk=quota.pk, revision=quota.revision)
+            if same.update(uncounted=[]):
+                known.setdefault(quota.namespace, {})[quota.name] = list(quota.names)
+        for namespace, names in sorted(known.items()):
+            specs = [{"uncounted": names}, {"uncounted": {}}]
+            _record(cluster, COUNTED_QUOTAS, namespace, user=user, specs=specs)
+    return sum(map(len, known.values()))
