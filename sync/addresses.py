@@ -1,7 +1,10 @@
-"""Rules about the IP addresses that a cluster's API server may have.
+"""The IP addresses that an API server may have, and resolving its host name to them.
 
 An IPv6 address may stand for an IPv4 one, and a network that translates delivers it there: such an
-address is judged by what it stands for, or refused where nobody needs it. Plain reading, no I/O.
+address is judged by what it stands for, or refused where nobody needs it.
+
+A cluster's administrator names the server, so the name could lead into our own network: to this
+machine, to a cloud's metadata, to a neighbour. What is not plainly public has to be allowed.
 """
 
 from __future__ import annotations
@@ -10,8 +13,11 @@ import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
+from sync.errors import RefusedAddressError, UnreachableError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -102,3 +108,22 @@ def _unwrapped(address: Address) -> Address:
     if is_compatible or address in _TRANSLATED:
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return address
+
+
+def resolve(host: str, port: int, allowed: Sequence[Network]) -> tuple[str, ...]:
+    """Ask for a host's addresses; those that are not allowed are left out.
+
+    Raises UnreachableError for an unknown name, RefusedAddressError where nothing is left.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "no such name"
+        raise UnreachableError(f"{host} cannot be found: {reason}", reason="Unresolved") from None
+    texts = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    left = tuple(text for text in texts if is_allowed(ip_address(text), allowed))
+    if not left:
+        raise RefusedAddressError(
+            f"{host} leads to {', '.join(texts)}, which GATEHOUSE_CLUSTER_ADDRESSES does not allow"
+        )
+    return left

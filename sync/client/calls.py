@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from django.conf import settings
 
-from sync.client import answers, discovery
-from sync.client.kinds import kind_at, kind_of
+from sync.client import answers
+from sync.client.kinds import find_resource, kind_at, kind_of, names_alone
 from sync.client.session import Question, Session, check_server
 from sync.errors import (
     ExpiredError,
@@ -118,13 +118,13 @@ class Client:
         Without ``contents`` none are asked for, and of the metadata only name, namespace, uid and
         version are given. Raises as ``list`` does, and NotFoundError for what is not served.
         """
-        version, kind = discovery.find(self._session.ask_path, group, resource)
+        version, kind = find_resource(self._session.ask_path, group, resource)
         known = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
         try:
             found = self._list(known, namespace, _PAGE)
         except ExpiredError:
             found = self._list(known, namespace, _PAGE)
-        return found if contents else discovery.without_the_rest(found)
+        return found if contents else names_alone(found)
 
     def watch(
         self, kind: str, resource_version: str, *, seconds: float, namespace: str = ""

@@ -19,8 +19,7 @@ from lightkube.types import PatchType
 from engine.wire import dumps
 from sync.client import answers
 from sync.client.kinds import METADATA
-from sync.client.network import Meter
-from sync.client.transport import Transport
+from sync.client.network import Meter, Transport
 from sync.errors import InvalidError
 from sync.values import FIELD_MANAGER
 

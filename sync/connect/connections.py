@@ -1,6 +1,6 @@
-"""Create, seal and open the connection of a cluster.
+"""The connection of a cluster: create, seal, open and drop it, and its values in the history.
 
-Testing one is ``probing``. Nothing here logs a credential or gives it to a task.
+Nothing here logs a credential or gives it to a task.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ import binascii
 import hashlib
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cryptography import x509
 from django.db import transaction
 
-from policies.services.write import Action, policy_write
-from sync import alerts, first_count
+from policies.services.write import Action, policy_write, record
+from sync import alerts, policy_writes
 from sync.connect import sealed_box
 from sync.connect.probe import test
-from sync.connect.revision_values import describe, record_connection
 from sync.errors import UnauthorizedError, UnreachableError
 from sync.models import ClusterConnection
 from sync.values import Credentials
@@ -28,6 +27,52 @@ if TYPE_CHECKING:
     from policies.models import Cluster
     from sync.client import Client
     from sync.values import Limits
+
+
+_KIND: Final = "ClusterConnection"
+
+
+def describe(connection: ClusterConnection) -> dict[str, Any]:
+    """Give a connection in the shape of a manifest, without its secret, for the history."""
+    spec = {
+        "server": connection.server,
+        "method": connection.method,
+        "tlsServerName": connection.tls_server_name,
+        "authorityCertificates": _digest(connection.authority_certificates),
+        "certificate": _digest(connection.certificate),
+        "generation": connection.generation,
+        "paused": connection.is_paused,
+    }
+    return {
+        "kind": _KIND,
+        "metadata": {"name": connection.cluster.name},
+        "spec": {name: value for name, value in spec.items() if value},
+    }
+
+
+def record_connection(
+    connection: ClusterConnection,
+    action: Action,
+    *,
+    before: dict[str, Any] | None,
+    author: tuple[str, str],
+) -> None:
+    """Keep what became of a connection, beside how it was; ``author`` is a user and a reason."""
+    fields = {
+        "cluster": connection.cluster.name,
+        "namespace": "",
+        "kind": _KIND,
+        "name": connection.cluster.name,
+        "action": action,
+        "before": before,
+        "after": None if action == Action.DELETE else describe(connection),
+    }
+    record(connection.cluster, fields, author=author)
+
+
+def _digest(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""
+
 
 __all__ = [
     "client_of",
@@ -80,7 +125,7 @@ def disconnect(cluster: Cluster, user: str, *, reason: str = "") -> bool:
             return False
         record_connection(found, Action.DELETE, before=describe(found), author=(user, reason))
         found.delete()
-    first_count.give_up(cluster, "it is not connected any more")
+    policy_writes.give_up_counting(cluster, "it is not connected any more")
     return True
 
 

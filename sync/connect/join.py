@@ -11,7 +11,7 @@ from policies import services
 from policies.models import Cluster
 from sync.connect import kubeconfig, probe, sealed_box
 from sync.connect.connections import client_of, connect
-from sync.connect.counted_resources import grants_of
+from sync.connect.permissions import grants_of
 from sync.connect.probe import ProbeResult
 from sync.errors import APIError
 from sync.models import ClusterConnection

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.ledger import read_clock
 from sync import alerts
-from sync.connect.counted_resources import grants_of
-from sync.connect.permissions import ESSENTIAL_VERBS, GRANTS
+from sync.connect.permissions import ESSENTIAL_VERBS, GRANTS, grants_of
 from sync.errors import (
     APIError,
     ForbiddenError,

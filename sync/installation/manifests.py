@@ -15,8 +15,7 @@ from django.db.models import Q
 
 from policies.ledger import read_clock
 from policies.models import WebhookCredential
-from sync.connect.counted_resources import grants_of, remark_on
-from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION, Grant
+from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION, Grant, grants_of, remark_on
 from sync.installation.configurations import Asking, differences, key_in, webhooks
 from sync.installation.custom_resource import metadata_policy_definition
 

@@ -13,7 +13,7 @@ from engine.resource_quota import counted_of, is_final, names_of
 from policies import ledger, snapshot
 from policies.ledger.live_objects import CompleteList, Live
 from policies.ledger.unlisted import Unlisted
-from sync.connect.counted_resources import SECRETS, where_counted
+from sync.connect.permissions import SECRETS, where_counted
 from sync.inventory import usage_comparison
 
 if TYPE_CHECKING:

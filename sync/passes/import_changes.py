@@ -17,11 +17,12 @@ from django.db.models import ProtectedError
 from policies import services
 from policies.models import Cluster, Namespace, PolicyObject, PriorityClass
 from policies.validators import errors_by_path
-from sync.own_writes import our_own_write, user_of
-from sync.passes import baseline, native_policies
+from sync import policy_writes
+from sync.passes import baseline
 from sync.passes.compare import judge_one
 from sync.passes.journal import Outcome
 from sync.passes.read import Stored, manifest_of
+from sync.policy_writes import our_own_write, user_of
 from sync.values import READ_KINDS, ObjectKey
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _take_batch(
 def note_native(cluster: Cluster, journal: Journal, namespaces: Collection[str] | None) -> None:
     """Report to the policies which of them the cluster has itself; None: all of them."""
     with journal.lease.guard(), our_own_write(cluster):
-        native_policies.note(cluster, namespaces)
+        policy_writes.note_native(cluster, namespaces)
 
 
 def _batches(items: Sequence[ComparedObject]) -> Iterator[list[ComparedObject]]:

@@ -19,7 +19,7 @@ from policies import ledger, services
 from policies.ledger.live_objects import count_vanished, meet
 from policies.ledger.unlisted import end_by_lease
 from policies.models import LedgerPass
-from sync import alerts, first_count, reconcile
+from sync import alerts, policy_writes, reconcile
 from sync.errors import (
     APIError,
     ForbiddenError,
@@ -70,11 +70,11 @@ def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> C
         raise
     except APIError as error:
         _note_failure(run, lease, f"{error.reason}: {error.message}")
-        first_count.give_up(cluster, error.message)
+        policy_writes.give_up_counting(cluster, error.message)
     except Exception as error:  # a defect here must not keep policies from going out and coming in
         log.exception("the ledger of %s could not be held against it", cluster)
         _note_failure(run, lease, f"{type(error).__name__}: {error}")
-        first_count.give_up(cluster, type(error).__name__)
+        policy_writes.give_up_counting(cluster, type(error).__name__)
     else:
         alerts.resolve(cluster, FAILING)
         return counts
@@ -110,7 +110,7 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     wanted = resources_in(places)
     look = _Look(cluster, client, lease, places, begun)
     seen = look.over(wanted, counts)
-    first_count.settle(cluster, new, guard=_guard(lease))
+    policy_writes.note_counted(cluster, new, guard=_guard(lease))
     with _guard(lease)():
         usage_comparison.compare(cluster, figures, seen, now=begun)
         _forget_others(cluster, {str(each) for each in wanted})
@@ -132,7 +132,7 @@ def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
     due = resources_of(name for quota in new for name in quota.names)
     wanted = {each: where for each, where in resources_in(places).items() if each in due}
     _Look(cluster, client, lease, places, begun).over(wanted, Counter())
-    first_count.settle(cluster, new, guard=_guard(lease))
+    policy_writes.note_counted(cluster, new, guard=_guard(lease))
 
 
 def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
 from policies.ledger import read_clock
-from sync import alerts, first_count
+from sync import alerts, policy_writes
 from sync.errors import (
     APIError,
     ForbiddenError,
@@ -229,7 +229,7 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
             rows.exclude(state=found).update(since=now)
             rows.update(state=found, message=run.error)
     if stop or isinstance(error, UnreachableError):
-        first_count.give_up(run.cluster, str(error))
+        policy_writes.give_up_counting(run.cluster, str(error))
     _alert(run, is_stopped=stop is not None, failures=failures)
 
 
@@ -263,7 +263,7 @@ def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
             run.attempt -= 1
             SyncRun.objects.filter(pk=run.pk).update(attempt=run.attempt)
         give_back(run, error=f"{type(error).__name__}: {error}")
-    first_count.give_up(run.cluster, type(error).__name__)
+    policy_writes.give_up_counting(run.cluster, type(error).__name__)
 
 
 def give_back(run: SyncRun, *, error: str) -> None:

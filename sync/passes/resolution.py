@@ -120,7 +120,7 @@ def _mix(row: SyncedObject, choices: str | Mapping[str, str], *, user: str, reas
 
 
 def _decided(row: SyncedObject, ours: dict[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
-    sides = cast("Mapping[str, reconcile.merge.Side]", choices)
+    sides = cast("Mapping[str, reconcile.Side]", choices)
     try:
         return reconcile.resolve(row.base, ours, row.theirs, choices=sides) or {}
     except reconcile.ResolutionError as error:

@@ -1,4 +1,4 @@
-"""The normal form of manifests: equal exactly if they mean the same.
+"""The normal form of manifests, equal exactly if they mean the same, and their field managers.
 
 Defaults and names are the engine's; amounts are written by their value alone. What only servers
 and clients write is left out: status, uid, versions, managed fields, kubectl's annotations.
@@ -6,7 +6,7 @@ and clients write is left out: status, uid, versions, managed fields, kubectl's 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.errors import DecodeError
 from engine.limit_range import decode_limit_range, encode_limit_range
@@ -20,9 +20,10 @@ from engine.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
 from engine.resource_quota import decode_resource_quota, encode_resource_quota
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     Manifest = Mapping[str, Any]
+
 
 _CLIENTS_OWN: Final = "kubectl.kubernetes.io/"
 _MEBI: Final = 1024 * 1024 * 10**9
@@ -100,10 +101,10 @@ def _metadata_policy(manifest: Manifest) -> Any:
 
 def _by_value(amounts: Mapping[str, str]) -> dict[str, str]:
     """Write amounts so that equal ones have equal texts, whatever their suffixes were."""
-    return {name: _text(Quantity.parse(text).nano) for name, text in sorted(amounts.items())}
+    return {name: _canonical(Quantity.parse(text).nano) for name, text in sorted(amounts.items())}
 
 
-def _text(nano: int) -> str:
+def _canonical(nano: int) -> str:
     is_memory = nano != 0 and nano % _MEBI == 0
     return Quantity(nano, BINARY_SI if is_memory else DECIMAL_SI).canonical()
 
@@ -114,3 +115,56 @@ _SPECS: Final[Mapping[str, Callable[[Manifest], Any]]] = {
     "MetadataPolicy": _metadata_policy,
 }
 _VERSIONS: Final = {"LimitRange": "v1", "ResourceQuota": "v1", "MetadataPolicy": API_VERSION}
+
+
+_MOST_FIELDS: Final = 20_000
+_KINDS: Final = {"f": ".{}", "k": "[{}]", "v": "[={}]", "i": "[{}]"}
+
+
+class Manager(NamedTuple):
+    """A program's name for itself, and its last write (RFC 3339 text), as far as noted."""
+
+    manager: str
+    time: str
+
+
+def managers(live: Mapping[str, Any]) -> dict[str, Manager]:
+    """By field, who wrote it last; status is nobody's business.
+
+    Fields are named as in Difference; what is owned as a whole (``.spec.limits``) stands alone.
+    """
+    found: dict[str, Manager] = {}
+    for entry in _entries(live):
+        who = Manager(_text(entry.get("manager")), _text(entry.get("time")))
+        for field in _fields(entry.get("fieldsV1")):
+            if field not in found or found[field].time <= who.time:
+                found[field] = who
+    return found
+
+
+def _entries(live: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    noted = (live.get("metadata") or {}).get("managedFields")
+    entries = noted if isinstance(noted, list) else []
+    return [one for one in entries if isinstance(one, dict) and not one.get("subresource")]
+
+
+def _fields(tree: Any) -> Iterator[str]:
+    """Walk the tree of one manager; a field is owned that has nothing below it, or a dot."""
+    pending: list[tuple[str, Any]] = [("", tree)]
+    for _ in range(_MOST_FIELDS):
+        if not pending:
+            return
+        path, below = pending.pop()
+        inner = below if isinstance(below, dict) else {}
+        if path and (not inner or "." in inner):
+            yield path
+        pending += [(path + _step(key), inner[key]) for key in inner if key != "."]
+
+
+def _step(key: str) -> str:
+    sort, _, name = key.partition(":")
+    return _KINDS.get(sort, ".{}").format(name)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

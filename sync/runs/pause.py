@@ -15,8 +15,8 @@ from django.db.models import F
 
 from policies.ledger import read_clock
 from policies.services.write import Action, policy_write
-from sync import first_count
-from sync.connect.revision_values import describe, record_connection
+from sync import policy_writes
+from sync.connect.connections import describe, record_connection
 from sync.models import ClusterConnection, SyncRun, SyncState
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
         connection.is_paused, connection.paused_since = True, read_clock()
         connection.paused_by, connection.pause_reason = user, text
         _stop_what_goes_on(cluster, description(connection))
-    first_count.give_up(cluster, "the sync is paused")
+    policy_writes.give_up_counting(cluster, "the sync is paused")
     return connection
 
 

@@ -8,10 +8,9 @@ from typing import Final
 
 import pytest
 
-from sync.addresses import is_allowed, is_never_a_server
+from sync.addresses import is_allowed, is_never_a_server, resolve
 from sync.client import RefusedAddressError
-from sync.client.addresses import resolve
-from sync.connect.kubeconfig_values import KubeconfigProblems, read_server
+from sync.connect.kubeconfig import KubeconfigProblems, read_server
 
 EVERYTHING: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 METADATA: Final = {
