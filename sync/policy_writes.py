@@ -1,8 +1,8 @@
-"""Write to the policies what a cluster shows: marked as its own, native policies, first counts.
+"""Policy writes on a cluster's behalf: not sent back to it, native policies, first counts.
 
-Reviews that names new in a quota would charge are refused until the objects under them are counted
-(``services.uncounted``). So they never wait for long: a run that could not count them has the
-ledger's own charges stand, and says so.
+Until existing objects are counted under a name that is new in a quota, reviews that would charge it
+are refused (``services.uncounted``). To end this quickly, a run that cannot count them lets the
+ledger's own charges stand, and raises an alert.
 """
 
 from __future__ import annotations
@@ -25,38 +25,44 @@ if TYPE_CHECKING:
     from policies.services import Uncounted
 
 
+ENFORCED_KINDS: Final = ("LimitRange", "ResourceQuota")
+"""The kinds that the API server's own plugins enforce."""
+UNCOUNTED: Final = "quota-uncounted"
+SHOWN: Final = 5
+log = logging.getLogger(__name__)
+
+
 def user_of(cluster: Cluster) -> str:
-    """Who is on record for what came from a cluster."""
+    """The user in the history of policies that came from a cluster."""
     return f"cluster:{cluster.name}"
 
 
 @contextmanager
 def our_own_write(cluster: Cluster) -> Iterator[None]:
-    """Make of what is written inside no reason to compare again; what came before it stays one.
+    """Keep the writes inside the block from making the cluster due for another comparison.
 
-    To be entered in a transaction, which keeps what others write meanwhile apart.
+    Changes of others before the block still make it due. Enter this in a transaction: it keeps
+    concurrent writes out of the block.
     """
     with services.policy_write(cluster):
-        before = _revision(cluster)
+        before = policy_revision(cluster)
         yield
+    # Only a state that was up to date may skip our revisions: an older one has others to compare.
     compared = SyncState.objects.filter(cluster=cluster, policy_revision=before)
-    compared.update(policy_revision=_revision(cluster))
+    compared.update(policy_revision=policy_revision(cluster))
 
 
-def _revision(cluster: Cluster) -> int:
+def policy_revision(cluster: Cluster) -> int:
+    """Read the cluster's policy revision from the database; the given instance may be stale."""
     found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
     return found
 
 
-ENFORCED_KINDS: Final = ("LimitRange", "ResourceQuota")
-"""What the API server's own plugins know of."""
-
-
 def note_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> list[str]:
-    """Note which ranges and quotas are in the cluster, after a pass or the write of some objects.
+    """Note which ranges and quotas the cluster has, after a pass or the write of some objects.
 
-    What is there counts, whoever wrote it and however it differs: the API server enforces it.
-    Returns the namespaces that changed hands.
+    Every object there counts, whoever wrote it and however it differs: the API server enforces it.
+    Returns the namespaces whose enforcement changed hands.
     """
     there = SyncedObject.objects.filter(
         cluster=cluster, kind__in=ENFORCED_KINDS, theirs__isnull=False, gone=None
@@ -66,14 +72,9 @@ def note_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> 
     return services.note_native(
         cluster=cluster,
         native=frozenset(there.values_list("kind", "namespace", "name")),
-        user=f"cluster:{cluster.name}",
+        user=user_of(cluster),
         namespaces=namespaces,
     )
-
-
-UNCOUNTED: Final = "quota-uncounted"
-SHOWN: Final = 5
-log = logging.getLogger(__name__)
 
 
 def note_counted(
@@ -82,7 +83,7 @@ def note_counted(
     *,
     guard: Callable[[], AbstractContextManager[object]] = transaction.atomic,
 ) -> None:
-    """Have these names count, since all that is there under them is in the ledger by now."""
+    """Let reviews charge these new names, whose existing objects are in the ledger now."""
     if quotas:
         with guard(), our_own_write(cluster):
             services.note_counted(cluster=cluster, quotas=quotas, user=user_of(cluster))
@@ -90,7 +91,7 @@ def note_counted(
 
 
 def give_up_counting(cluster: Cluster, why: str) -> None:
-    """Have the ledger's own charges stand for what could not be counted, and say so."""
+    """Let the ledger's own charges stand for objects that cannot be counted; raise an alert."""
     quotas = services.uncounted(cluster)
     if not quotas:
         return

@@ -1,4 +1,4 @@
-"""The client of clusters: only this package imports the Kubernetes client and its HTTP library."""
+"""The client of API servers: only this package imports the Kubernetes and HTTP libraries."""
 
 from sync.client.calls import Client
 from sync.client.kinds import KINDS, ClientKind

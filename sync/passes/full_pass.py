@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count
 
 from policies.ledger import read_clock
-from policies.models import Cluster
 from policies.plurals import counted
 from sync import reconcile
 from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
@@ -26,12 +25,14 @@ from sync.passes.read import (
     read_rows,
 )
 from sync.passes.watch import watch_for
+from sync.policy_writes import policy_revision
 from sync.values import ObjectKey
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
+    from policies.models import Cluster
     from sync.client import Client
     from sync.runs.leases import Lease
 
@@ -53,7 +54,7 @@ def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> s
     and the next pass goes on from there.
     """
     journal = Journal(run, lease)
-    now, revision = read_clock(), _policy_revision(cluster)
+    now, revision = read_clock(), policy_revision(cluster)
     reading = read_cluster(client, progress=journal.stage)
     journal.stage("comparing")
     rows = read_rows(cluster)
@@ -73,11 +74,6 @@ def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> s
         _move_cursors(cluster, reading, doubted, journal, now=now)
     _finish(items, doubted, journal, held=held)
     return SyncRun.State.HELD if held else SyncRun.State.DONE
-
-
-def _policy_revision(cluster: Cluster) -> int:
-    found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
-    return found
 
 
 def _judge(
