@@ -106,7 +106,7 @@ LOOPBACK: Final = {
 def found_at(host: str) -> list[str]:
     findings = KubeconfigProblems()
     read_server(f"https://{host}:6443", "server", findings)
-    return [code for code, *_ in findings.found]
+    return [one.code for one in findings.found]
 
 
 def dialled(host: str) -> tuple[str, ...]:

@@ -187,7 +187,7 @@ def test_trouble_becomes_a_state(state: str, error: Exception, fake: FakeClient)
 def test_other_cluster_under_the_same_address_is_noticed(fake: FakeClient) -> None:
     connection = join().connection
     fake.uid = "cluster-2"
-    assert probe.ProbeResult.to_json(connections.test(connection, fake))["state"] == "untrusted"
+    assert probe.ProbeResult.to_json(probe.test(connection, fake))["state"] == "untrusted"
     assert ClusterAlert.objects.filter(kind="other-cluster", resolved=None).exists()
     assert join(is_other_cluster=True).connection.cluster_uid == "cluster-2"
     assert not ClusterAlert.objects.filter(kind="other-cluster", resolved=None).exists()
