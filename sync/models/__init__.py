@@ -1,4 +1,4 @@
-"""Tables of clusters: connections, alerts, runs, what was seen, who owns what. Shape only."""
+"""Tables about clusters: connections, health, alerts, runs, synced objects. Shape only."""
 
 from sync.models.connection import ClusterConnection
 from sync.models.health import ClusterAlert, UsageComparison, WebhookHealth

@@ -1,4 +1,4 @@
-"""WebhookHealth, ClusterAlert and UsageComparison: what was found about a cluster. Shape only."""
+"""WebhookHealth, ClusterAlert and UsageComparison: findings about one cluster. Shape only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from policies.models.cluster import Cluster
 
 
 class WebhookHealth(models.Model):
-    """The last look at one cluster's webhooks. Times are the database's."""
+    """The last check of one cluster's webhooks. Times are the database's."""
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="webhook_health")
     checked = models.DateTimeField(null=True, blank=True)
@@ -36,10 +36,10 @@ class WebhookHealth(models.Model):
 
 
 class ClusterAlert(models.Model):
-    """Something about a cluster that needs a person; open until ``resolved``."""
+    """A condition of a cluster that needs a person; open until ``resolved``."""
 
     class Severity(models.TextChoices):
-        """How soon."""
+        """How soon a person is needed."""
 
         CRITICAL = "critical"
         WARNING = "warning"
@@ -68,10 +68,10 @@ class ClusterAlert(models.Model):
 
 
 class UsageComparison(models.Model):
-    """One quota as the cluster counts it and as the ledger does, amounts by resource name.
+    """One quota's usage in the cluster and in the ledger, amounts by resource name.
 
     ``differences`` are ``{resource, cluster, ledger, objects: [{kind, name, uid, amount, side,
-    why}], unexplained}``: ``side`` is who counts the object, the other does not.
+    why}], unexplained}``: ``side`` is the only one that counts the object.
     """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="usage_comparisons")

@@ -1,4 +1,4 @@
-"""Reconciliation of two sides and their baseline: diff, verdict, merge. Pure."""
+"""Reconciliation of two manifests and their baseline: normal form, diff, verdict, merge. Pure."""
 
 from sync.reconcile.diff import Difference, ResolutionError, Side, differences, resolve
 from sync.reconcile.normal_form import Manager, managers, normal

@@ -1,4 +1,4 @@
-"""The fields in which two manifests in normal form differ, and the merge by choices for each."""
+"""The fields in which two manifests differ, and the merge of both by a choice for each field."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAPS: Final = frozenset(
     "labels annotations hard min max default defaultRequest maxLimitRequestRatio"
     " updatedLabels updatedAnnotations".split()
 )
-"""Maps whose entries are fields of their own; an empty one is as good as none."""
+"""Maps whose entries are fields of their own; an empty map equals an absent one."""
 Step = str | int
 Path = tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field and its two values, None where there is none.
+    """One field and its two values, None for an absent one.
 
     ``field`` is like ``.spec.hard.pods`` or ``.spec.limits[0].max.cpu``; empty: the whole object.
     """
@@ -37,15 +37,15 @@ class Difference:
 
 
 def differences(a: Mapping[str, Any] | None, b: Mapping[str, Any] | None) -> tuple[Difference, ...]:
-    """List what differs between two normal forms; an object that is not there is None.
+    """List the fields in which two normal forms differ; an absent object is None.
 
-    Lists of one length are compared entry by entry, all others as a whole.
+    Lists of equal length are compared entry by entry, all others as a whole.
     """
     return tuple(Difference(field_of(path), one, other) for path, one, other in walk(a, b))
 
 
 def walk(a: Any, b: Any) -> Iterator[tuple[Path, Any, Any]]:
-    """Find what differs, by path."""
+    """Yield the paths at which two normal forms differ, with both values."""
     if a is None or b is None:
         if a is not b:
             yield (), a, b
@@ -72,7 +72,7 @@ def _walk(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
 
 
 def _walk_map(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
-    """Compare a map that one side lacks, which is the same as an empty one."""
+    """Compare a map with an absent one entry by entry, as with an empty one."""
     given = b if a is ABSENT else a
     if not isinstance(given, dict) or not given:
         yield path, _shown(a), _shown(b)
@@ -86,11 +86,12 @@ def _shown(value: Any) -> Any:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether two values are equal as JSON, at any depth; true is not 1."""
+    """Whether two values are equal as JSON, at any depth."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_is_same(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_is_same, a, b))
+    # True is 1 to Python, and not to JSON.
     return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
 
 
@@ -116,16 +117,17 @@ def resolve(
     theirs: Manifest | None,
     choices: Mapping[str, Side],
 ) -> dict[str, Any] | None:
-    """Give the manifest that was decided on, in normal form; None is a deletion.
+    """Merge both sides by the choices into one manifest in normal form; None is a deletion.
 
     ``choices`` decide every field of ``differences(ours, theirs)``, or the whole object by the
-    field "". Raises ResolutionError where one is missing or is none.
+    field "". Raises ResolutionError for a missing choice, and for one without a difference.
     """
     our, their = (None if one is None else normal(one) for one in (ours, theirs))
     found = [(field_of(path), path, other) for path, _, other in walk(our, their)]
     fields = {field for field, _, _ in found}
-    if set(choices) != {""}:
-        _require(fields, set(choices))
+    missing, unknown = sorted(fields - choices.keys()), sorted(choices.keys() - fields)
+    if set(choices) != {""} and (missing or unknown):
+        raise ResolutionError(missing, unknown)
     if len(set(choices.values())) == 1:
         return our if "ours" in choices.values() else their
     result = copy.deepcopy(our)
@@ -135,14 +137,8 @@ def resolve(
     return None if result is None else normal(result)
 
 
-def _require(fields: set[str], chosen: set[str]) -> None:
-    missing, unknown = sorted(fields - chosen), sorted(chosen - fields)
-    if missing or unknown:
-        raise ResolutionError(missing, unknown)
-
-
 def _put(manifest: dict[str, Any], path: Path, value: Any) -> None:
-    """Set a field, or take it away where the value is None, with the map that it leaves empty."""
+    """Set a field, or remove it if the value is None, with a map that becomes empty."""
     places: list[Any] = [manifest]
     for step in path[:-1]:
         here = places[-1]
