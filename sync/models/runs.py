@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import Q
 
 from policies.models.cluster import Cluster
+from sync.values import ObjectKey
 
 
 class SyncState(models.Model):
@@ -130,6 +131,11 @@ class SyncedObject(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.kind} {self.namespace}/{self.name}: {self.state}"
+
+    @property
+    def key(self) -> ObjectKey:
+        """The identity of the object."""
+        return ObjectKey(self.kind, self.namespace, self.name)
 
 
 class SyncRun(models.Model):

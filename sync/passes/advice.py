@@ -1,4 +1,4 @@
-"""Advice about a run in words, for pages and commands."""
+"""Advice in words about the state of a run or a connection, for pages and commands."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ CONNECTION_HINTS: Final = {
     "is tried again by itself: find out why, then connect the cluster anew with its present "
     "kubeconfig (page, or manage.py connect_cluster).",
 }
-"""What the state of a connection means, and what cures it."""
+"""The meaning and the cure of each connection state but OK."""
 PATIENCE: Final = dt.timedelta(seconds=20)
-"""Nobody has to wonder before: beat looks every five seconds, and heartbeats come as often."""
+"""A shorter wait needs no advice: beat schedules, and workers send heartbeats, every 5 seconds."""
 
 
 def advice(run: SyncRun) -> str:
-    """Say what to do about a run, or what happens by itself; empty where nothing is to be said."""
+    """Advice about a run: what to do, or what happens by itself; empty if it needs none."""
     now = read_clock()
     state = SyncState.objects.filter(cluster=run.cluster_id).first()
     if run.state == _RUN.WAITING:
@@ -97,7 +97,7 @@ def _ended(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
 
 
 def connection_hint(connection: ClusterConnection | None) -> str:
-    """What the state of a connection means, and what cures it; empty when all is well."""
+    """The meaning and the cure of a connection's state; empty if it works."""
     return CONNECTION_HINTS.get(_CONNECTION(connection.state), "") if connection else ""
 
 
@@ -114,10 +114,10 @@ def _left_undone(run: SyncRun) -> str:
 
 
 def connection_of(cluster: Cluster) -> ClusterConnection | None:
-    """The cluster's connection as it is now."""
+    """Read the cluster's connection; the one cached on the instance may be stale."""
     return ClusterConnection.objects.filter(cluster=cluster).first()
 
 
 def _at(due: dt.datetime, now: dt.datetime) -> str:
-    """A moment and not a distance, so that the words stay the same while somebody looks on."""
+    # A time and not a duration: the text must not change with each refresh of a page.
     return f"at {due:%H:%M:%S} UTC" if due > now else "now, as soon as a worker is free"

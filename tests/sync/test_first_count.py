@@ -17,7 +17,7 @@ from sync import policy_writes
 from sync.connect import connections
 from sync.errors import APIError, BusyError, ForbiddenError, UnreachableError
 from sync.models import ClusterConnection, SyncState
-from sync.passes import full_pass, ledger_pass, lifecycle, watch
+from sync.passes import ledger_pass, lifecycle, watch
 from sync.runs import leases, pause
 from tests import factories
 from tests.builders import request
@@ -160,7 +160,7 @@ def test_quota_that_a_watch_takes_in_is_counted_in_that_watch(
     cluster = factories.cluster()
     run = cluster.sync_runs.create(mode="watch", state="running", trigger="watch")
     with leases.hold(cluster, 60) as lease:
-        full_pass.watch_for(cluster, there, run, lease, 0.2)  # type: ignore[arg-type]
+        watch.watch_for(cluster, there, run, lease, 0.2)  # type: ignore[arg-type]
     assert waiting() == []
     assert QuotaUsage.objects.get(quota__name="rq").used == {"pods": "3"}
 

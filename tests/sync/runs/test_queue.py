@@ -9,7 +9,7 @@ import pytest
 
 from policies.ledger import read_clock
 from sync.models import ClusterConnection, SyncRun, SyncState
-from sync.passes import full_pass, schedule, watch
+from sync.passes import schedule, watch
 from sync.runs import leases
 from tests.sync.memory import Memory
 from tests.sync.working import connected, sync
@@ -61,7 +61,7 @@ def watched(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, *, share: float) 
     run = SyncRun.objects.create(cluster=cluster, mode="watch", state="running", trigger="watch")
     memory = Memory("team")
     with leases.hold(cluster, 60) as lease:
-        full_pass.watch_for(cluster, memory, run, lease, 0.3)  # type: ignore[arg-type]
+        watch.watch_for(cluster, memory, run, lease, 0.3)  # type: ignore[arg-type]
     return len(memory.calls)
 
 
@@ -127,12 +127,12 @@ def test_run_that_another_beat_has_made_and_done_is_not_made_again(
 ) -> None:
     (one,) = in_sync("one")
     SyncState.objects.update(last_full_pass=None)
-    make = schedule._make
+    make = schedule.make_run
 
     def others_were_faster(cluster: Cluster, now: dt.datetime) -> None:
         SyncState.objects.update(last_full_pass=now, due=now + dt.timedelta(seconds=1))
         make(cluster, now)
 
-    monkeypatch.setattr(schedule, "_make", others_were_faster)
+    monkeypatch.setattr(schedule, "make_run", others_were_faster)
     assert schedule.due_runs() == []
     assert not SyncRun.objects.filter(cluster=one).exists()
