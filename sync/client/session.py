@@ -94,7 +94,21 @@ class Session:
         deadline = time.monotonic() + seconds
         response = self._send(self._prepared(question))
         try:
-            yield from self._lines(response, deadline, seconds)
+            pieces, held = response.iter_raw(), bytearray()
+            while True:
+                left = deadline - time.monotonic()
+                # The consumer of a line may send requests of its own, which reset the shared meter.
+                self._meter.start(left, read_seconds=seconds)
+                self._meter.take(len(held))
+                piece = next(pieces, None)
+                if piece is None:
+                    break
+                held += piece
+                if b"\n" in piece:
+                    *lines, held = held.split(b"\n")
+                    yield from (bytes(line) for line in lines if line.strip())
+            if held.strip():
+                yield bytes(held)
         finally:
             response.close()
 
@@ -113,24 +127,6 @@ class Session:
         if response.status_code >= _FIRST_ERROR:
             raise answers.error_of(response, b"".join(response.iter_raw()))
         return cast("httpx2.Response", response)
-
-    def _lines(self, response: httpx2.Response, deadline: float, seconds: float) -> Iterator[bytes]:
-        """Split the stream into lines."""
-        pieces, held = response.iter_raw(), bytearray()
-        while True:
-            left = deadline - time.monotonic()
-            # The consumer of a line may send requests of its own, which reset the shared meter.
-            self._meter.start(left, read_seconds=seconds)
-            self._meter.take(len(held))
-            piece = next(pieces, None)
-            if piece is None:
-                break
-            held += piece
-            if b"\n" in piece:
-                *lines, held = held.split(b"\n")
-                yield from (bytes(line) for line in lines if line.strip())
-        if held.strip():
-            yield bytes(held)
 
     def _prepared(self, question: Question) -> BasicRequest:
         """Let the library build the path, and give it our own body as it stands."""

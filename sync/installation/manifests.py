@@ -67,24 +67,22 @@ def _rights(grants: Iterable[Grant], place: str, portal_namespace: str) -> list[
     """Make the role for one namespace, or for all, and its binding to the account."""
     kind = "Role" if place else "ClusterRole"
     name = {"": ACCOUNT, CANARY_NAMESPACE: _CANARY_ROLE}.get(place, _COUNTING_ROLE)
-    rules = [_rule(grant) for grant in grants if grant.namespace == place]
+    rules = [
+        {
+            "apiGroups": [grant.group],
+            "resources": [grant.resource],
+            "verbs": list(grant.verbs),
+            **({"resourceNames": list(grant.names)} if grant.names else {}),
+        }
+        for grant in grants
+        if grant.namespace == place
+    ]
     binding = {
         **_head(f"{_RBAC}/v1", f"{kind}Binding", name, place),
         "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": portal_namespace}],
     }
     return [{**_head(f"{_RBAC}/v1", kind, name, place), "rules": rules}, binding]
-
-
-def _rule(grant: Grant) -> dict[str, Any]:
-    rule: dict[str, Any] = {
-        "apiGroups": [grant.group],
-        "resources": [grant.resource],
-        "verbs": list(grant.verbs),
-    }
-    if grant.names:
-        rule["resourceNames"] = list(grant.names)
-    return rule
 
 
 def _head(version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any]:

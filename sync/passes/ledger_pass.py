@@ -222,7 +222,15 @@ def _list(
     except APIError as error:
         if error.code == _TOO_MANY_REQUESTS:
             raise  # more requests would only add to the server's load
-        _note_trouble(cluster, resource, error)
+        LedgerPass.objects.update_or_create(
+            cluster=cluster, resource=str(resource), defaults={"trouble": error.message}
+        )
+        text = f"{resource} cannot be listed, so what quotas count of them is not confirmed"
+        if isinstance(error, ForbiddenError):
+            text += "; cluster_manifests prints the permission that is missing"
+        # A resource that is not served has no objects that we could miss.
+        message = "" if isinstance(error, NotFoundError) else f"{text}: {error.message}"
+        alerts.set_alert(cluster, BLIND, message, subject=str(resource))
     return None
 
 
@@ -255,15 +263,3 @@ def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
         row.save()
     alerts.resolve(cluster, BLIND, seen.resource)
     return counts
-
-
-def _note_trouble(cluster: Cluster, resource: GroupVersionResource, error: APIError) -> None:
-    LedgerPass.objects.update_or_create(
-        cluster=cluster, resource=str(resource), defaults={"trouble": error.message}
-    )
-    text = f"{resource} cannot be listed, so what quotas count of them is not confirmed"
-    if isinstance(error, ForbiddenError):
-        text += "; cluster_manifests prints the permission that is missing"
-    # A resource that is not served has no objects that we could miss.
-    message = "" if isinstance(error, NotFoundError) else f"{text}: {error.message}"
-    alerts.set_alert(cluster, BLIND, message, subject=str(resource))

@@ -93,19 +93,14 @@ def read_cluster(client: Client, *, progress: Callable[[str], None]) -> ClusterO
                 raise
             absent.add(kind)
     for kind, listing in listings.items():
-        _require_names(kind, listing.items)
+        seen = set()
+        for item in listing.items:
+            metadata = item.get("metadata") or {}
+            place = (metadata.get("namespace") or "", metadata.get("name"))
+            if not place[1] or not metadata.get("uid") or place in seen:
+                raise GarbageError(f"a list of {kind} has an object without a name of its own")
+            seen.add(place)
     return ClusterObjects(listings, frozenset(absent))
-
-
-def _require_names(kind: str, items: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse indistinguishable objects: without name or uid, or with the same name."""
-    seen = set()
-    for item in items:
-        metadata = item.get("metadata") or {}
-        place = (metadata.get("namespace") or "", metadata.get("name"))
-        if not place[1] or not metadata.get("uid") or place in seen:
-            raise GarbageError(f"a list of {kind} has an object without a name of its own")
-        seen.add(place)
 
 
 def is_leaving(live: Mapping[str, Any]) -> bool:

@@ -124,7 +124,14 @@ def undo(synced_object: SyncedObject, *, number: int, user: str, reason: str = "
             raise ValidationError(message, code="not_undone")
         if not read_ownership(cluster).covers(row.key):
             raise ValidationError(NOT_OWNED, code="not_owned")
-        _take_back(row, decision, author=(user, reason or f"decision {number} undone"))
+        author = (user, reason or f"decision {number} undone")
+        was, now = (decision.before or {})["spec"], before_deciding(row)
+        is_open = comes_back_open(row, decision)
+        _put(row, was["ours"] if is_open else was["live"], author=author)
+        base = was["base"] if is_open else row.theirs
+        changed = SyncedObject.objects.filter(pk=row.pk)
+        changed.update(base=base, version=F("version") + 1)
+        record_decision(row, now, choices="undone", author=author, action=Action.RESTORE)
     return lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
 
 
@@ -133,16 +140,6 @@ def comes_back_open(row: SyncedObject, decision: PolicyRevision) -> bool:
     was = (decision.before or {})["spec"]
     chosen = (decision.after or {})["spec"]["choices"]
     return bool(was["theirs"] == row.theirs or chosen == "theirs")
-
-
-def _take_back(row: SyncedObject, decision: PolicyRevision, *, author: tuple[str, str]) -> None:
-    was, now = (decision.before or {})["spec"], before_deciding(row)
-    is_open = comes_back_open(row, decision)
-    _put(row, was["ours"] if is_open else was["live"], author=author)
-    base = was["base"] if is_open else row.theirs
-    changed = SyncedObject.objects.filter(pk=row.pk)
-    changed.update(base=base, version=F("version") + 1)
-    record_decision(row, now, choices="undone", author=author, action=Action.RESTORE)
 
 
 def _put(row: SyncedObject, manifest: Manifest | None, *, author: tuple[str, str]) -> None:

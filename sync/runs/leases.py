@@ -79,16 +79,6 @@ class Lease:
 @contextmanager
 def hold(cluster: Cluster, seconds: float) -> Iterator[Lease]:
     """Acquire the cluster's lease and release it at the end; raises ``LeaseHeldError``."""
-    lease = _take(cluster, seconds)
-    try:
-        yield lease
-    finally:
-        # The epoch: a lease that has another holder by now is not ours to release.
-        mine = SyncState.objects.filter(cluster_id=lease.cluster_id, epoch=lease.epoch)
-        mine.update(lease_until=None, holder="")
-
-
-def _take(cluster: Cluster, seconds: float) -> Lease:
     SyncState.objects.get_or_create(cluster=cluster)
     with transaction.atomic():
         state = SyncState.objects.select_for_update().get(cluster=cluster)
@@ -99,7 +89,13 @@ def _take(cluster: Cluster, seconds: float) -> Lease:
         state.holder = f"{socket.gethostname()[:80]} {os.getpid()}"
         state.lease_until = now + dt.timedelta(seconds=seconds)
         state.save(update_fields=["epoch", "holder", "lease_until"])
-    return Lease(cluster_id=cluster.pk, epoch=state.epoch, seconds=seconds)
+    lease = Lease(cluster_id=cluster.pk, epoch=state.epoch, seconds=seconds)
+    try:
+        yield lease
+    finally:
+        # The epoch: a lease that has another holder by now is not ours to release.
+        mine = SyncState.objects.filter(cluster_id=lease.cluster_id, epoch=lease.epoch)
+        mine.update(lease_until=None, holder="")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`manage.py cluster_manifests`: print or apply what a cluster needs."""
+"""`manage.py cluster_manifests`: print or apply the portal's manifests for a cluster."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _HELP = """\
-Print what a cluster needs: the portal's account with its few rights, the MetadataPolicy resource,
-the two webhook configurations. Ready for kubectl, which an administrator of the cluster runs:
+Print the manifests that a cluster needs: the portal's account with its few permissions, the
+MetadataPolicy resource, the two webhook configurations. An administrator of the cluster applies
+them:
 
   manage.py cluster_manifests prod --ca-file ca.crt | kubectl apply --server-side -f -
   manage.py cluster_manifests prod --ca-file ca.crt --apply --kubeconfig admin.kubeconfig
@@ -56,7 +57,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("cluster", help="the cluster's name")
         add("--create", action="store_true", help="make the cluster, its own plugins enforcing")
@@ -96,11 +97,16 @@ class Command(Console):
             whole = {"apiVersion": "v1", "kind": "List", "items": wanted}
             self.stdout.write(json.dumps(whole, indent=2))
         else:
-            said = "".join(f"# {line}\n" for line in remark(cluster).splitlines())
-            self.stdout.write(said + render_documents(wanted), ending="")
+            comment = "".join(f"# {line}\n" for line in remark(cluster).splitlines())
+            self.stdout.write(comment + render_documents(wanted), ending="")
 
     def _apply(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
-        with _client(cluster, options) as client:
+        if options["kubeconfig"]:
+            text = read_sources([options["kubeconfig"]])[0].text
+            opened = Client(kubeconfig.parse(text, context=options["context"]))
+        else:
+            opened = open_client(cluster)
+        with opened as client:
             if not options["key_file"]:
                 key = present_key(cluster, client)
                 asking = (
@@ -132,17 +138,13 @@ def _cluster(options: dict[str, Any]) -> Cluster:
     if options["create"] and not Cluster.objects.filter(name=name).exists():
         made = Cluster(name=name, authority=Cluster.Authority.NATIVE)
         services.save_cluster(cluster=made, user=_user(options))
-    found = find_cluster(name)
-    return _placed(found, options["portal_namespace"], _user(options))
-
-
-def _placed(cluster: Cluster, namespace: str, user: str) -> Cluster:
-    """Remember where the portal's account lives there: what is live is compared with that."""
+    cluster, namespace = find_cluster(name), options["portal_namespace"]
     if namespace in ("", cluster.portal_namespace):
         return cluster
+    # Stored, since the health check compares the live configurations with it.
     cluster.portal_namespace = namespace
     try:
-        services.save_cluster(cluster=cluster, user=user)
+        services.save_cluster(cluster=cluster, user=_user(options))
     except ValidationError as error:
         text = f"{namespace} cannot be a namespace: {'; '.join(error.messages)}"
         raise CommandError(text, returncode=USAGE) from error
@@ -152,29 +154,26 @@ def _placed(cluster: Cluster, namespace: str, user: str) -> Cluster:
 def _wanted(cluster: Cluster, asking: Asking, options: dict[str, Any]) -> list[dict[str, Any]]:
     wanted = manifests(cluster, asking)
     if options["token_secret"]:
+        # After its ServiceAccount: the API server rejects a token Secret without one.
         wanted.insert(3, token_secret(cluster))
     return wanted
 
 
-def _client(cluster: Cluster, options: dict[str, Any]) -> Client:
-    """Ask as an administrator, if a file says how, else as the portal itself."""
-    if not options["kubeconfig"]:
-        return open_client(cluster)
-    text = read_sources([options["kubeconfig"]])[0].text
-    return Client(kubeconfig.parse(text, context=options["context"]))
-
-
 def _asking(cluster: Cluster, options: dict[str, Any]) -> Asking:
-    """Read how the cluster shall ask; raises CommandError for what no API server takes."""
+    """Read how the cluster calls the portal; raises CommandError for an address without https."""
     address = options["portal_url"] or settings.GATEHOUSE_EXTERNAL_URL
     parts = urlsplit(address)
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
         text = f"{address} is no https address: give --portal-url, or set GATEHOUSE_EXTERNAL_URL"
         raise CommandError(text, returncode=USAGE)
     asking = Asking(portal_url=address, ca=_authority(options["ca_file"]))
-    if options["key_file"]:
-        return with_key(asking, _key(cluster, options["key_file"]))
-    return asking
+    if not options["key_file"]:
+        return asking
+    secret = read_sources([options["key_file"]])[0].text.strip()
+    if not is_valid(cluster, secret):
+        text = f"what {options['key_file']} holds is no valid credential of {cluster.name}"
+        raise CommandError(text, returncode=USAGE)
+    return with_key(asking, secret)
 
 
 def _authority(name: str | None) -> bytes:
@@ -187,11 +186,3 @@ def _authority(name: str | None) -> bytes:
         text = f"{name} cannot be used: give a PEM file of certificates"
         raise CommandError(text, returncode=USAGE) from error
     return pem
-
-
-def _key(cluster: Cluster, name: str) -> str:
-    secret = read_sources([name])[0].text.strip()
-    if not is_valid(cluster, secret):
-        text = f"what {name} holds is no valid credential of {cluster.name}"
-        raise CommandError(text, returncode=USAGE)
-    return secret
