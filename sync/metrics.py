@@ -35,7 +35,7 @@ _OPEN_RUNS: Final = (
 
 
 class ClusterCollector:
-    """Gauges by cluster, read anew for each scrape."""
+    """Gauges by cluster, read again for each scrape."""
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metric families."""

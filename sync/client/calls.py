@@ -9,7 +9,7 @@ from django.conf import settings
 
 from sync.client import answers
 from sync.client.kinds import find_resource, kind_at, kind_of, names_alone
-from sync.client.session import Question, Session, check_server
+from sync.client.session import ApiRequest, Session, check_server
 from sync.errors import (
     ExpiredError,
     GarbageError,
@@ -56,7 +56,7 @@ class Client:
 
     def version(self) -> dict[str, Any]:
         """The server's version: ``gitVersion``, ``major``, ``minor`` and more."""
-        found = self._session.ask_path("version")
+        found = self._session.read_path("version")
         if not isinstance(found.get("gitVersion"), str):
             raise GarbageError("no version of Kubernetes")
         return found
@@ -75,17 +75,17 @@ class Client:
         Without ``name`` it must cover all objects of the kind.
         """
         plural, _, subresource = resource.partition("/")
-        asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        attributes = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
         if name:
-            asked["name"] = name
+            attributes["name"] = name
         kind = kind_of("SelfSubjectAccessReview")
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": kind.kind,
-            "spec": {"resourceAttributes": {**asked, "namespace": namespace}},
+            "spec": {"resourceAttributes": {**attributes, "namespace": namespace}},
         }
-        question = Question(method="post", kind=kind, body=review)
-        status = self._session.ask(question).get("status")
+        request = ApiRequest(method="post", kind=kind, body=review)
+        status = self._session.send(request).get("status")
         if not isinstance(status, dict) or not isinstance(status.get("allowed", False), bool):
             raise GarbageError("no answer to what is allowed")
         return status.get("allowed", False) is True
@@ -119,7 +119,7 @@ class Client:
         Without ``contents`` only name, namespace, uid and version are read. Raises as ``list``
         does, and NotFoundError for a resource that is not served.
         """
-        version, kind = find_resource(self._session.ask_path, group, resource)
+        version, kind = find_resource(self._session.read_path, group, resource)
         known = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
         try:
             found = self._list(known, namespace, _PAGE)
@@ -136,15 +136,15 @@ class Client:
         version is too old to continue from.
         """
         known = kind_of(kind)
-        asked = {
+        params = {
             "resourceVersion": resource_version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(max(1, round(seconds))),
         }
-        question = Question(
-            method="list", kind=known, namespace=namespace, params=asked, is_watch=True
+        request = ApiRequest(
+            method="list", kind=known, namespace=namespace, params=params, is_watch=True
         )
-        lines = self._session.follow(question, seconds + _GRACE)
+        lines = self._session.stream(request, seconds + _GRACE)
         for _, line in zip(range(self._limits.objects), lines, strict=False):
             yield answers.checked_event(line, known)
 
@@ -202,8 +202,8 @@ class Client:
             "preconditions": guard,
             **({"dryRun": ["All"]} if dry_run else {}),
         }
-        self._session.ask(
-            Question(
+        self._session.send(
+            ApiRequest(
                 method="delete", kind=kind_of(kind), name=name, namespace=namespace, body=options
             )
         )
@@ -214,8 +214,8 @@ class Client:
         version = token = ""
         for _ in range(self._limits.pages):
             params = {"limit": str(page), **({"continue": token} if token else {})}
-            question = Question(method="list", kind=kind, namespace=namespace, params=params)
-            answer = self._session.ask(question)
+            request = ApiRequest(method="list", kind=kind, namespace=namespace, params=params)
+            answer = self._session.send(request)
             items, current, following = answers.checked_page(answer, kind)
             for item in items:
                 if (key := ObjectKey.of(item)) in found:
@@ -247,7 +247,7 @@ class Client:
     ) -> dict[str, Any]:
         """Send a request about one object; the answer must be that object."""
         kind = kind_of(key.kind)
-        question = Question(
+        request = ApiRequest(
             method=method,
             kind=kind,
             name="" if method == "post" else key.name,
@@ -255,7 +255,7 @@ class Client:
             params=params,
             body=body,
         )
-        found = answers.checked_object(self._session.ask(question), kind)
+        found = answers.checked_object(self._session.send(request), kind)
         if ObjectKey.of(found) != key:
             raise GarbageError(f"another object than {key}")
         return found

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sync.values import Listing
 
-    Ask = Callable[[str], dict[str, Any]]
+    Read = Callable[[str], dict[str, Any]]
 
 
 _GROUP, _VERSION = POLICY_VERSION.split("/")
@@ -112,17 +112,17 @@ def kind_of(name: str) -> ClientKind:
     return KINDS[name]
 
 
-def find_resource(ask: Ask, group: str, resource: str) -> tuple[str, str]:
+def find_resource(read: Read, group: str, resource: str) -> tuple[str, str]:
     """Find version and kind of a namespaced resource that can be listed.
 
-    ``ask`` reads one path. The preferred version comes first. Raises NotFoundError if no version
-    serves the resource, and whatever ``ask`` raises.
+    ``read`` reads one path. The preferred version comes first. Raises NotFoundError if no version
+    serves the resource, and whatever ``read`` raises.
     """
     if not is_name(resource) or (group and not is_name(group)):
         raise InvalidError(f"{resource}.{group} cannot be a resource")
-    for version in _versions(ask, group):
+    for version in _versions(read, group):
         path = f"apis/{group}/{version}" if group else f"api/{version}"
-        found = ask(path).get("resources")
+        found = read(path).get("resources")
         if not isinstance(found, list):
             raise GarbageError(f"no resources at {path}")
         for one in found:
@@ -142,11 +142,11 @@ def names_alone(listing: Listing) -> Listing:
     return dataclasses.replace(listing, items=items)
 
 
-def _versions(ask: Ask, group: str) -> Iterator[str]:
+def _versions(read: Read, group: str) -> Iterator[str]:
     if not group:
         yield "v1"
         return
-    found = ask(f"apis/{group}")
+    found = read(f"apis/{group}")
     preferred = found.get("preferredVersion")
     entries = [preferred, *(found.get("versions") or [])]
     names = [one.get("version") for one in entries if isinstance(one, dict)]

@@ -40,7 +40,7 @@ _BARE = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ApiRequest:
     """One request: a method of the library, its object or kind, parameters and body."""
 
     method: str
@@ -80,19 +80,19 @@ class Session:
         """Close the connections."""
         self._transport.close()
 
-    def ask(self, question: Question) -> dict[str, Any]:
+    def send(self, request: ApiRequest) -> dict[str, Any]:
         """Send a request and read the whole answer."""
-        return self._read(self._prepared(question))
+        return self._read(self._prepared(request))
 
-    def ask_path(self, path: str) -> dict[str, Any]:
+    def read_path(self, path: str) -> dict[str, Any]:
         """Read a path that belongs to no kind, such as ``version``."""
         return self._read(BasicRequest("GET", path))
 
-    def follow(self, question: Question, seconds: float) -> Iterator[bytes]:
+    def stream(self, request: ApiRequest, seconds: float) -> Iterator[bytes]:
         """Send a request and yield the answer line by line for a number of seconds at most."""
         self._meter.start(seconds, read_seconds=seconds)
         deadline = time.monotonic() + seconds
-        response = self._send(self._prepared(question))
+        response = self._open(self._prepared(request))
         try:
             pieces, held = response.iter_raw(), bytearray()
             while True:
@@ -114,10 +114,10 @@ class Session:
 
     def _read(self, request: BasicRequest) -> dict[str, Any]:
         self._meter.start(self._limits.seconds)
-        response = self._send(request)
+        response = self._open(request)
         return answers.decode(b"".join(response.iter_raw()))
 
-    def _send(self, request: BasicRequest) -> httpx2.Response:
+    def _open(self, request: BasicRequest) -> httpx2.Response:
         """Send a request; raises the error in the answer, else leaves the body to be read."""
         # The meter belongs to one answer at a time: another thread would reset its limits.
         if threading.get_ident() != self._thread:
@@ -128,23 +128,23 @@ class Session:
             raise answers.error_of(response, b"".join(response.iter_raw()))
         return cast("httpx2.Response", response)
 
-    def _prepared(self, question: Question) -> BasicRequest:
+    def _prepared(self, request: ApiRequest) -> BasicRequest:
         """Let the library build the path, and give it our own body as it stands."""
-        _check_address(question)
-        request = self._library.prepare_request(
-            question.method,
-            question.kind.model,
-            None if question.body is None else _Unnamed,
-            question.name or None,
-            (question.namespace or ALL_NS) if question.kind.is_namespaced else None,
-            watch=question.is_watch,
-            params=dict(question.params or {}),
-            headers=_BARE if question.kind.kind == METADATA else _CONTENT.get(question.method),
+        _check_address(request)
+        prepared = self._library.prepare_request(
+            request.method,
+            request.kind.model,
+            None if request.body is None else _Unnamed,
+            request.name or None,
+            (request.namespace or ALL_NS) if request.kind.is_namespaced else None,
+            watch=request.is_watch,
+            params=dict(request.params or {}),
+            headers=_BARE if request.kind.kind == METADATA else _CONTENT.get(request.method),
         )
-        if question.body is not None:
+        if request.body is not None:
             # The library's models would drop unknown fields. Manifests may hold lone surrogates.
-            request.data = msgspec.Raw(dumps(question.body).encode("utf-8", "surrogatepass"))
-        return request
+            prepared.data = msgspec.Raw(dumps(request.body).encode("utf-8", "surrogatepass"))
+        return prepared
 
 
 class _Unnamed:
@@ -171,14 +171,14 @@ class _Library(GenericSyncClient):
         )
 
 
-def _check_address(question: Question) -> None:
+def _check_address(request: ApiRequest) -> None:
     """Raise InvalidError for invalid names, and for a namespace that is missing or in excess."""
-    kind = question.kind
-    if not all(answers.is_name(part) for part in (question.name, question.namespace) if part):
-        raise InvalidError(f"{question.namespace}/{question.name} cannot be a name")
-    if question.namespace and not kind.is_namespaced:
+    kind = request.kind
+    if not all(answers.is_name(part) for part in (request.name, request.namespace) if part):
+        raise InvalidError(f"{request.namespace}/{request.name} cannot be a name")
+    if request.namespace and not kind.is_namespaced:
         raise InvalidError(f"a {kind.kind} lives in no namespace")
-    if kind.is_namespaced and not question.namespace and question.method != "list":
+    if kind.is_namespaced and not request.namespace and request.method != "list":
         raise InvalidError(f"a {kind.kind} lives in a namespace")
 
 

@@ -171,7 +171,7 @@ def alarm(connection: ClusterConnection, found: str) -> None:
     """Raise a critical alert that a sealed credential does not open in its row."""
     message = (
         f"{found}: either somebody changed the row, or a key was dropped too early; connect the "
-        "cluster anew, and look at who writes the database"
+        "cluster again, and check who can write to the database"
     )
     with transaction.atomic():
         alerts.raise_alert(connection.cluster, ALERT, severity=alerts.CRITICAL, message=message)

@@ -60,28 +60,28 @@ class Joined:
     is_new: bool
 
 
-def join(asked: JoinRequest, *, user: str, reason: str = "") -> Joined:
+def join(request: JoinRequest, *, user: str, reason: str = "") -> Joined:
     """Parse and test the kubeconfig, store it sealed with the findings; create the cluster if new.
 
     Raises KubeconfigError, ValidationError for an invalid name, SealingError without a public
     key, NotUsableError.
     """
-    credentials = kubeconfig.parse(asked.text, context=asked.context)
+    credentials = kubeconfig.parse(request.text, context=request.context)
     # Fails here without a public key, before the credential is sent anywhere.
     sealed_box.current_key_id()
-    found = ClusterConnection.objects.filter(cluster__name=asked.name).first()
-    known = found.cluster_uid if found and not asked.is_other_cluster else ""
-    findings = _try(credentials, known, grants_of(_known(asked)))
-    if found and found.state == probe.State.OK and not (findings.is_usable or asked.is_anyway):
+    found = ClusterConnection.objects.filter(cluster__name=request.name).first()
+    known = found.cluster_uid if found and not request.is_other_cluster else ""
+    findings = _try(credentials, known, grants_of(_known(request)))
+    if found and found.state == probe.State.OK and not (findings.is_usable or request.is_anyway):
         raise NotUsableError(findings)
     with transaction.atomic():
         # Looked up again: somebody may have created it during the test.
-        cluster = _known(asked)
+        cluster = _known(request)
         is_new = cluster.pk is None
         if is_new:
             services.save_cluster(cluster=cluster, user=user, reason=reason)
         connection = connect(
-            cluster, credentials, user, reason=reason, is_other_cluster=asked.is_other_cluster
+            cluster, credentials, user, reason=reason, is_other_cluster=request.is_other_cluster
         )
         probe.store(connection, findings)
     return Joined(connection=connection, findings=findings, is_new=is_new)
@@ -95,7 +95,7 @@ def _try(credentials: Credentials, known_uid: str, grants: Sequence[Grant]) -> P
         return ProbeResult(state=probe.state_of(error), message=error.message)
 
 
-def _known(asked: JoinRequest) -> Cluster:
+def _known(request: JoinRequest) -> Cluster:
     """The cluster of that name, or an unsaved one."""
-    found: Cluster | None = Cluster.objects.filter(name=asked.name).first()
-    return found or Cluster(name=asked.name, authority=asked.authority)
+    found: Cluster | None = Cluster.objects.filter(name=request.name).first()
+    return found or Cluster(name=request.name, authority=request.authority)

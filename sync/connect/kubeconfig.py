@@ -37,7 +37,7 @@ _CLUSTER_REFUSED: Final = {
     "certificate-authority": ("file-reference", "names a file of another machine", _FILE),
     "proxy-url": ("proxy", "would send the credential through a proxy", "leave it out"),
 }
-_CLUSTER_TAKEN: Final = frozenset(
+_CLUSTER_ACCEPTED: Final = frozenset(
     {
         *("server", "certificate-authority-data", "tls-server-name", "insecure-skip-tls-verify"),
         *("disable-compression", "extensions"),
@@ -53,10 +53,10 @@ _USER_REFUSED: Final = {
     "password": ("password", "API servers know no passwords any more", _MADE),
     **dict.fromkeys(
         ("as", "as-uid", "as-groups", "as-user-extra"),
-        ("impersonation", "would ask in somebody else's name", "give the portal an account"),
+        ("impersonation", "would act in the name of another user", "give the portal an account"),
     ),
 }
-_USER_TAKEN: Final = frozenset(
+_USER_ACCEPTED: Final = frozenset(
     {"token", "client-certificate-data", "client-key-data", "extensions"}
 )
 _SYNTAX: Final = {
@@ -144,8 +144,8 @@ def parse(text: str, *, context: str = "") -> Credentials:
             raise _refusal("incomplete", f"{place}.{part}", "is missing", f"name the {part}")
     place, cluster = _entry(shape, "clusters", "cluster", chosen["cluster"])
     at, user = _entry(shape, "users", "user", chosen["user"])
-    _refuse(cluster, place, _CLUSTER_REFUSED, _CLUSTER_TAKEN, findings)
-    _refuse(user, at, _USER_REFUSED, _USER_TAKEN, findings)
+    _refuse(cluster, place, _CLUSTER_REFUSED, _CLUSTER_ACCEPTED, findings)
+    _refuse(user, at, _USER_REFUSED, _USER_ACCEPTED, findings)
     credentials = _credentials(cluster, place, user, at, findings)
     if findings.found:
         raise KubeconfigError(findings.found)
@@ -259,7 +259,7 @@ def _refuse(
     entry: Mapping[str, Any],
     place: str,
     refused: Mapping[str, tuple[str, str, str]],
-    taken: frozenset[str],
+    accepted: frozenset[str],
     findings: KubeconfigProblems,
 ) -> None:
     """Refuse forbidden fields, and unknown ones: ignoring them could lose a safeguard."""
@@ -267,7 +267,7 @@ def _refuse(
         if name in refused and value not in (None, ""):
             code, message, fix = refused[name]
             findings.add(code, f"{place}.{name}", message, fix)
-        elif name not in taken and name not in refused:
+        elif name not in accepted and name not in refused:
             findings.add("unknown-field", f"{place}.{name}", "is not known here", "leave it out")
 
 

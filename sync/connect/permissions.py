@@ -35,9 +35,9 @@ _GROUP: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?")
 _SECRETS_REMARK: Final = """\
 A quota counts the Secrets of {namespaces}. Kubernetes knows no right to count
 Secrets without the right to read them: whoever holds the portal's token could list
-them there with all they contain. The portal itself asks for names and uids alone.
-Leave out the Roles gatehouse-counts if that is too much: then what such quotas use
-is not confirmed, and an alert of the portal (ledger-blind) says so.
+them there with their contents. The portal itself reads names and uids alone.
+Leave out the Roles gatehouse-counts if that is too much: then the usage of such quotas
+is not confirmed, and the portal raises an alert (ledger-blind).
 """
 _LIST: Final = ("list",)
 _READ: Final = ("get", "list", "watch")

@@ -56,7 +56,7 @@ _MUTATING_CONDITIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class WebhookClientConfig:
     """How a cluster calls the portal: address, the credential in its path, certificate authority.
 
     ``ca`` is PEM; without it the API server uses the authorities of its own machine.
@@ -72,9 +72,9 @@ class Asking:
         return (self.portal_url or settings.GATEHOUSE_EXTERNAL_URL).rstrip("/")
 
 
-def webhooks(cluster: Cluster, asking: Asking | None = None) -> list[dict[str, Any]]:
+def webhooks(cluster: Cluster, config: WebhookClientConfig | None = None) -> list[dict[str, Any]]:
     """Make the mutating and the validating configuration of a cluster."""
-    known = asking or Asking()
+    known = config or WebhookClientConfig()
     return [_configuration(cluster, known, phase) for phase in _KINDS]
 
 
@@ -86,7 +86,7 @@ def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
     """
     phase = next(phase for phase, kind in _KINDS.items() if kind == live.get("kind"))
     found = {one.get("name"): one for one in live.get("webhooks") or [] if isinstance(one, dict)}
-    wanted = _configuration(cluster, Asking(), phase)
+    wanted = _configuration(cluster, WebhookClientConfig(), phase)
     known = {webhook["name"]: webhook for webhook in wanted["webhooks"]}
     changed = [f"{name} is not ours" for name in found if name not in known]
     for name, webhook in known.items():
@@ -103,13 +103,13 @@ def key_in(live: Mapping[str, Any]) -> str:
     return ""
 
 
-def _configuration(cluster: Cluster, asking: Asking, phase: str) -> dict[str, Any]:
+def _configuration(cluster: Cluster, config: WebhookClientConfig, phase: str) -> dict[str, Any]:
     out = {"operator": "NotIn", "values": [*_ALWAYS_OUT, cluster.portal_namespace]}
-    entries = [_webhook(cluster, asking, phase, out)]
+    entries = [_webhook(cluster, config, phase, out)]
     if cluster.covers_kube_system:
         only = {"operator": "In", "values": [KUBE_SYSTEM]}
         # A portal that is down must never keep the cluster from recovering.
-        open_one = {**_webhook(cluster, asking, phase, only), "failurePolicy": "Ignore"}
+        open_one = {**_webhook(cluster, config, phase, only), "failurePolicy": "Ignore"}
         entries.append({**open_one, "name": f"{phase}-{KUBE_SYSTEM}.gatehouse.dev"})
     return {
         "apiVersion": _API,
@@ -123,13 +123,13 @@ def _configuration(cluster: Cluster, asking: Asking, phase: str) -> dict[str, An
 
 
 def _webhook(
-    cluster: Cluster, asking: Asking, phase: str, namespaces: dict[str, Any]
+    cluster: Cluster, config: WebhookClientConfig, phase: str, namespaces: dict[str, Any]
 ) -> dict[str, Any]:
     is_mutating = phase == "mutate"
-    key = quote(asking.key, safe="")
-    client: dict[str, Any] = {"url": f"{asking.address}/admission/{cluster.name}/{key}/{phase}"}
-    if asking.ca:
-        client["caBundle"] = base64.b64encode(asking.ca).decode()
+    key = quote(config.key, safe="")
+    client: dict[str, Any] = {"url": f"{config.address}/admission/{cluster.name}/{key}/{phase}"}
+    if config.ca:
+        client["caBundle"] = base64.b64encode(config.ca).decode()
     conditions = {**_CONDITIONS, **(_MUTATING_CONDITIONS if is_mutating else {})}
     # All fields that the API server would default are explicit, so that live ones compare equal.
     webhook = {

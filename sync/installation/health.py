@@ -70,15 +70,15 @@ def look_at(cluster_id: int) -> WebhookHealth | None:
     # Waiting cures none of these, and an untrusted server must not see the credential: a person
     # has to test the connection first.
     if connection is not None and connection.state in _SHUT:
-        return cannot_ask(cluster, f"nothing is asked of it: {connection.message}")
+        return note_unreachable(cluster, f"it gets no requests: {connection.message}")
     try:
         with connections.open_client(cluster, limits=_LIMITS) as client:
             return check(cluster, client)
     except APIError as error:
-        return cannot_ask(cluster, f"{error.reason}: {error}")
+        return note_unreachable(cluster, f"{error.reason}: {error}")
 
 
-def cannot_ask(cluster: Cluster, message: str) -> WebhookHealth:
+def note_unreachable(cluster: Cluster, message: str) -> WebhookHealth:
     """Store that a cluster could not be reached; its webhooks may be failing open meanwhile."""
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
     flight = canary.Flight(outcome=CanaryResult.UNKNOWN, message=message)
@@ -142,10 +142,10 @@ def _alert_flight(
     checked, since = health.checked, health.doubtful_since
     lasts = checked is not None and since is not None and checked - since >= DOUBT
     is_doubtful = outcome is CanaryResult.UNKNOWN and lasts
-    text = f"nobody knows whether the portal is asked: {flight.message}"
+    text = f"it is unknown whether the cluster calls the portal: {flight.message}"
     alerts.set_alert(cluster, DOUBTFUL, text * is_doubtful, severity=alerts.CRITICAL)
     if flight.mutated is not None:
-        text = "the mutating webhook is not asked: pods get no defaults and no metadata policies"
+        text = "the mutating webhook is not called: pods get no defaults and no metadata policies"
         alerts.set_alert(cluster, SILENT, text * (not flight.mutated))
 
 

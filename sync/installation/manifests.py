@@ -1,4 +1,4 @@
-"""The manifests to install in a cluster: account, roles, custom resource, webhooks; its credential.
+"""The manifests to install in a cluster: account, roles, custom resource, webhooks with their key.
 
 An administrator of the cluster applies them, in this order. The account that they create is the
 portal's, with no more permissions than it needs.
@@ -15,7 +15,7 @@ from django.db.models import Q
 from policies.ledger import read_clock
 from policies.models import WebhookCredential
 from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION, Grant, grants_of, remark_on
-from sync.installation.configurations import Asking, differences, key_in, webhooks
+from sync.installation.configurations import WebhookClientConfig, differences, key_in, webhooks
 from sync.installation.custom_resource import metadata_policy_definition
 
 if TYPE_CHECKING:
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from sync.client import Client
 
 
-__all__ = ["Asking", "differences", "key_in", "manifests", "remark", "token_secret", "webhooks"]
+__all__ = [
+    "WebhookClientConfig",
+    "differences",
+    "key_in",
+    "manifests",
+    "remark",
+    "token_secret",
+    "webhooks",
+]
 
 ACCOUNT: Final = "gatehouse"
 TOKEN_SECRET: Final = "gatehouse-token"  # noqa: S105 - the name of an object
@@ -34,8 +42,8 @@ _COUNTING_ROLE: Final = "gatehouse-counts"
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
-def manifests(cluster: Cluster, asking: Asking) -> list[dict[str, Any]]:
-    """Make all manifests of a cluster; ``asking`` is how it calls the portal."""
+def manifests(cluster: Cluster, config: WebhookClientConfig) -> list[dict[str, Any]]:
+    """Make all manifests of a cluster; ``config`` is how it calls the portal."""
     grants = grants_of(cluster)
     places = dict.fromkeys(grant.namespace for grant in grants)
     account = _head("v1", "ServiceAccount", ACCOUNT, cluster.portal_namespace)
@@ -47,7 +55,7 @@ def manifests(cluster: Cluster, asking: Asking) -> list[dict[str, Any]]:
         *chain.from_iterable(_rights(grants, place, cluster.portal_namespace) for place in places),
         metadata_policy_definition(),
         # Last, since from then on the cluster calls the portal.
-        *webhooks(cluster, asking),
+        *webhooks(cluster, config),
     ]
 
 
@@ -108,6 +116,6 @@ def is_valid(cluster: Cluster, key: str) -> bool:
     return found.exists()
 
 
-def with_key(asking: Asking, key: str) -> Asking:
+def with_key(config: WebhookClientConfig, key: str) -> WebhookClientConfig:
     """Set the credential in the address."""
-    return dataclasses.replace(asking, key=key)
+    return dataclasses.replace(config, key=key)

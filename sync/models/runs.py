@@ -1,6 +1,6 @@
-"""SyncState, SyncRun, SyncResult, SyncCursor, SyncedObject and SyncOwnership. Shape only.
+"""SyncState, SyncRun, SyncResult, SyncCursor, SyncedObject, SyncOwnership: leases, runs, objects.
 
-These rows are the truth; the broker's messages only make workers look at them.
+Shape only. These rows are the truth; the broker's messages only make workers look at them.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def _write(
     writer.write(going, namespaces=reading.phases())
     done = {item.key for item in (*coming, *going)}
     rest = [item for item in items if item.key not in done]
-    journal.stage("writing down", total=len(rest))
+    journal.stage("recording", total=len(rest))
     # In chunks, so that a long transaction does not keep the heartbeat from the lease's row.
     for start in range(0, len(rest), CHUNK):
         chunk = rest[start : start + CHUNK]
@@ -212,12 +212,10 @@ def _finish(
     if doubted:
         run.counts["doubted"] = len(doubted)
     if held:
-        run.error = (
-            f"{counted(len(held), 'objects')} would be deleted; a person has to look and confirm"
-        )
+        run.error = f"{counted(len(held), 'objects')} would be deleted; a person has to confirm it"
     elif doubted:
         kinds = ", ".join(kind for kind in ALL_KINDS if kind in doubted)
-        run.error = f"suddenly there are no objects of {kinds}; believed when seen once more"
+        run.error = f"suddenly there are no objects of {kinds}; a second such list counts"
     elif failed := done[Outcome.FAILED]:
         run.error = (
             f"{failed} of {counted(len(items), 'objects')} could not be written; see the results"

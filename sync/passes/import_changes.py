@@ -46,7 +46,7 @@ def take_in(
     cluster: Cluster, items: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
 ) -> None:
     """Carry out ``take-in`` and ``forget``; the failure of one object does not stop the others."""
-    journal.stage("taking in", total=len(items))
+    journal.stage("importing", total=len(items))
     for batch in _batches(items):
         with journal.lease.guard(), our_own_write(cluster):
             # Reviews lock a namespace's quotas first, too: any other order could deadlock.

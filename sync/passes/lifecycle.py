@@ -271,7 +271,7 @@ def _waits_again(mine: QuerySet[SyncRun], error: str) -> bool:
     return True
 
 
-def take_up_lost() -> int:
+def recover_lost() -> int:
     """Retry or park the runs whose worker is lost; returns their number."""
     now = read_clock()
     lost = SyncRun.objects.filter(state=State.RUNNING, heartbeat__lt=now - LOST)

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from policies.ledger import read_clock
 from sync.models import ClusterConnection, SyncedObject, SyncRun, SyncState
-from sync.passes.lifecycle import Mode, State, request, take_up_lost
+from sync.passes.lifecycle import Mode, State, recover_lost, request
 from sync.runs.queue import PERSON, STOPPED, ready, room_for_watches
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ RUNS_KEPT: Final = dt.timedelta(days=14)
 
 def due_runs() -> list[int]:
     """Create the runs that are due; returns the keys of those to notify workers of."""
-    take_up_lost()
+    recover_lost()
     now = read_clock()
     # A watch that waits for its turn does not keep a pass from being created.
     have = ready(now).exclude(mode=Mode.WATCH).values("cluster")

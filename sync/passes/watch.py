@@ -22,7 +22,7 @@ from sync.passes.compare import Sides, judge
 from sync.passes.import_changes import note_native, take_in
 from sync.passes.journal import Journal
 from sync.passes.read import ALL_KINDS, is_leaving, read_ours, read_ownership, read_rows
-from sync.runs.queue import is_somebody_unserved
+from sync.runs.queue import is_another_unserved
 from sync.values import ObjectKey
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _goes_on(run: SyncRun, elapsed: float, seconds: float) -> bool:
     """Whether the watch continues after ``elapsed`` of at most ``seconds``."""
     if elapsed >= seconds or stop_flag[0] or is_wanted_elsewhere(run):
         return False
-    return elapsed < SHARE or not is_somebody_unserved(run, read_clock())
+    return elapsed < SHARE or not is_another_unserved(run, read_clock())
 
 
 def is_wanted_elsewhere(run: SyncRun) -> bool:

@@ -44,7 +44,7 @@ def ready(now: dt.datetime) -> QuerySet[SyncRun]:
     return waiting.filter(is_free & may_begin).order_by("id")
 
 
-def is_somebody_unserved(run: SyncRun, now: dt.datetime) -> bool:
+def is_another_unserved(run: SyncRun, now: dt.datetime) -> bool:
     """Whether a run of another cluster finds no worker, so that this watch should give way."""
     others = ready(now).exclude(cluster=run.cluster_id)
     return others.filter(created__lt=now - UNSERVED).exists()

@@ -122,7 +122,7 @@ def test_pausing_wants_a_reason_and_resuming_goes_on(memory: Memory) -> None:
 def test_what_fails_says_what_to_do(memory: Memory) -> None:
     memory.faults[1] = UntrustedError("x509: unknown authority")
     code, words = ending("--now")
-    assert (code, "connect the cluster anew" in words) == (1, True)
+    assert (code, "connect the cluster again" in words) == (1, True)
 
 
 def test_a_run_that_made_way_ends_the_following(

@@ -25,7 +25,7 @@ from sync.connect import kubeconfig
 from sync.connect.connections import open_client
 from sync.errors import APIError
 from sync.installation.manifests import (
-    Asking,
+    WebhookClientConfig,
     is_valid,
     manifests,
     present_key,
@@ -78,11 +78,11 @@ class Command(Console):
         cluster = _cluster(options)
         self.stderr.write(remark(cluster))
         try:
-            asking = _asking(cluster, options)
+            config = _config(cluster, options)
             if options["apply"]:
-                self._apply(cluster, asking, options)
+                self._apply(cluster, config, options)
             else:
-                self._print(cluster, asking, options)
+                self._print(cluster, config, options)
         except ManifestError as error:
             raise CommandError(str(error), returncode=USAGE) from error
         except kubeconfig.KubeconfigError as error:
@@ -90,9 +90,11 @@ class Command(Console):
         except APIError as error:
             raise CommandError(f"{error.message} ({error.reason})", returncode=FINDINGS) from error
 
-    def _print(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
-        asking = asking if options["key_file"] else self._with_new_key(cluster, asking, options)
-        wanted = _wanted(cluster, asking, options)
+    def _print(
+        self, cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
+    ) -> None:
+        config = config if options["key_file"] else self._with_new_key(cluster, config, options)
+        wanted = _wanted(cluster, config, options)
         if options["output"] == "json":
             whole = {"apiVersion": "v1", "kind": "List", "items": wanted}
             self.stdout.write(json.dumps(whole, indent=2))
@@ -100,7 +102,9 @@ class Command(Console):
             comment = "".join(f"# {line}\n" for line in remark(cluster).splitlines())
             self.stdout.write(comment + render_documents(wanted), ending="")
 
-    def _apply(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
+    def _apply(
+        self, cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
+    ) -> None:
         if options["kubeconfig"]:
             text = read_sources([options["kubeconfig"]])[0].text
             opened = Client(kubeconfig.parse(text, context=options["context"]))
@@ -109,15 +113,17 @@ class Command(Console):
         with opened as client:
             if not options["key_file"]:
                 key = present_key(cluster, client)
-                asking = (
-                    with_key(asking, key) if key else self._with_new_key(cluster, asking, options)
+                config = (
+                    with_key(config, key) if key else self._with_new_key(cluster, config, options)
                 )
-            for manifest in _wanted(cluster, asking, options):
+            for manifest in _wanted(cluster, config, options):
                 client.apply(manifest, force=options["force_conflicts"])
                 name = manifest["metadata"]["name"]
                 self.stdout.write(f"{manifest['kind']} {name}: applied")
 
-    def _with_new_key(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> Asking:
+    def _with_new_key(
+        self, cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
+    ) -> WebhookClientConfig:
         label = f"cluster manifests, {timezone.now():%Y-%m-%d %H:%M}"
         made, secret = services.issue_webhook_credential(
             cluster=cluster, label=label, user=_user(options)
@@ -126,7 +132,7 @@ class Command(Console):
             f"issued credential {made.pk}; manage.py webhook_credential {cluster.name} lists them, "
             "revoke those that no cluster uses any more"
         )
-        return with_key(asking, secret)
+        return with_key(config, secret)
 
 
 def _user(options: dict[str, Any]) -> str:
@@ -151,29 +157,31 @@ def _cluster(options: dict[str, Any]) -> Cluster:
     return cluster
 
 
-def _wanted(cluster: Cluster, asking: Asking, options: dict[str, Any]) -> list[dict[str, Any]]:
-    wanted = manifests(cluster, asking)
+def _wanted(
+    cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
+) -> list[dict[str, Any]]:
+    wanted = manifests(cluster, config)
     if options["token_secret"]:
         # After its ServiceAccount: the API server rejects a token Secret without one.
         wanted.insert(3, token_secret(cluster))
     return wanted
 
 
-def _asking(cluster: Cluster, options: dict[str, Any]) -> Asking:
+def _config(cluster: Cluster, options: dict[str, Any]) -> WebhookClientConfig:
     """Read how the cluster calls the portal; raises CommandError for an address without https."""
     address = options["portal_url"] or settings.GATEHOUSE_EXTERNAL_URL
     parts = urlsplit(address)
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
         text = f"{address} is no https address: give --portal-url, or set GATEHOUSE_EXTERNAL_URL"
         raise CommandError(text, returncode=USAGE)
-    asking = Asking(portal_url=address, ca=_authority(options["ca_file"]))
+    config = WebhookClientConfig(portal_url=address, ca=_authority(options["ca_file"]))
     if not options["key_file"]:
-        return asking
+        return config
     secret = read_sources([options["key_file"]])[0].text.strip()
     if not is_valid(cluster, secret):
         text = f"what {options['key_file']} holds is no valid credential of {cluster.name}"
         raise CommandError(text, returncode=USAGE)
-    return with_key(asking, secret)
+    return with_key(config, secret)
 
 
 def _authority(name: str | None) -> bytes:

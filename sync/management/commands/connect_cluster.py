@@ -63,7 +63,7 @@ class Command(Console):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Read, test, store, report."""
         try:
-            asked = join.JoinRequest(
+            request = join.JoinRequest(
                 name=options["cluster"],
                 text=read_sources([options["kubeconfig"]])[0].text,
                 context=options["context"],
@@ -73,7 +73,7 @@ class Command(Console):
             )
             seal_keys.ensure_keys()
             user = options["user"] or f"{getpass.getuser()} (command line)"
-            joined = join.join(asked, user=user, reason=options["reason"])
+            joined = join.join(request, user=user, reason=options["reason"])
         except ManifestError as error:
             raise CommandError(str(error), returncode=USAGE) from error
         except ValidationError as error:
@@ -93,7 +93,7 @@ class Command(Console):
             refusals = [one.to_json() for one in error.refusals]
             self.stdout.write(json.dumps({"refused": refusals}, indent=2))
         lines = "\n".join(f"{one} [{one.code}]" for one in error.refusals)
-        return CommandError(f"{lines}\nthe kubeconfig was not taken", returncode=FINDINGS)
+        return CommandError(f"{lines}\nthe kubeconfig was not accepted", returncode=FINDINGS)
 
     def _print(self, joined: Joined, output: str) -> None:
         if output == "text":

@@ -75,7 +75,7 @@ class Command(Console):
         rotation = key_rotation.rotate()
         self.stdout.write(f"{'new key' if rotation.is_new else 'finished for'} {rotation.key_id}")
         for name in rotation.done:
-            self.stdout.write(f"sealed anew: {name}")
+            self.stdout.write(f"sealed again: {name}")
         if rotation.failed:
             names = ", ".join(rotation.failed)
-            raise CommandError(f"do not open, connect anew: {names}", returncode=FINDINGS)
+            raise CommandError(f"do not open, connect again: {names}", returncode=FINDINGS)

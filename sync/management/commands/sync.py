@@ -56,8 +56,10 @@ class Command(Console):
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--preview", action="store_true", help="write nothing anywhere, report")
         mode.add_argument("--import", action="store_true", help="write nothing to the cluster")
-        mode.add_argument("--pause", action="store_true", help="ask nothing of it from now on")
-        mode.add_argument("--resume", action="store_true", help="go on after a pause")
+        mode.add_argument(
+            "--pause", action="store_true", help="send it no requests until it is resumed"
+        )
+        mode.add_argument("--resume", action="store_true", help="end the pause")
         add("--follow", action="store_true", help="show progress until the run has ended")
         add("--now", action="store_true", help="do it in this process")
         add("--timeout", type=float, default=900.0, help="seconds to follow (default: %(default)s)")
@@ -108,7 +110,7 @@ class Command(Console):
                 self.stdout.write(line)
             last = line
             if time.monotonic() > deadline:
-                message = f"run {run.uid} is still {run.state}; it goes on without us"
+                message = f"run {run.uid} is still {run.state}; it continues in the background"
                 raise CommandError(message, returncode=FINDINGS)
             time.sleep(_INTERVAL)
             try:

@@ -240,7 +240,7 @@ def test_credential_in_use_that_ends_soon_is_an_alarm_until_another_is_used(
 def use(there: PretendedCluster, key: str) -> None:
     """Have both configurations ask with a credential."""
     there.objects.clear()
-    asking = manifests.Asking(key=key)
+    asking = manifests.WebhookClientConfig(key=key)
     for configuration in manifests.webhooks(factories.cluster(), asking):
         there.put(configuration, configuration["kind"])
 

@@ -191,7 +191,7 @@ def test_import_is_taken_up_where_its_worker_was_lost(monkeypatch: pytest.Monkey
     assert not stored("rq", namespace="n003")
     SyncState.objects.update(lease_until=None)
     SyncRun.objects.update(heartbeat=read_clock() - 2 * lifecycle.LOST)
-    lifecycle.take_up_lost()
+    lifecycle.recover_lost()
     assert lifecycle.carry_out(run.pk) == "done"
     run.refresh_from_db()
     assert run.counts["take-in"] == run.results.filter(outcome="done").count() == 21

@@ -106,7 +106,7 @@ def test_lost_run_ends_where_another_such_run_waits() -> None:
     cluster = connected()
     run = lost_run(cluster)
     ask(cluster)
-    assert lifecycle.take_up_lost() == 1
+    assert lifecycle.recover_lost() == 1
     run.refresh_from_db()
     assert run.state == "failed"
 
@@ -115,7 +115,7 @@ def test_living_run_is_left_alone() -> None:
     cluster = connected()
     run = lost_run(cluster)
     SyncRun.objects.update(heartbeat=read_clock())
-    assert lifecycle.take_up_lost() == 0
+    assert lifecycle.recover_lost() == 0
     run.refresh_from_db()
     assert run.state == "running"
 
