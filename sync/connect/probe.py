@@ -97,7 +97,9 @@ def state_of(error: APIError) -> str:
 
 def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResult:
     version = str(client.version()["gitVersion"])[:100]
-    skew = _skew(client)
+    before, theirs = datetime.now(UTC), client.server_time()
+    # Exact to a second only, as the header is.
+    skew = None if theirs is None else round((theirs - before).total_seconds(), 1)
     missing, unread = _missing(client, grants)
     # kube-system lives as long as its cluster does, and its uid is the usual id of a cluster.
     system = None if "namespaces" in unread else client.get("Namespace", "kube-system")
@@ -123,13 +125,6 @@ def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResu
         missing=missing,
         problems=tuple(problems),
     )
-
-
-def _skew(client: Client) -> float | None:
-    """The seconds that the server's clock is ahead of ours, exact to a second as the header."""
-    before = datetime.now(UTC)
-    theirs = client.server_time()
-    return None if theirs is None else round((theirs - before).total_seconds(), 1)
 
 
 def _missing(client: Client, grants: Sequence[Grant]) -> tuple[tuple[str, ...], tuple[str, ...]]:

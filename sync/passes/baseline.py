@@ -34,8 +34,12 @@ def differences_of(item: ComparedObject) -> list[dict[str, Any]]:
     If one side has no object, the only entry is the whole object, with the field "".
     """
     ours, theirs, base = item.ours_normal, item.theirs, item.base
+    if ours is None and theirs is None:
+        return []
     if ours is None or theirs is None:
-        return [] if ours is theirs else [_whole(item)]
+        sides = {"base": base, "ours": ours, "theirs": theirs}
+        there = {side: None if value is None else "(there)" for side, value in sides.items()}
+        return [{"field": "", **there, "manager": "", "time": ""}]
     if item.key.kind in READ_KINDS:
         return []
     was = {} if base is None else {one.field: one.a for one in reconcile.differences(base, theirs)}
@@ -52,13 +56,6 @@ def differences_of(item: ComparedObject) -> list[dict[str, Any]]:
         }
         for one in reconcile.differences(ours, theirs)
     ]
-
-
-def _whole(item: ComparedObject) -> dict[str, Any]:
-    """The difference of an object that only one side has."""
-    sides = {"base": item.base, "ours": item.ours_normal, "theirs": item.theirs}
-    there = {side: None if value is None else "(there)" for side, value in sides.items()}
-    return {"field": "", **there, "manager": "", "time": ""}
 
 
 def _manager(by_field: Mapping[str, Any], field: str) -> dict[str, str]:

@@ -207,7 +207,11 @@ def _finish(
 ) -> None:
     run = journal.run
     states = baseline.count_states(run.cluster) if not journal.is_preview else {}
-    done = _counted(run)
+    # From the rows, since earlier attempts of the run have results, too.
+    done: Counter[str] = Counter()
+    results = run.results.order_by().values_list("action", "outcome").annotate(Count("id"))
+    for action, outcome, number in results:
+        done[action if outcome == Outcome.DONE else outcome] += number
     run.counts = {**states, **journal.counts, **done}
     if doubted:
         run.counts["doubted"] = len(doubted)
@@ -220,12 +224,3 @@ def _finish(
         run.error = (
             f"{failed} of {counted(len(items), 'objects')} could not be written; see the results"
         )
-
-
-def _counted(run: SyncRun) -> Counter[str]:
-    """Count the run's results, those of earlier attempts included, by action or outcome."""
-    found = run.results.order_by().values_list("action", "outcome").annotate(Count("id"))
-    counts: Counter[str] = Counter()
-    for action, outcome, number in found:
-        counts[action if outcome == Outcome.DONE else outcome] += number
-    return counts

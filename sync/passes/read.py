@@ -163,14 +163,10 @@ def manifest_of(live: Mapping[str, Any]) -> Manifest:
     left = {name: live[name] for name in live if name not in ("metadata", "status")}
     if live["kind"] == "Namespace":
         left.pop("spec", None)
-    return {**left, "metadata": metadata, **_status_of(live)}
-
-
-def _status_of(live: Mapping[str, Any]) -> Manifest:
     status = live.get("status")
-    if not isinstance(status, dict):
-        return {}
-    if live["kind"] == "ResourceQuota":
-        return {"status": status}
-    is_ending = live["kind"] == "Namespace" and status.get("phase") == "Terminating"
-    return {"status": {"phase": "Terminating"}} if is_ending else {}
+    if isinstance(status, dict):
+        if live["kind"] == "ResourceQuota":
+            left["status"] = status
+        elif live["kind"] == "Namespace" and status.get("phase") == "Terminating":
+            left["status"] = {"phase": "Terminating"}
+    return {**left, "metadata": metadata}

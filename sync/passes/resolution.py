@@ -47,7 +47,9 @@ def resolve(
     """
     cluster = synced_object.cluster
     with transaction.atomic(), services.policy_write(cluster):
-        row = _locked(synced_object)
+        row = undo.locked(synced_object)
+        if row.kind in READ_KINDS:
+            raise ValidationError(f"a {row.kind} always follows the cluster", code="follows")
         # Revisions of a name continue after a deletion, so that a new object never has an old one.
         ours = undo.our_side(row)
         if (ours.revision if ours else 0) != revision:
@@ -66,14 +68,6 @@ def resolve(
         changed.update(base=row.theirs, object_uid=uid, version=F("version") + 1)
         undo.record_decision(row, before, choices=choices, author=(user, reason))
     return lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
-
-
-def _locked(shown: SyncedObject) -> SyncedObject:
-    """Lock the row, if it is still as the person saw it."""
-    row = undo.locked(shown)
-    if row.kind in READ_KINDS:
-        raise ValidationError(f"a {row.kind} always follows the cluster", code="follows")
-    return row
 
 
 def _take_theirs(row: SyncedObject, *, user: str, reason: str) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from policies.models import Cluster
-    from sync.models import SyncResult
 
 _HELP = """\
 Request a pass over a cluster: it imports and applies policies until both sides agree.
@@ -122,7 +121,14 @@ class Command(Console):
     def _show(self, run: SyncRun, *, output: str) -> None:
         results = list(run.results.all())
         if output == "json":
-            self.stdout.write(json.dumps(_document(run, results), indent=2))
+            names = ("kind", "namespace", "name", "action", "outcome", "message", "differences")
+            document = {
+                "uid": str(run.uid),
+                "cluster": run.cluster.name,
+                **{name: getattr(run, name) for name in ("mode", "state", "counts", "error")},
+                "results": [{name: getattr(one, name) for name in names} for one in results],
+            }
+            self.stdout.write(json.dumps(document, indent=2))
             return
         for result in results:
             place = f"{result.namespace}/" if result.namespace else ""
@@ -153,19 +159,6 @@ def _progress(run: SyncRun) -> str:
     hint = advice(run)
     line = f"{run.state}: {run.stage}{share}".rstrip(": ") + attempt
     return f"{line}\n  {hint}" if hint else line
-
-
-def _document(run: SyncRun, results: list[SyncResult]) -> dict[str, Any]:
-    names = ("kind", "namespace", "name", "action", "outcome", "message", "differences")
-    return {
-        "uid": str(run.uid),
-        "cluster": run.cluster.name,
-        "mode": run.mode,
-        "state": run.state,
-        "counts": run.counts,
-        "error": run.error,
-        "results": [{name: getattr(result, name) for name in names} for result in results],
-    }
 
 
 def _end(run: SyncRun) -> None:
