@@ -25,6 +25,7 @@ def raise_alert(
     a subject have one open alert at most, even if several processes raise it at once.
     """
     now = read_clock()
+    # Cut to the column: too long a subject must not lose its alert.
     which = {"cluster": cluster, "kind": kind, "subject": subject[:400], "resolved": None}
     news = {"severity": severity, "message": message, "seen": now}
     if ClusterAlert.objects.filter(**which).update(**news):

@@ -85,16 +85,8 @@ class BusyError(APIError):
 
     is_transient = True
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: int = 0,
-        reason: str = "",
-        details: Mapping[str, Any] | None = None,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(message, code=code, reason=reason, details=details)
+    def __init__(self, message: str, *, retry_after: float | None = None, **known: Any) -> None:
+        super().__init__(message, **known)
         self.retry_after = retry_after
 
 

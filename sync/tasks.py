@@ -9,6 +9,7 @@ from celery import shared_task
 from sync.installation import health
 from sync.passes import lifecycle, schedule
 
+# Below leases.LONGEST: a stuck run ends while its heartbeat still holds the lease.
 SOFT_LIMIT: Final = 540
 HARD_LIMIT: Final = 570
 MESSAGE_EXPIRES: Final = 30.0

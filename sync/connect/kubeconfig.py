@@ -202,6 +202,7 @@ def _method(
 
 
 def _document(text: str) -> Mapping[str, Any]:
+    # Before the parser, whose work a large text would multiply.
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
         fix = "kubectl config view --raw --flatten --minify leaves only what is needed"
         raise _refusal("too-large", "", f"larger than {LARGEST // 1024} KiB", fix)

@@ -68,6 +68,7 @@ def compare(
         if row is not None and all(getattr(row, name) == value for name, value in fields.items()):
             same.append(row.pk)
             continue
+        # The time since when both differ stays while they differ, whatever the amounts.
         since = row.since if row is not None and row.since else now
         news.append(
             UsageComparison(

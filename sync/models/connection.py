@@ -48,6 +48,7 @@ class ClusterConnection(models.Model):
     credential_expires = models.DateTimeField(
         null=True, blank=True, help_text="as far as the credential says so itself"
     )
+    # Counts the credentials: findings of a test are stored only for those that it tested.
     generation = models.PositiveIntegerField(default=1, editable=False)
     is_paused = models.BooleanField(default=False)
     paused_since = models.DateTimeField(null=True, blank=True)

@@ -56,6 +56,7 @@ class ClusterAlert(models.Model):
     class Meta:
         ordering: ClassVar = ["-since", "-id"]
         constraints: ClassVar = [
+            # Several processes may raise the same alert at once.
             models.UniqueConstraint(
                 fields=["cluster", "kind", "subject"],
                 condition=Q(resolved=None),

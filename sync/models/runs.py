@@ -74,6 +74,7 @@ class SyncOwnership(models.Model):
             models.UniqueConstraint(
                 fields=["cluster", "namespace", "kind", "name"], name="syncownership_once"
             ),
+            # An object has a kind and a name; a namespace or a whole cluster has neither.
             models.CheckConstraint(
                 condition=Q(kind="", name="") | ~Q(kind="") & ~Q(name=""),
                 name="syncownership_names_an_object_in_full",
@@ -187,6 +188,7 @@ class SyncRun(models.Model):
         ordering: ClassVar = ["-id"]
         indexes: ClassVar = [models.Index(fields=["cluster", "state"], name="syncrun_state")]
         constraints: ClassVar = [
+            # Requests join the waiting run of their mode, also when several come at once.
             models.UniqueConstraint(
                 fields=["cluster", "mode"],
                 condition=Q(state="waiting"),
@@ -224,6 +226,7 @@ class SyncResult(models.Model):
     class Meta:
         ordering: ClassVar = ["id"]
         constraints: ClassVar = [
+            # A run that begins again after a lost worker finds its intents here.
             models.UniqueConstraint(
                 fields=["run", "kind", "namespace", "name"], name="syncresult_once_per_run"
             ),

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from sync.addresses import is_allowed, is_never_a_server, resolve
-from sync.client import RefusedAddressError
 from sync.connect.kubeconfig import KubeconfigProblems, read_server
+from sync.errors import RefusedAddressError
 
 EVERYTHING: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 METADATA: Final = {

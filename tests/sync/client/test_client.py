@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sync.client import (
-    NEW,
+from sync.client import Client
+from sync.errors import (
     AlreadyExistsError,
-    Client,
     ConflictError,
     ExpiredError,
     FieldConflictError,
     InvalidError,
-    Limits,
     NotFoundError,
     UnauthorizedError,
 )
-from sync.values import Credentials
+from sync.values import NEW, Credentials, Limits
 from tests.builders import limit_range, resource_quota
 from tests.sync.fake_api import FakeAPI, fake_api
 

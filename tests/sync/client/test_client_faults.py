@@ -10,21 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sync.addresses import is_allowed
-from sync.client import (
-    KINDS,
-    AlreadyExistsError,
-    APIError,
-    BusyError,
-    Client,
-    ExpiredError,
-    FieldConflictError,
-    GarbageError,
-    InvalidError,
-    Limits,
-    RefusedAddressError,
-    UnreachableError,
-    UntrustedError,
-)
+from sync.client import KINDS, Client
 from sync.client.answers import (
     checked_event,
     checked_object,
@@ -32,7 +18,19 @@ from sync.client.answers import (
     decode,
     error_from,
 )
-from sync.values import Credentials
+from sync.errors import (
+    AlreadyExistsError,
+    APIError,
+    BusyError,
+    ExpiredError,
+    FieldConflictError,
+    GarbageError,
+    InvalidError,
+    RefusedAddressError,
+    UnreachableError,
+    UntrustedError,
+)
+from sync.values import Credentials, Limits
 from tests.processes import free_port
 from tests.sync.fake_api import FakeAPI, fake_api
 
