@@ -50,7 +50,10 @@ def check(cluster: Cluster, client: Client) -> WebhookHealth:
     health.save()
     is_installed = bool(live) or health.last_refused is not None
     _alert_flight(cluster, health, flight, is_installed=is_installed)
-    _alert_configuration(cluster, health, is_installed=is_installed)
+    for name, word in health.configuration.items():
+        text = f"{name} is {word}" if is_installed and word != OK else ""
+        severity = alerts.CRITICAL if word == MISSING else alerts.WARNING
+        alerts.set_alert(cluster, CONFIGURATION, text, subject=name, severity=severity)
     _alert_ends(cluster, ends)
     return health
 
@@ -147,14 +150,6 @@ def _alert_flight(
     if flight.mutated is not None:
         text = "the mutating webhook is not called: pods get no defaults and no metadata policies"
         alerts.set_alert(cluster, SILENT, text * (not flight.mutated))
-
-
-def _alert_configuration(cluster: Cluster, health: WebhookHealth, *, is_installed: bool) -> None:
-    for name, word in health.configuration.items():
-        is_wrong = is_installed and word != OK
-        severity = alerts.CRITICAL if word == MISSING else alerts.WARNING
-        text = f"{name} is {word}" if is_wrong else ""
-        alerts.set_alert(cluster, CONFIGURATION, text, subject=name, severity=severity)
 
 
 def _alert_ends(cluster: Cluster, ends: dict[str, dt.datetime]) -> None:

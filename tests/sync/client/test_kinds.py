@@ -1,4 +1,4 @@
-"""Where a resource lives is asked of the API server, and believed only as far as it makes sense."""
+"""Discovery of resources on the API server, whose answers are validated."""
 
 from __future__ import annotations
 

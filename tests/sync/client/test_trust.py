@@ -1,4 +1,4 @@
-"""What a cluster's server has to prove is the same with every Python."""
+"""The verification of a server's certificate is the same with every Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is merely counted: listed by its metadata where a quota counts it, and granted then only."""
+"""Resources that only quotas count: listed by metadata, and granted only while counted."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_secrets_are_listed_in_the_namespaces_that_count_them(there: PretendedCl
     assert used("secrets") == "1"
 
 
-def test_what_may_not_be_listed_is_said_and_keeps_its_charges(there: PretendedCluster) -> None:
+def test_forbidden_resource_is_reported_and_keeps_its_charges(there: PretendedCluster) -> None:
     factories.resource_quota({"secrets": "9", "pods": "9"}, used={"secrets": "5"})
     there.failing["secrets"] = FORBIDDEN
     let_in(secret("a"))
@@ -213,7 +213,7 @@ def test_only_what_is_counted_may_be_listed_and_nothing_else_done() -> None:
     assert "secrets" not in text.lower()
 
 
-def test_right_to_secrets_is_of_their_namespaces_and_said_plainly() -> None:
+def test_permission_for_secrets_is_limited_to_their_namespaces_with_a_remark() -> None:
     factories.resource_quota({"count/secrets": "9"})
     text, manifests = printed()
     assert rights(manifests, "ClusterRole", "gatehouse") == ALWAYS

@@ -1,4 +1,4 @@
-"""What a cluster gets: webhooks that fail as they must, few rights; and what is noticed later."""
+"""The manifests of a cluster: webhooks that fail as they must, few permissions; later changes."""
 
 from __future__ import annotations
 

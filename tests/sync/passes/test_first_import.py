@@ -154,7 +154,7 @@ def test_what_cannot_be_taken_in_says_why_and_holds_up_no_other() -> None:
     assert "spec.limits[0].min[cpu]" in refused.message
 
 
-def test_what_the_database_refuses_is_told_from_what_it_takes() -> None:
+def test_object_that_the_database_refuses_does_not_stop_the_others() -> None:
     with connection.cursor() as cursor:
         cursor.execute("CREATE UNIQUE INDEX only_one ON policies_limitrange (name)")
     try:

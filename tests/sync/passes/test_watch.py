@@ -1,4 +1,4 @@
-"""Between full passes: what a watch takes in, and what it leaves to the next pass."""
+"""Between full passes: a watch imports changes, and leaves writes and deletions to a pass."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_watch_gives_way_to_a_run_that_waits() -> None:
     assert len(memory.calls) == asked
 
 
-def test_server_that_hangs_up_at_once_is_not_asked_on_and_on() -> None:
+def test_server_that_hangs_up_at_once_is_not_asked_in_a_loop() -> None:
     memory = known()
     asked = len(memory.calls)
     watch(memory)
