@@ -1,7 +1,9 @@
-"""Rules about the IP addresses that a cluster's API server may have.
+"""Rules about the IP addresses of an API server, and the resolution of its host name to them.
 
-An IPv6 address may stand for an IPv4 one, and a network that translates delivers it there: such an
-address is judged by what it stands for, or refused where nobody needs it. Plain reading, no I/O.
+A cluster's administrator names the server, so the name could lead into our own network: to this
+machine, to a cloud's metadata, to a neighbour. Addresses that are not public need a setting.
+An IPv6 address that embeds an IPv4 address is judged by the embedded one, since a translating
+network delivers it there, or refused where nobody needs it.
 """
 
 from __future__ import annotations
@@ -10,8 +12,11 @@ import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
+from sync.errors import RefusedAddressError, UnreachableError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -36,62 +41,55 @@ NEVER: Final = tuple(
         "ff00::/8",
     )
 )
-"""Refused whatever GATEHOUSE_CLUSTER_ADDRESSES says."""
+"""Refused whatever GATEHOUSE_CLUSTER_ADDRESSES allows."""
 _COMPATIBLE: Final = IPv6Network("::/96")
 _LOOPBACK: Final = IPv6Address("::1")
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
 _UNICAST: Final = IPv6Network("2000::/3")
 _ISATAP: Final = 0x0000_5EFE
 _ISATAP_FLAGS: Final = 0xFCFF_FFFF
-"""All but the bits "universal" and "group" of an interface's name."""
+"""Masks the bits "universal" and "group" of an interface identifier."""
 
 
 def is_never_a_server(host: str) -> bool:
-    """Whether a literal address, however it is written, is refused whatever the settings say.
+    """Whether the host is a literal address that is refused whatever the settings allow.
 
-    Names are no such addresses: they are resolved, and what they lead to judged, when dialled.
+    Host names pass: their addresses are judged on connection, after resolution.
     """
-    address = _literal(host)
-    return address is not None and _is_never(address)
+    try:
+        return _is_never(ip_address(host))
+    except ValueError:
+        pass
+    try:
+        # The resolver also reads 2852039166 and 0xa9.0376.65278 as addresses, so we must.
+        return _is_never(IPv4Address(socket.inet_aton(host)))
+    except OSError:
+        return False
 
 
 def is_allowed(address: Address, allowed: Sequence[Network]) -> bool:
-    """Whether we may connect there: public addresses, and what is in one of the networks."""
+    """Whether we may connect: to public addresses, and to those in an allowed network."""
     if _is_never(address):
         return False
     real = _unwrapped(address)
     if any(real in network for network in allowed if network.version == real.version):
         return True
-    # What IPv6 has not given to anybody yet is not public either, whatever Python's table says.
+    # Unassigned IPv6 space is not public either, whatever Python's table says.
     return real.is_global and (isinstance(real, IPv4Address) or real in _UNICAST)
-
-
-def _literal(host: str) -> Address | None:
-    """Read an address as the resolver does: 2852039166 and 0xa9.0376.65278 are addresses, too."""
-    try:
-        return ip_address(host)
-    except ValueError:
-        pass
-    try:
-        return IPv4Address(socket.inet_aton(host))
-    except OSError:
-        return None
 
 
 def _is_never(address: Address) -> bool:
     real = _unwrapped(address)
-    if isinstance(real, IPv6Address) and (real.is_unspecified or _is_isatap(real)):
-        return True
+    if isinstance(real, IPv6Address):
+        # An ISATAP interface identifier (RFC 5214) tunnels to an IPv4 address under any prefix.
+        is_isatap = int(real) >> 32 & _ISATAP_FLAGS == _ISATAP
+        if real.is_unspecified or is_isatap:
+            return True
     return any(real in network for network in NEVER if network.version == real.version)
 
 
-def _is_isatap(address: IPv6Address) -> bool:
-    """Whether it names a host of a tunnel (RFC 5214), which leads to an IPv4 address."""
-    return int(address) >> 32 & _ISATAP_FLAGS == _ISATAP
-
-
 def _unwrapped(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for, else itself."""
+    """The IPv4 address embedded in an IPv6 one, else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address.ipv4_mapped:
@@ -102,3 +100,22 @@ def _unwrapped(address: Address) -> Address:
     if is_compatible or address in _TRANSLATED:
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return address
+
+
+def resolve(host: str, port: int, allowed: Sequence[Network]) -> tuple[str, ...]:
+    """Resolve a host to those of its addresses that are allowed.
+
+    Raises UnreachableError for an unknown name, RefusedAddressError if no address is allowed.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "no such name"
+        raise UnreachableError(f"{host} cannot be found: {reason}", reason="Unresolved") from None
+    texts = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    left = tuple(text for text in texts if is_allowed(ip_address(text), allowed))
+    if not left:
+        raise RefusedAddressError(
+            f"{host} leads to {', '.join(texts)}, which GATEHOUSE_CLUSTER_ADDRESSES does not allow"
+        )
+    return left

@@ -19,27 +19,29 @@ WARNING: Final = ClusterAlert.Severity.WARNING.value
 def raise_alert(
     cluster: Cluster, kind: str, *, subject: str = "", severity: str, message: str
 ) -> ClusterAlert:
-    """Open an alert, or say again that it is not over; severity and message are the newest.
+    """Open an alert, or refresh the open one with this severity and message.
 
-    ``kind`` is a stable word, ``subject`` what it is about, such as a webhook's name. There is one
-    open alert for both at most, however many notice it at once.
+    ``kind`` is a stable word, ``subject`` the thing concerned, such as a webhook's name. A kind and
+    a subject have one open alert at most, even if several processes raise it at once.
     """
     now = read_clock()
+    # Cut to the column: too long a subject must not lose its alert.
     which = {"cluster": cluster, "kind": kind, "subject": subject[:400], "resolved": None}
     news = {"severity": severity, "message": message, "seen": now}
     if ClusterAlert.objects.filter(**which).update(**news):
         return ClusterAlert.objects.get(**which)
     try:
+        # A savepoint: the constraint's error must not abort the caller's transaction.
         with transaction.atomic():
             return ClusterAlert.objects.create(**which, **news, since=now)
     except IntegrityError:
-        # Somebody else has just opened it.
+        # Another process opened it between our update and our insert.
         ClusterAlert.objects.filter(**which).update(**news)
         return ClusterAlert.objects.get(**which)
 
 
 def resolve(cluster: Cluster, kind: str, subject: str | None = "") -> int:
-    """Close an alert that is over; returns how many were open. ``None`` stands for all subjects."""
+    """Close the open alert; returns how many were open. ``None`` stands for all subjects."""
     found = ClusterAlert.objects.filter(cluster=cluster, kind=kind, resolved=None)
     if subject is not None:
         found = found.filter(subject=subject[:400])
@@ -49,7 +51,7 @@ def resolve(cluster: Cluster, kind: str, subject: str | None = "") -> int:
 def set_alert(
     cluster: Cluster, kind: str, message: str, *, subject: str = "", severity: str = WARNING
 ) -> None:
-    """Raise it where there is something to say, resolve it where there is not."""
+    """Raise the alert if there is a message, resolve it if there is none."""
     if message:
         raise_alert(cluster, kind, subject=subject, severity=severity, message=message)
     else:

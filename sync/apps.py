@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class SyncConfig(AppConfig):
-    """The app of clusters."""
+    """The app that holds the tables and commands about clusters."""
 
     name = "sync"

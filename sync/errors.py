@@ -1,4 +1,4 @@
-"""Errors of the Kubernetes client, one family."""
+"""APIError and its subclasses: every error that the Kubernetes client raises."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 class APIError(Exception):
-    """The API server refused, or could not be asked.
+    """The API server refused a request, or could not be reached.
 
-    ``code`` is the HTTP status (0 where there was none), ``reason`` and ``details`` are those of
-    Kubernetes' Status, ``message`` is for people. ``is_transient``: trying later may help.
+    ``code`` is the HTTP status (0 if there was none), ``reason`` and ``details`` are those of
+    Kubernetes' Status, ``message`` is for people. ``is_transient``: a later retry may help.
     """
 
     is_transient: ClassVar[bool] = False
@@ -33,25 +33,25 @@ class APIError(Exception):
 
     @property
     def causes(self) -> Sequence[Mapping[str, Any]]:
-        """The single findings, each with ``reason``, ``message`` and ``field``, as far as given."""
+        """The causes in the Status, each with ``reason``, ``message`` and ``field`` if given."""
         found = self.details.get("causes")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 class ConflictError(APIError):
-    """409: the object is no longer what the caller had read."""
+    """409: the object has changed since the caller read it."""
 
     is_transient = True
 
 
 class FieldConflictError(ConflictError):
-    """409 of an apply: somebody else owns a field; ``causes`` say which and who."""
+    """409 of an apply: another field manager owns a field; ``causes`` name both."""
 
     is_transient = False
 
 
 class AlreadyExistsError(APIError):
-    """409 of a create: an object of that name is there."""
+    """409 of a create: an object of that name exists."""
 
 
 class NotFoundError(APIError):
@@ -59,13 +59,13 @@ class NotFoundError(APIError):
 
 
 class ExpiredError(APIError):
-    """410: too old a version to go on from; list anew."""
+    """410: the resource version is too old to continue from; list again."""
 
     is_transient = True
 
 
 class InvalidError(APIError):
-    """400, 413 or 422: the object, or our request, is wrong as it stands."""
+    """400, 413, 415 or 422: the object or our request is invalid; a retry cannot help."""
 
 
 class UnauthorizedError(APIError):
@@ -73,7 +73,7 @@ class UnauthorizedError(APIError):
 
 
 class ForbiddenError(APIError):
-    """403: a permission is missing, or an admission plugin said no."""
+    """403: a permission is missing, or an admission plugin refused."""
 
 
 class UntrustedError(APIError):
@@ -81,40 +81,32 @@ class UntrustedError(APIError):
 
 
 class BusyError(APIError):
-    """429 or 5xx: the server cannot now; ``retry_after`` are the seconds it asks for, if any."""
+    """429 or 5xx: the server cannot answer now; ``retry_after`` are the seconds it requests."""
 
     is_transient = True
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: int = 0,
-        reason: str = "",
-        details: Mapping[str, Any] | None = None,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(message, code=code, reason=reason, details=details)
+    def __init__(self, message: str, *, retry_after: float | None = None, **known: Any) -> None:
+        super().__init__(message, **known)
         self.retry_after = retry_after
 
 
 class UnreachableError(APIError):
-    """No connection, or one that broke or stood still."""
+    """No connection, or a connection that broke or timed out."""
 
     is_transient = True
 
 
 class RefusedAddressError(UnreachableError):
-    """The server's name leads to an address that GATEHOUSE_CLUSTER_ADDRESSES does not allow."""
+    """The server's name resolves only to addresses that GATEHOUSE_CLUSTER_ADDRESSES forbids."""
 
     is_transient = False
 
 
 class GarbageError(APIError):
-    """An answer that cannot be believed: no JSON, another kind, too much, a redirect."""
+    """An answer that we do not accept: no JSON, another kind, too much data, a redirect."""
 
     is_transient = True
 
 
 class TooLargeError(GarbageError):
-    """An answer of more bytes than one may have."""
+    """An answer with more bytes than the limit."""

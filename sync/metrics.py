@@ -1,6 +1,6 @@
-"""Prometheus metrics of clusters, read from the database.
+"""Prometheus metrics of clusters, read from the database for each scrape.
 
-The web processes answer, the workers work: only the database knows what both see.
+Web processes are scraped while workers do the work: only the database has the figures of both.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-_STATES: Final = SyncedObject.State.values
-_WORKING: Final = (SyncRun.State.WAITING, SyncRun.State.RUNNING)
+_OPEN_RUNS: Final = (
+    *(SyncRun.State.WAITING, SyncRun.State.RUNNING),
+    *(SyncRun.State.HELD, SyncRun.State.PARKED),
+)
 
 
 class ClusterCollector:
-    """Gauges by cluster, read anew each time."""
+    """Gauges by cluster, read again for each scrape."""
 
     def collect(self) -> Iterator[Metric]:
-        """Give all families."""
+        """Yield all metric families."""
         now = read_clock()
         yield from _timetable(now)
-        yield _objects()
-        yield _runs()
-        yield from _ledger(now)
-        yield _canaries(now)
-        yield _alerts()
+        yield from _counts()
+        yield from _lags(now)
 
 
 def _timetable(now: dt.datetime) -> Iterator[Metric]:
@@ -73,42 +72,38 @@ def _timetable(now: dt.datetime) -> Iterator[Metric]:
     yield from (lag, failures, up, paused)
 
 
-def _objects() -> Metric:
-    family = GaugeMetricFamily(
+def _counts() -> Iterator[Metric]:
+    labels = ["cluster", "state"]
+    objects = GaugeMetricFamily(
         "gatehouse_sync_objects",
         "Objects by what the comparison of both sides found.",
-        labels=["cluster", "state"],
+        labels=labels,
     )
-    rows = SyncedObject.objects.filter(gone=None).order_by()
-    names = SyncState.objects.values_list("cluster__name", flat=True)
-    found = {
-        (cluster, state): count
-        for cluster, state, count in rows.values_list("cluster__name", "state").annotate(
-            Count("id")
-        )
-    }
-    for cluster in names:
-        for state in _STATES:
-            family.add_metric([cluster, state], found.get((cluster, state), 0))
-    return family
-
-
-def _runs() -> Metric:
-    family = GaugeMetricFamily(
-        "gatehouse_sync_runs",
-        "Runs that are not over, or need a person.",
-        labels=["cluster", "state"],
+    rows = SyncedObject.objects.filter(gone=None).order_by().values_list("cluster__name", "state")
+    found = {(cluster, state): count for cluster, state, count in rows.annotate(Count("id"))}
+    # States without objects are exported as 0: alert rules see no series that vanished.
+    for cluster in SyncState.objects.values_list("cluster__name", flat=True):
+        for state in SyncedObject.State.values:
+            objects.add_metric([cluster, state], found.get((cluster, state), 0))
+    runs = GaugeMetricFamily(
+        "gatehouse_sync_runs", "Runs that are not over, or need a person.", labels=labels
     )
-    wanted = (*_WORKING, SyncRun.State.HELD, SyncRun.State.PARKED)
-    rows = SyncRun.objects.filter(state__in=wanted).order_by()
-    for cluster, state, count in rows.values_list("cluster__name", "state").annotate(Count("id")):
-        family.add_metric([cluster, state], count)
-    return family
+    waiting = SyncRun.objects.filter(state__in=_OPEN_RUNS).order_by()
+    for *values, count in waiting.values_list("cluster__name", "state").annotate(Count("id")):
+        runs.add_metric(values, count)
+    alerts = GaugeMetricFamily(
+        "gatehouse_cluster_alerts", "Open alerts.", labels=["cluster", "kind", "severity"]
+    )
+    names = ("cluster__name", "kind", "severity")
+    unresolved = ClusterAlert.objects.filter(resolved=None).order_by()
+    for *values, count in unresolved.values_list(*names).annotate(Count("id")):
+        alerts.add_metric(values, count)
+    yield from (objects, runs, alerts)
 
 
-def _ledger(now: dt.datetime) -> Iterator[Metric]:
+def _lags(now: dt.datetime) -> Iterator[Metric]:
     labels = ["cluster", "resource"]
-    lag = GaugeMetricFamily(
+    ledger = GaugeMetricFamily(
         "gatehouse_ledger_lag_seconds",
         "Seconds since charges were last held against a complete list.",
         labels=labels,
@@ -119,32 +114,17 @@ def _ledger(now: dt.datetime) -> Iterator[Metric]:
     for row in LedgerPass.objects.select_related("cluster"):
         name = [row.cluster.name, row.resource or "all"]
         if row.finished is not None:
-            lag.add_metric(name, (now - row.finished).total_seconds())
+            ledger.add_metric(name, (now - row.finished).total_seconds())
         trouble.add_metric(name, float(bool(row.trouble)))
-    yield from (lag, trouble)
-
-
-def _canaries(now: dt.datetime) -> Metric:
-    family = GaugeMetricFamily(
+    canary = GaugeMetricFamily(
         "gatehouse_canary_lag_seconds",
         "Seconds since a canary was last refused, as each must be.",
         labels=["cluster"],
     )
     for each in WebhookHealth.objects.select_related("cluster"):
         if each.last_refused is not None:
-            family.add_metric([each.cluster.name], (now - each.last_refused).total_seconds())
-    return family
-
-
-def _alerts() -> Metric:
-    family = GaugeMetricFamily(
-        "gatehouse_cluster_alerts", "Open alerts.", labels=["cluster", "kind", "severity"]
-    )
-    rows = ClusterAlert.objects.filter(resolved=None).order_by()
-    names = ("cluster__name", "kind", "severity")
-    for *labels, count in rows.values_list(*names).annotate(Count("id")):
-        family.add_metric(labels, count)
-    return family
+            canary.add_metric([each.cluster.name], (now - each.last_refused).total_seconds())
+    yield from (ledger, trouble, canary)
 
 
 registry: Final = CollectorRegistry()

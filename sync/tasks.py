@@ -1,4 +1,4 @@
-"""Celery tasks about runs and webhooks."""
+"""Celery tasks: queue and carry out due runs, delete old ones, check webhooks."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from celery import shared_task
 from sync.installation import health
 from sync.passes import lifecycle, schedule
 
+# Below leases.LONGEST: a stuck run ends while its heartbeat still holds the lease.
 SOFT_LIMIT: Final = 540
 HARD_LIMIT: Final = 570
-TOLD_IN_VAIN: Final = 30.0  # seconds after which the message is not worth reading any more
+MESSAGE_EXPIRES: Final = 30.0
+"""Seconds; beat sends a new message long before, so an old one would only repeat work."""
 
 
 @shared_task
 def look_for_due_runs() -> None:
     """Notify workers of the runs that are due; the rows in the database say which."""
     for run_id in schedule.due_runs():
-        carry_out_run.apply_async((run_id,), expires=TOLD_IN_VAIN)
+        carry_out_run.apply_async((run_id,), expires=MESSAGE_EXPIRES)
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def carry_out_run(run_id: int) -> None:
-    """Carry out one run, if it still waits and nobody works on its cluster, and look what is next.
-
-    What follows from it, and whoever waited for its end, need not wait for beat as well.
-    """
+    """Carry out one run, if it still waits and no worker holds its cluster; then queue due runs."""
     lifecycle.carry_out(run_id)
+    # The runs that this one made due, or that waited for its end, need not wait for beat.
     look_for_due_runs()
 
 
@@ -39,12 +39,13 @@ def forget_old_runs() -> None:
 
 @shared_task
 def look_after_webhooks() -> None:
-    """Have a canary fly in every connected cluster, each on its own: one may take its time."""
+    """Queue a webhook check for every connected cluster."""
+    # One task each: a cluster that answers slowly must not delay the checks of the others.
     for cluster_id in health.clusters_to_check():
-        check_webhooks.apply_async((cluster_id,), expires=TOLD_IN_VAIN)
+        check_webhooks.apply_async((cluster_id,), expires=MESSAGE_EXPIRES)
 
 
 @shared_task(soft_time_limit=50, time_limit=55)
 def check_webhooks(cluster_id: int) -> None:
-    """Look at one cluster's webhooks: asked, unchanged, not about to end."""
+    """Check one cluster's webhooks: called, unchanged, not about to expire."""
     health.look_at(cluster_id)

@@ -1,4 +1,4 @@
-"""Values that the parts of sync exchange. No I/O, no Django."""
+"""Plain values that the parts of sync exchange: credentials, keys, limits, lists, watch events."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 FIELD_MANAGER: Final = "gatehouse"
-"""The name under which a cluster records the fields that the portal wrote."""
+"""The field manager of the portal's writes."""
 NEW: Final = "1"
-"""A version that no object has: an apply with it finds none there, or is a conflict."""
+"""A resource version that no object has: an apply with it creates the object, or conflicts."""
 WRITTEN_KINDS: Final = ("LimitRange", "ResourceQuota", "MetadataPolicy")
-"""Kinds that go both ways."""
+"""Kinds that are synchronized in both directions."""
 READ_KINDS: Final = ("Namespace", "PriorityClass")
-"""Kinds that are only ever read."""
+"""Kinds that are read from clusters and never written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """How to reach one API server, and how to prove who asks.
+    """The address of one API server, and the credential for it.
 
-    ``server`` is ``https://host[:port][/path]``; ``ca`` (PEM) is what its certificate is checked
-    against, the system's authorities where it is None. Either ``token``, or ``certificate`` and
-    ``key`` (PEM). ``tls_server_name`` is the name that the certificate must have, if not the host.
+    ``server`` is ``https://host[:port][/path]``; ``ca`` (PEM) verifies its certificate, the
+    system's authorities if it is None. Either ``token``, or ``certificate`` and ``key`` (PEM).
+    ``tls_server_name`` is the name that the certificate must have, if not the host.
     """
 
     server: str
@@ -38,18 +38,14 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectKey:
-    """Names one object of a cluster; ``namespace`` is empty for kinds that live in none."""
+    """The identity of one object in a cluster; ``namespace`` is empty for cluster-wide kinds."""
 
     kind: str
     namespace: str
     name: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.kind} {self.namespace}/{self.name}"
-            if self.namespace
-            else f"{self.kind} {self.name}"
-        )
+        return f"{self.kind} {f'{self.namespace}/' if self.namespace else ''}{self.name}"
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> ObjectKey:
@@ -60,10 +56,10 @@ class ObjectKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of a cluster is believed: beyond any of these an answer is garbage.
+    """Limits on the answers of a cluster; an answer beyond any of them is an error.
 
-    ``bytes`` and ``seconds`` are of one answer, ``read_seconds`` of the wait for its next piece,
-    ``pages`` and ``objects`` of one whole list.
+    ``bytes`` and ``seconds`` bound one answer, ``read_seconds`` the wait for its next piece,
+    ``pages`` and ``objects`` one whole list.
     """
 
     bytes: int = 32 * 1024 * 1024
@@ -76,10 +72,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A complete list: manifests, and the version from which a watch goes on.
+    """A complete list: manifests, and the resource version from which a watch continues.
 
-    ``started`` is our clock before the first page was asked for: whatever existed then is in the
-    list. ``server_date`` is what the server's clock said, to the second.
+    ``started`` is our clock before the request for the first page: every object that existed then
+    is in the list. ``server_date`` is the server's clock, to the second.
     """
 
     items: tuple[dict[str, Any], ...]
@@ -90,12 +86,12 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of a watch: ADDED, MODIFIED, DELETED or BOOKMARK (of its version alone)."""
+    """One line of a watch: ADDED, MODIFIED, DELETED, or BOOKMARK with a resource version alone."""
 
     type: str
     object: dict[str, Any]
 
     @property
     def resource_version(self) -> str:
-        """From where a later watch goes on."""
+        """The version from which a later watch continues."""
         return str(self.object["metadata"]["resourceVersion"])

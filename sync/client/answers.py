@@ -1,4 +1,4 @@
-"""Validate answers of an API server."""
+"""Validate the answers of an API server: JSON, objects, pages, watch events, errors, dates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LONGEST_MESSAGE: Final = 2_000
 _LONGEST_WAIT: Final = 3_600.0
 _SERVER_TROUBLE: Final = 500
 _UNREADABLE: Final = ("failed to create typed patch object", "failed to convert new object")
-"""How an apply of unknown fields or wrong amounts is refused: with a 500 that never passes."""
+"""The API server refuses an apply of unknown fields or wrong amounts with a permanent 500."""
 _EVENTS: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _BY_CODE: Final[Mapping[int, type[APIError]]] = {
     400: InvalidError,
@@ -54,17 +54,15 @@ _BY_CODE: Final[Mapping[int, type[APIError]]] = {
 
 
 def is_name(text: object) -> bool:
-    """Whether it can be a name in an address: no slash, no space, nothing that climbs."""
+    """Whether a text can be a name in a URL: no slash, no space, no ``..``."""
     return isinstance(text, str) and _NAME.fullmatch(text) is not None
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """Read a JSON object; raises GarbageError for anything else.
-
-    NUL, which annotations may hold and PostgreSQL may not, is read as U+FFFD.
-    """
+    """Decode a JSON object; raises GarbageError for anything else."""
     try:
         value = msgspec.json.decode(data)
+        # Annotations may hold NUL, which PostgreSQL cannot store. JSON can only write it escaped.
         if b"\\u0000" in data:
             value = _without_nul(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -75,7 +73,7 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 def error_of(response: httpx2.Response, body: bytes) -> APIError:
-    """The error that an answer is; one without a Status (of a proxy, say) shows its code only."""
+    """The error in an answer; an answer without a Status (from a proxy) gives its code only."""
     try:
         status = decode(body)
     except GarbageError:
@@ -83,13 +81,19 @@ def error_of(response: httpx2.Response, body: bytes) -> APIError:
     if status.get("kind") != "Status":
         status = {"message": f"HTTP {response.status_code}"}
     header = response.headers.get("Retry-After", "")
-    return error_from(status, response.status_code, retry_after=_seconds(header))
+    # Retry-After is either seconds or a date.
+    if header.isdecimal():
+        wait: float | None = int(header[:9])
+    else:
+        until = _date(header)
+        wait = (until - datetime.now(UTC)).total_seconds() if until else None
+    return error_from(status, response.status_code, retry_after=_bounded(wait))
 
 
 def error_from(
     status: Mapping[str, Any], code: int, *, retry_after: float | None = None
 ) -> APIError:
-    """The error that a Status is; ``code`` counts where it names none."""
+    """The error in a Status with the HTTP status ``code``."""
     details = status.get("details")
     known: dict[str, Any] = {
         "code": code,
@@ -97,13 +101,12 @@ def error_from(
         "details": details if isinstance(details, dict) else {},
     }
     message = _text(status.get("message")) or f"HTTP {code}"
-    error_class = (
-        InvalidError if message.startswith(_UNREADABLE) else _class_of(code, known["reason"])
-    )
+    error_class = _class_of(code, known["reason"], message)
     if error_class is BusyError:
         wait = _bounded(known["details"].get("retryAfterSeconds"))
         return BusyError(message, **known, retry_after=wait if retry_after is None else retry_after)
     error = error_class(message, **known)
+    # Kubernetes uses the reason Conflict for both kinds; only the causes distinguish them.
     if error_class is ConflictError and any(
         cause.get("reason") == "FieldManagerConflict" for cause in error.causes
     ):
@@ -112,10 +115,7 @@ def error_from(
 
 
 def checked_object(value: object, kind: ClientKind) -> dict[str, Any]:
-    """An object of the kind, its name and maps as they must be; raises GarbageError.
-
-    Members of lists say no kind; it is filled in.
-    """
+    """Validate an object of the kind: its name, namespace and maps; raises GarbageError."""
     if not isinstance(value, dict) or value.get("kind", kind.kind) != kind.kind:
         raise GarbageError(f"no {kind.kind}")
     metadata = value.get("metadata")
@@ -124,12 +124,20 @@ def checked_object(value: object, kind: ClientKind) -> dict[str, Any]:
     namespace = metadata.get("namespace", "")
     if not (is_name(namespace) if kind.is_namespaced else namespace == ""):
         raise GarbageError(f"a {kind.kind} without its proper namespace")
-    _check_metadata(metadata, kind)
+    for field in ("labels", "annotations"):
+        found = metadata.get(field) or {}
+        if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+            raise GarbageError(f"a {kind.kind} whose {field} are no map of texts")
+    for field in ("uid", "resourceVersion"):
+        found = metadata.get(field, "")
+        if not isinstance(found, str) or len(found) > _LONGEST_VERSION:
+            raise GarbageError(f"a {kind.kind} without a proper {field}")
+    # API servers omit version and kind in the members of a list.
     return {**value, "apiVersion": kind.api_version, "kind": kind.kind}
 
 
 def checked_page(value: dict[str, Any], kind: ClientKind) -> tuple[list[dict[str, Any]], str, str]:
-    """Members, version and continue token of one page; raises GarbageError."""
+    """The members, version and continue token of one page; raises GarbageError."""
     metadata = value.get("metadata")
     if value.get("kind") != f"{kind.kind}List" or not isinstance(metadata, dict):
         raise GarbageError(f"no list of {kind.kind}")
@@ -137,15 +145,11 @@ def checked_page(value: dict[str, Any], kind: ClientKind) -> tuple[list[dict[str
     token = metadata.get("continue") or ""
     if not isinstance(items, list | None) or not isinstance(token, str):
         raise GarbageError(f"no list of {kind.kind}")
-    return (
-        [checked_object(item, kind) for item in items or ()],
-        version_of(metadata),
-        token,
-    )
+    return [checked_object(item, kind) for item in items or ()], version_of(metadata), token
 
 
 def checked_event(line: bytes, kind: ClientKind) -> Event:
-    """One line of a watch; raises GarbageError, and the error that an ERROR event is."""
+    """Decode one line of a watch; raises GarbageError, or the error in an ERROR event."""
     event = decode(line)
     inner, word = event.get("object"), event.get("type")
     if not isinstance(inner, dict):
@@ -163,7 +167,7 @@ def checked_event(line: bytes, kind: ClientKind) -> Event:
 
 
 def version_of(metadata: Mapping[str, Any]) -> str:
-    """The resource version; raises GarbageError where there is none."""
+    """The resource version in some metadata; raises GarbageError if there is none."""
     version = metadata.get("resourceVersion")
     if not isinstance(version, str) or not 0 < len(version) <= _LONGEST_VERSION:
         raise GarbageError("no resource version")
@@ -171,9 +175,13 @@ def version_of(metadata: Mapping[str, Any]) -> str:
 
 
 def date_of(response: httpx2.Response) -> datetime | None:
-    """What the server's clock says, to the second; None where it says nothing of use."""
+    """The server's clock, to the second; None if the answer has no readable Date."""
+    return _date(response.headers.get("Date", ""))
+
+
+def _date(header: str) -> datetime | None:
     try:
-        found = parsedate_to_datetime(response.headers.get("Date", ""))
+        found = parsedate_to_datetime(header)
     except (ValueError, TypeError, OverflowError):
         return None
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
@@ -189,18 +197,9 @@ def _without_nul(value: Any) -> Any:
     return value
 
 
-def _check_metadata(metadata: Mapping[str, Any], kind: ClientKind) -> None:
-    for field in ("labels", "annotations"):
-        found = metadata.get(field) or {}
-        if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
-            raise GarbageError(f"a {kind.kind} whose {field} are no map of texts")
-    for field in ("uid", "resourceVersion"):
-        found = metadata.get(field, "")
-        if not isinstance(found, str) or len(found) > _LONGEST_VERSION:
-            raise GarbageError(f"a {kind.kind} without a proper {field}")
-
-
-def _class_of(code: int, reason: str) -> type[APIError]:
+def _class_of(code: int, reason: str, message: str) -> type[APIError]:
+    if message.startswith(_UNREADABLE):
+        return InvalidError
     if code >= _SERVER_TROUBLE:
         return BusyError
     if reason == "AlreadyExists":
@@ -211,22 +210,13 @@ def _class_of(code: int, reason: str) -> type[APIError]:
 
 
 def _text(value: object) -> str:
-    """Text of a stranger: bounded, without control characters."""
+    """A text from outside: bounded, without control characters."""
     text = value if isinstance(value, str) else ""
     return "".join(c if c.isprintable() else " " for c in text[:_LONGEST_MESSAGE])
 
 
-def _seconds(header: str) -> float | None:
-    """Read Retry-After, seconds or a date."""
-    if header.isdecimal():
-        return _bounded(int(header[:9]))
-    try:
-        return _bounded((parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
 def _bounded(value: object) -> float | None:
+    # JSON's true is a number to Python.
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return min(max(0.0, float(value)), _LONGEST_WAIT)

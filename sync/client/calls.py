@@ -1,4 +1,4 @@
-"""Calls of an API server: one method each, plain manifests in and out."""
+"""The Client: one method for each call of an API server, plain manifests in and out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from django.conf import settings
 
-from sync.client import answers, discovery
-from sync.client.kinds import kind_at, kind_of
-from sync.client.session import Question, Session, check_server
+from sync.client import answers
+from sync.client.kinds import find_resource, kind_at, kind_of, names_alone
+from sync.client.session import ApiRequest, Session, check_server
 from sync.errors import (
     ExpiredError,
     GarbageError,
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 500
 _SMALL_PAGE: Final = 20
-"""Objects of a page where more are too large: API servers take none of more than 1.5 MB."""
+"""Objects in a page if a full page is too large: an API server stores none above 1.5 MB."""
 _GRACE: Final = 10.0
-"""Seconds that a watch may outlive what it asked for, before the server counts as gone."""
+"""Seconds that a watch may exceed its requested duration before the server counts as gone."""
 
 
 class Client:
-    """Asks one API server, from the thread that made it; every error is an APIError.
+    """A client of one API server, for the thread that made it; every error is an APIError.
 
-    Whatever the server answers is bounded by ``limits``. Addresses are checked against the
-    setting GATEHOUSE_CLUSTER_ADDRESSES, once. Close it, or use it in a ``with`` block.
+    ``limits`` bound all answers. The server's addresses are resolved once and must satisfy the
+    setting GATEHOUSE_CLUSTER_ADDRESSES. Close the client, or use it in a ``with`` block.
     """
 
     def __init__(self, credentials: Credentials, *, limits: Limits | None = None) -> None:
@@ -55,14 +55,14 @@ class Client:
         self._session.close()
 
     def version(self) -> dict[str, Any]:
-        """What the server says it is: ``gitVersion``, ``major``, ``minor`` and more."""
-        found = self._session.ask_path("version")
+        """The server's version: ``gitVersion``, ``major``, ``minor`` and more."""
+        found = self._session.read_path("version")
         if not isinstance(found.get("gitVersion"), str):
             raise GarbageError("no version of Kubernetes")
         return found
 
     def server_time(self) -> datetime | None:
-        """The server's clock as of its last answer, to the second; asks if there was none."""
+        """The server's clock at its last answer, to the second; sends a request if none yet."""
         if self._session.server_time is None:
             self.version()
         return self._session.server_time
@@ -70,80 +70,81 @@ class Client:
     def can(
         self, verb: str, group: str, resource: str, namespace: str = "", *, name: str = ""
     ) -> bool:
-        """Whether we may; ``resource`` may name a subresource (``pods/status``).
+        """Whether we have a permission; ``resource`` may name a subresource (``pods/status``).
 
-        Without ``name`` all objects of the kind are meant: a right to one of them is not enough.
+        Without ``name`` it must cover all objects of the kind.
         """
         plural, _, subresource = resource.partition("/")
-        asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        attributes = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
         if name:
-            asked["name"] = name
+            attributes["name"] = name
         kind = kind_of("SelfSubjectAccessReview")
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": kind.kind,
-            "spec": {"resourceAttributes": {**asked, "namespace": namespace}},
+            "spec": {"resourceAttributes": {**attributes, "namespace": namespace}},
         }
-        question = Question(method="post", kind=kind, body=review)
-        status = self._session.ask(question).get("status")
+        request = ApiRequest(method="post", kind=kind, body=review)
+        status = self._session.send(request).get("status")
         if not isinstance(status, dict) or not isinstance(status.get("allowed", False), bool):
             raise GarbageError("no answer to what is allowed")
         return status.get("allowed", False) is True
 
     def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
-        """One object; None if it, its namespace or its kind is not there."""
+        """One object; None if it, its namespace or its kind does not exist."""
         try:
             return self._object("get", ObjectKey(kind, namespace, name))
         except NotFoundError:
             return None
 
     def list(self, kind: str, namespace: str = "", *, page: int = _PAGE) -> Listing:
-        """All objects of a kind (of one namespace, if named); a list that expires is begun anew.
+        """All objects of a kind, or of one namespace.
 
-        One whose pages are too large is begun anew with few objects to a page.
-        Raises GarbageError for more pages or objects than the limits, and for one that comes twice.
+        Raises GarbageError for more pages or objects than the limits, and for a repeated object.
         """
+        known = kind_of(kind)
         try:
-            return self._list(kind_of(kind), namespace, page)
+            return self._list(known, namespace, page)
         except ExpiredError:
-            return self._list(kind_of(kind), namespace, page)
+            # The continue token outlived its snapshot in etcd: only a new list is consistent.
+            return self._list(known, namespace, page)
         except TooLargeError:
-            return self._list(kind_of(kind), namespace, min(page, _SMALL_PAGE))
+            return self._list(known, namespace, min(page, _SMALL_PAGE))
 
     def list_resource(
         self, group: str, resource: str, namespace: str = "", *, contents: bool = False
     ) -> Listing:
-        """All objects of any resource that lives in namespaces, by its name in addresses.
+        """All objects of any namespaced resource, by its plural name.
 
-        Without ``contents`` none are asked for, and of the metadata only name, namespace, uid and
-        version are given. Raises as ``list`` does, and NotFoundError for what is not served.
+        Without ``contents`` only name, namespace, uid and version are read. Raises as ``list``
+        does, and NotFoundError for a resource that is not served.
         """
-        version, kind = discovery.find(self._session.ask_path, group, resource)
+        version, kind = find_resource(self._session.read_path, group, resource)
         known = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
         try:
             found = self._list(known, namespace, _PAGE)
         except ExpiredError:
             found = self._list(known, namespace, _PAGE)
-        return found if contents else discovery.without_the_rest(found)
+        return found if contents else names_alone(found)
 
     def watch(
         self, kind: str, resource_version: str, *, seconds: float, namespace: str = ""
     ) -> Iterator[Event]:
-        """Changes since a version, for so many seconds; bookmarks are given out, too.
+        """Yield changes and bookmarks since a version for a number of seconds.
 
-        Ends early after as many events as a list may have objects. Raises ExpiredError when the
-        version is too old to go on from.
+        Ends early after as many events as a list may have objects. Raises ExpiredError if the
+        version is too old to continue from.
         """
         known = kind_of(kind)
-        asked = {
+        params = {
             "resourceVersion": resource_version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(max(1, round(seconds))),
         }
-        question = Question(
-            method="list", kind=known, namespace=namespace, params=asked, is_watch=True
+        request = ApiRequest(
+            method="list", kind=known, namespace=namespace, params=params, is_watch=True
         )
-        lines = self._session.follow(question, seconds + _GRACE)
+        lines = self._session.stream(request, seconds + _GRACE)
         for _, line in zip(range(self._limits.objects), lines, strict=False):
             yield answers.checked_event(line, known)
 
@@ -156,12 +157,11 @@ class Client:
         resource_version: str = "",
         uid: str = "",
     ) -> dict[str, Any]:
-        """Server-side apply as ``gatehouse``, unknown fields refused; returns what is stored.
+        """Server-side apply as ``gatehouse``, without unknown fields; returns the stored object.
 
-        ``resource_version`` is what the object must still have; it alone would make anew an object
-        that is gone, which ``uid`` does not: then, as with another version, ConflictError. NEW as
-        the version only makes what is not there yet. Raises FieldConflictError where others own
-        what we would change, unless ``force``.
+        The object must still have ``resource_version`` and ``uid``, else ConflictError. Give both:
+        a version alone would create an object again that is gone. NEW as the version only creates.
+        Raises FieldConflictError if another manager owns a field that we change, unless ``force``.
         """
         guard = {"resourceVersion": resource_version, "uid": uid}
         given = {key: text for key, text in guard.items() if text}
@@ -170,11 +170,11 @@ class Client:
         return self._write("patch", body, {**params, **_dry(is_dry=dry_run)})
 
     def create(self, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
-        """Create; raises AlreadyExistsError."""
+        """Create an object; raises AlreadyExistsError."""
         return self._write("post", manifest, _dry(is_dry=dry_run))
 
     def replace(self, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
-        """Replace; the manifest's ``metadata.resourceVersion`` must be the live one's."""
+        """Replace the object; its live version must be the manifest's ``resourceVersion``."""
         if not manifest["metadata"].get("resourceVersion"):
             raise InvalidError("a replacement must say which version it replaces")
         return self._write("put", manifest, _dry(is_dry=dry_run))
@@ -189,9 +189,9 @@ class Client:
         resource_version: str = "",
         dry_run: bool = False,
     ) -> None:
-        """Delete the object of that uid (and version, if given), no other of the same name.
+        """Delete the object if it has this uid (and version, if given).
 
-        Raises NotFoundError, or ConflictError when it is another by now.
+        Raises NotFoundError, or ConflictError if another object has the name now.
         """
         if not uid:
             raise InvalidError("a deletion must say which object it means")
@@ -202,8 +202,8 @@ class Client:
             "preconditions": guard,
             **({"dryRun": ["All"]} if dry_run else {}),
         }
-        self._session.ask(
-            Question(
+        self._session.send(
+            ApiRequest(
                 method="delete", kind=kind_of(kind), name=name, namespace=namespace, body=options
             )
         )
@@ -214,10 +214,16 @@ class Client:
         version = token = ""
         for _ in range(self._limits.pages):
             params = {"limit": str(page), **({"continue": token} if token else {})}
-            question = Question(method="list", kind=kind, namespace=namespace, params=params)
-            answer = self._session.ask(question)
+            request = ApiRequest(method="list", kind=kind, namespace=namespace, params=params)
+            answer = self._session.send(request)
             items, current, following = answers.checked_page(answer, kind)
-            _gather(items, found, self._limits.objects)
+            for item in items:
+                if (key := ObjectKey.of(item)) in found:
+                    raise GarbageError(f"{key} is listed twice")
+                found[key] = item
+            if len(found) > self._limits.objects:
+                raise GarbageError(f"a list of more than {self._limits.objects} objects")
+            # A watch continues from the first page's version: later pages may have newer ones.
             version = version or current
             if not following:
                 return Listing(tuple(found.values()), version, started, self._session.server_time)
@@ -239,9 +245,9 @@ class Client:
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Ask about one object; the answer must be that one."""
+        """Send a request about one object; the answer must be that object."""
         kind = kind_of(key.kind)
-        question = Question(
+        request = ApiRequest(
             method=method,
             kind=kind,
             name="" if method == "post" else key.name,
@@ -249,7 +255,7 @@ class Client:
             params=params,
             body=body,
         )
-        found = answers.checked_object(self._session.ask(question), kind)
+        found = answers.checked_object(self._session.send(request), kind)
         if ObjectKey.of(found) != key:
             raise GarbageError(f"another object than {key}")
         return found
@@ -257,14 +263,3 @@ class Client:
 
 def _dry(*, is_dry: bool) -> dict[str, str]:
     return {"dryRun": "All"} if is_dry else {}
-
-
-def _gather(items: list[dict[str, Any]], found: dict[ObjectKey, dict[str, Any]], most: int) -> None:
-    """Put one page to the others; raises GarbageError for what is there, or for too much."""
-    for item in items:
-        key = ObjectKey.of(item)
-        if key in found:
-            raise GarbageError(f"{key} is listed twice")
-        found[key] = item
-    if len(found) > most:
-        raise GarbageError(f"a list of more than {most} objects")

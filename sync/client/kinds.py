@@ -1,7 +1,8 @@
-"""The kinds that the client reads and writes: their paths on the API server and in the library."""
+"""The kinds that the client reads and writes, and the discovery of all other resources."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,17 +22,23 @@ from lightkube.resources import (
 )
 
 from engine.metadata_policy import API_VERSION as POLICY_VERSION
-from sync.errors import InvalidError
+from sync.client.answers import is_name
+from sync.errors import GarbageError, InvalidError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sync.values import Listing
+
+    Read = Callable[[str], dict[str, Any]]
+
 
 _GROUP, _VERSION = POLICY_VERSION.split("/")
 
 
 @dataclass(frozen=True, slots=True)
 class ClientKind:
-    """One kind; ``model`` is the library's class, of which only the address is used."""
+    """One kind; ``model`` is the library's class, used for its API path alone."""
 
     kind: str
     model: Any
@@ -39,17 +46,17 @@ class ClientKind:
 
     @property
     def api_version(self) -> str:
-        """As manifests say it, ``v1`` or ``group/version``."""
+        """As in manifests: ``v1`` or ``group/version``."""
         return str(resource.api_info(self.model).resource.api_version)
 
     @property
     def group(self) -> str:
-        """The API group, empty for the core's."""
+        """The API group, empty for the core group."""
         return str(resource.api_info(self.model).resource.group)
 
     @property
     def plural(self) -> str:
-        """What permissions and addresses call it."""
+        """The name in permissions and API paths."""
         return str(resource.api_info(self.model).plural)
 
 
@@ -83,24 +90,73 @@ def _kind(model: Any) -> ClientKind:
 
 
 KINDS: Final[Mapping[str, ClientKind]] = {one.kind: one for one in map(_kind, _MODELS)}
-"""All of them, by their name in manifests."""
-
-
+"""All kinds of the library that the client uses, by their name in manifests."""
 METADATA: Final = "PartialObjectMetadata"
-"""The kind as which any object comes whose contents were not asked for."""
+"""The kind of every object in a list without contents."""
+_KEPT: Final = ("name", "namespace", "uid", "resourceVersion")
 
 
 def kind_at(group: str, version: str, plural: str, *, kind: str = METADATA) -> ClientKind:
-    """Name a kind that lives in namespaces and that the library does not know.
+    """Make a namespaced kind that the library does not know.
 
-    Of ``METADATA`` there are lists alone.
+    ``METADATA`` can only be listed.
     """
     found = {"_api_info": create_api_info(group, version, kind, plural)}
     return ClientKind(kind, type(kind, (GenericNamespacedResource,), found), is_namespaced=True)
 
 
 def kind_of(name: str) -> ClientKind:
-    """Look a kind up; raises InvalidError for one that is never asked for."""
+    """Look a kind up; raises InvalidError for one that the client does not use."""
     if name not in KINDS:
         raise InvalidError(f"no kind {name!r} is synced", reason="UnknownKind")
     return KINDS[name]
+
+
+def find_resource(read: Read, group: str, resource: str) -> tuple[str, str]:
+    """Find version and kind of a namespaced resource that can be listed.
+
+    ``read`` reads one path. The preferred version comes first. Raises NotFoundError if no version
+    serves the resource, and whatever ``read`` raises.
+    """
+    if not is_name(resource) or (group and not is_name(group)):
+        raise InvalidError(f"{resource}.{group} cannot be a resource")
+    for version in _versions(read, group):
+        path = f"apis/{group}/{version}" if group else f"api/{version}"
+        found = read(path).get("resources")
+        if not isinstance(found, list):
+            raise GarbageError(f"no resources at {path}")
+        for one in found:
+            if isinstance(one, dict) and one.get("name") == resource and _can_be_listed(one):
+                return version, str(one["kind"])
+    whole = f"{resource}.{group}" if group else resource
+    raise NotFoundError(f"no {whole} in namespaces here", code=404, reason="NotServed")
+
+
+def names_alone(listing: Listing) -> Listing:
+    """Drop all metadata but names, uids and versions."""
+    # The annotation of ``kubectl apply`` repeats the object, the contents of a Secret included.
+    items = tuple(
+        {**one, "metadata": {name: one["metadata"].get(name, "") for name in _KEPT}}
+        for one in listing.items
+    )
+    return dataclasses.replace(listing, items=items)
+
+
+def _versions(read: Read, group: str) -> Iterator[str]:
+    if not group:
+        yield "v1"
+        return
+    found = read(f"apis/{group}")
+    preferred = found.get("preferredVersion")
+    entries = [preferred, *(found.get("versions") or [])]
+    names = [one.get("version") for one in entries if isinstance(one, dict)]
+    for name in dict.fromkeys(names):
+        if not is_name(name):
+            raise GarbageError(f"no versions of {group}")
+        yield str(name)
+
+
+def _can_be_listed(found: dict[str, Any]) -> bool:
+    verbs, kind = found.get("verbs"), found.get("kind")
+    is_listed = isinstance(verbs, list) and "list" in verbs
+    return is_listed and found.get("namespaced") is True and isinstance(kind, str) and bool(kind)

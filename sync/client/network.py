@@ -1,4 +1,7 @@
-"""Connections to one API server: pinned addresses, TLS, limits of time and bytes."""
+"""The HTTP transport to one API server: pinned addresses, TLS, limits of time and bytes.
+
+No proxy, no redirect, no compression.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import httpcore2
+import httpx2
 
-from sync.client.addresses import resolve
-from sync.errors import TooLargeError, UnreachableError, UntrustedError
+from sync.addresses import resolve
+from sync.errors import GarbageError, TooLargeError, UnreachableError, UntrustedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Meter:
-    """What is left of the time and the bytes that one answer may take."""
+    """The time and the bytes that remain for one answer."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -34,38 +38,34 @@ class Meter:
         self.start(limits.seconds)
 
     def start(self, seconds: float, *, read_seconds: float | None = None) -> None:
-        """Begin an answer that may take so many seconds, and so many for each piece."""
+        """Begin an answer with a limit for the whole, and one for the wait for each piece."""
         self.deadline = time.monotonic() + seconds
         self.read_seconds = self.limits.read_seconds if read_seconds is None else read_seconds
-        self.refill()
-
-    def refill(self) -> None:
-        """Allow a whole answer's bytes again."""
         self.bytes_left = self.limits.bytes
 
     def wait(self) -> float:
-        """How long the next piece may take; raises UnreachableError when time is up."""
+        """The seconds that the next piece may take; raises UnreachableError at the deadline."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise UnreachableError("the answer took too long", reason="Timeout")
         return min(left, self.read_seconds)
 
     def take(self, count: int) -> None:
-        """Count bytes that came; raises TooLargeError beyond the limit."""
+        """Count received bytes; raises TooLargeError beyond the limit."""
         self.bytes_left -= count
         if self.bytes_left < 0:
             raise TooLargeError(f"an answer of more than {self.limits.bytes} bytes")
 
 
 class Stream(httpcore2.NetworkStream):
-    """A connection; the waits that the library asks for give way to the meter's."""
+    """A connection whose timeouts come from the meter, not from the library."""
 
     def __init__(self, connection: socket.socket, meter: Meter) -> None:
         self._connection = connection
         self._meter = meter
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
-        """Read what there is; raises UnreachableError or GarbageError."""
+        """Read what has arrived; raises UnreachableError or TooLargeError."""
         with _as_unreachable():
             self._connection.settimeout(self._meter.wait())
             data = self._connection.recv(max_bytes)
@@ -73,7 +73,7 @@ class Stream(httpcore2.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        """Write all of it; raises UnreachableError."""
+        """Write the whole buffer; raises UnreachableError."""
         rest = memoryview(buffer)
         with _as_unreachable():
             while rest:
@@ -90,27 +90,33 @@ class Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002
     ) -> Stream:
-        """Encrypt; raises UntrustedError for a certificate that proves nothing."""
+        """Encrypt the connection; raises UntrustedError for an invalid server certificate."""
         self._connection.settimeout(self._meter.limits.connect_seconds)
         try:
             with _as_unreachable():
                 secured = ssl_context.wrap_socket(self._connection, server_hostname=server_hostname)
         except BaseException:
+            # The pool does not own the connection yet, so nobody else would close it.
             self.close()
             raise
         return Stream(secured, self._meter)
 
     def get_extra_info(self, info: str) -> Any:
-        """Give the library what it asks of a connection."""
+        """Answer the library's questions about a connection."""
         if info == "ssl_object" and isinstance(self._connection, ssl.SSLSocket):
             return self._connection
-        if info == "is_readable":
-            return _has_input(self._connection)
-        return None
+        if info != "is_readable":
+            return None
+        # An idle connection with input has been closed, or desynchronized: the pool drops it.
+        if self._connection.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        return bool(poll.poll(0))
 
 
 class Network(httpcore2.NetworkBackend):
-    """Connects to the one server; its name is resolved at the first connection and never again."""
+    """Connects to the one server, at the addresses that its name had at the first connection."""
 
     def __init__(self, meter: Meter, allowed: Sequence[Addresses]) -> None:
         self._meter = meter
@@ -125,7 +131,8 @@ class Network(httpcore2.NetworkBackend):
         local_address: str | None = None,  # noqa: ARG002
         socket_options: Iterable[Any] | None = None,  # noqa: ARG002
     ) -> Stream:
-        """Connect to the first of the pinned addresses that answers; raises UnreachableError."""
+        """Connect to the first pinned address that answers; raises UnreachableError."""
+        # Resolved once: a second answer of DNS could lead past the check of addresses (rebinding).
         self._pinned = self._pinned or resolve(host, port, self._allowed)
         for address in self._pinned[:-1]:
             with contextlib.suppress(UnreachableError):
@@ -136,18 +143,26 @@ class Network(httpcore2.NetworkBackend):
         with _as_unreachable():
             wait = min(self._meter.wait(), self._meter.limits.connect_seconds)
             connection = socket.create_connection((address, port), wait)
+            # Head and body of a request are two writes: Nagle's algorithm would delay the second.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return Stream(connection, self._meter)
 
 
 def tls_context(credentials: Credentials) -> ssl.SSLContext:
-    """What the server must prove, and the client certificate if there is one.
+    """The TLS settings of a connection: its authorities, and a client certificate if there is one.
 
     Raises UntrustedError for authorities or a certificate that cannot be read.
     """
     try:
         authorities = credentials.ca.decode("ascii") if credentials.ca else None
-        context = _as_go_does(ssl.create_default_context(cadata=authorities))
+        context = ssl.create_default_context(cadata=authorities)
+        # Verify as Go's clients do, whatever the defaults of this Python are. Since 3.13 Python
+        # refuses authorities without key usage (STRICT), which many clusters have had for years
+        # and kubectl accepts; it also accepts each given certificate as a trust anchor
+        # (PARTIAL_CHAIN), as Go always did. Names, times, signatures and whether a certificate
+        # is an authority at all are verified in any case.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if credentials.certificate:
             with _as_file(credentials.certificate + b"\n" + credentials.key) as path:
                 context.load_cert_chain(path)
@@ -158,24 +173,11 @@ def tls_context(credentials: Credentials) -> ssl.SSLContext:
     return context
 
 
-def _as_go_does(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Verify what clusters' own clients verify, whatever this Python's defaults are.
-
-    From 3.13 on, Python refuses authorities without key usage (``VERIFY_X509_STRICT``), which many
-    clusters have had for years and kubectl takes; it then also takes each given certificate for an
-    authority by itself (``VERIFY_X509_PARTIAL_CHAIN``), as Go always did. Names, times, signatures
-    and whether an authority is one at all are verified in any case.
-    """
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    return context
-
-
 @contextlib.contextmanager
 def _as_file(data: bytes) -> Iterator[str]:
-    """Lend bytes a file's name, as the library takes keys from files only; kept in memory.
+    """Give bytes a path, since ``ssl`` reads keys from files only; they stay in memory.
 
-    Where there are no files in memory, one that only we can read is there for a moment.
+    Systems without files in memory get a temporary file that only we can read.
     """
     if not hasattr(os, "memfd_create"):  # pragma: no cover - only other systems than Linux
         with tempfile.NamedTemporaryFile() as file:
@@ -193,7 +195,8 @@ def _as_file(data: bytes) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _as_unreachable() -> Iterator[None]:
-    """Turn the system's troubles into ours."""
+    """Translate errors of the system and of TLS into APIError's family."""
+    # The order matters: all of these are subclasses of OSError.
     try:
         yield
     except ssl.SSLCertVerificationError as error:
@@ -206,10 +209,90 @@ def _as_unreachable() -> Iterator[None]:
         raise UnreachableError(error.strerror or str(error), reason="Disconnected") from None
 
 
-def _has_input(connection: socket.socket) -> bool:
-    """Whether an idle connection has something to read, or is closed: both mean its end."""
-    if connection.fileno() < 0:
-        return True
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(0))
+_REDIRECTS = range(300, 400)
+
+
+class Transport(httpx2.BaseTransport):
+    """Sends the library's requests; raises APIError's family and nothing else."""
+
+    def __init__(
+        self, credentials: Credentials, meter: Meter, allowed: Sequence[Addresses]
+    ) -> None:
+        self._name = credentials.tls_server_name
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=tls_context(credentials),
+            max_connections=2,
+            keepalive_expiry=20,
+            network_backend=Network(meter, allowed),
+        )
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request; the caller reads the body of the answer."""
+        # A compressed answer could expand far beyond the bytes that the meter counts.
+        request.headers["Accept-Encoding"] = "identity"
+        url = request.url
+        prepared = httpcore2.Request(
+            method=request.method,
+            url=httpcore2.URL(
+                scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+            ),
+            headers=request.headers.raw,
+            content=request.read(),
+            extensions={"sni_hostname": self._name} if self._name else {},
+        )
+        with _as_api_errors():
+            answer = self._pool.handle_request(prepared)
+        response = httpx2.Response(
+            answer.status, headers=answer.headers, stream=_Body(answer.iter_stream(), answer)
+        )
+        try:
+            _refuse_tricks(response)
+        except GarbageError:
+            # An open response would keep its connection out of the pool for good.
+            response.close()
+            raise
+        return response
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+
+class _Body(httpx2.SyncByteStream):
+    """The bytes of an answer as they arrive."""
+
+    def __init__(self, pieces: Iterable[bytes], answer: httpcore2.Response) -> None:
+        self._pieces = pieces
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _as_api_errors():
+            yield from self._pieces
+
+    def close(self) -> None:
+        with _as_api_errors():
+            self._answer.close()
+
+
+def _refuse_tricks(response: httpx2.Response) -> None:
+    """Refuse redirects, which lead elsewhere, and compression, whose output nobody counts."""
+    if response.status_code in _REDIRECTS:
+        raise GarbageError("a redirect", code=response.status_code, reason="Redirect")
+    coding = response.headers.get("Content-Encoding", "identity")
+    if coding != "identity":
+        raise GarbageError(f"a compressed answer ({coding[:20]!r})", reason="Compressed")
+
+
+@contextlib.contextmanager
+def _as_api_errors() -> Iterator[None]:
+    """Translate the library's errors into APIError's family; our streams raise it already."""
+    try:
+        yield
+    except httpcore2.RemoteProtocolError as error:
+        text = str(error)
+        # The library has one class for a hang-up and for bytes that are no HTTP.
+        if "disconnect" in text or "closed connection" in text:
+            raise UnreachableError("the server hung up", reason="Disconnected") from None
+        raise GarbageError(f"an answer that is no HTTP: {text[:200]}") from None
+    except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
+        raise UnreachableError(str(error)[:200] or type(error).__name__) from None

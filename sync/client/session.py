@@ -1,4 +1,4 @@
-"""A session with one API server: authentication, bounded requests and answers."""
+"""A session with one API server: requests built by the library, bounded answers and streams."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from lightkube.types import PatchType
 from engine.wire import dumps
 from sync.client import answers
 from sync.client.kinds import METADATA
-from sync.client.network import Meter
-from sync.client.transport import Transport
+from sync.client.network import Meter, Transport
 from sync.errors import InvalidError
 from sync.values import FIELD_MANAGER
 
@@ -37,12 +36,12 @@ _HIGHEST_PORT = 65535
 _HOST = re.compile(r"[-A-Za-z0-9.:_]+")
 _CONTENT = {"patch": {"Content-Type": PatchType.APPLY.value}}
 _BARE = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
-"""Nothing else is taken instead: a server that cannot leave the contents out refuses."""
+"""No fallback to full objects: a server that cannot omit the contents answers 406."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One request: a method of the library, what it is about, and what goes along."""
+class ApiRequest:
+    """One request: a method of the library, its object or kind, parameters and body."""
 
     method: str
     kind: ClientKind
@@ -64,9 +63,16 @@ class Session:
         self._limits = limits
         self._thread = threading.get_ident()
         self._transport = Transport(credentials, self._meter, allowed)
+        name = "cluster"
+        configuration = SingleConfig(
+            context_name=name,
+            context=Context(cluster=name),
+            cluster=Cluster(server=credentials.server),
+            user=User(token=credentials.token or None),
+        )
         self._library = _Library(
             ConnectionParams(timeout=None, trust_env=False, transport=self._transport),
-            _configuration(credentials),
+            configuration,
             field_manager=FIELD_MANAGER,
         )
 
@@ -74,31 +80,46 @@ class Session:
         """Close the connections."""
         self._transport.close()
 
-    def ask(self, question: Question) -> dict[str, Any]:
-        """Send, and read the whole answer."""
-        return self._read(self._prepared(question))
+    def send(self, request: ApiRequest) -> dict[str, Any]:
+        """Send a request and read the whole answer."""
+        return self._read(self._prepared(request))
 
-    def ask_path(self, path: str) -> dict[str, Any]:
-        """Read what is no object of a kind, such as ``version``."""
+    def read_path(self, path: str) -> dict[str, Any]:
+        """Read a path that belongs to no kind, such as ``version``."""
         return self._read(BasicRequest("GET", path))
 
-    def follow(self, question: Question, seconds: float) -> Iterator[bytes]:
-        """Send, and give out the answer line by line for at most so many seconds."""
+    def stream(self, request: ApiRequest, seconds: float) -> Iterator[bytes]:
+        """Send a request and yield the answer line by line for a number of seconds at most."""
         self._meter.start(seconds, read_seconds=seconds)
         deadline = time.monotonic() + seconds
-        response = self._send(self._prepared(question))
+        response = self._open(self._prepared(request))
         try:
-            yield from self._lines(response, deadline, seconds)
+            pieces, held = response.iter_raw(), bytearray()
+            while True:
+                left = deadline - time.monotonic()
+                # The consumer of a line may send requests of its own, which reset the shared meter.
+                self._meter.start(left, read_seconds=seconds)
+                self._meter.take(len(held))
+                piece = next(pieces, None)
+                if piece is None:
+                    break
+                held += piece
+                if b"\n" in piece:
+                    *lines, held = held.split(b"\n")
+                    yield from (bytes(line) for line in lines if line.strip())
+            if held.strip():
+                yield bytes(held)
         finally:
             response.close()
 
     def _read(self, request: BasicRequest) -> dict[str, Any]:
         self._meter.start(self._limits.seconds)
-        response = self._send(request)
+        response = self._open(request)
         return answers.decode(b"".join(response.iter_raw()))
 
-    def _send(self, request: BasicRequest) -> httpx2.Response:
-        """Send, and raise the error that the answer is; its body is yet to be read."""
+    def _open(self, request: BasicRequest) -> httpx2.Response:
+        """Send a request; raises the error in the answer, else leaves the body to be read."""
+        # The meter belongs to one answer at a time: another thread would reset its limits.
         if threading.get_ident() != self._thread:
             raise RuntimeError("a client belongs to the thread that made it")
         response = self._library.send(self._library.build_adapter_request(request), stream=True)
@@ -107,44 +128,27 @@ class Session:
             raise answers.error_of(response, b"".join(response.iter_raw()))
         return cast("httpx2.Response", response)
 
-    def _lines(self, response: httpx2.Response, deadline: float, seconds: float) -> Iterator[bytes]:
-        """Split what comes; calls in between had the meter for themselves."""
-        pieces, held = response.iter_raw(), bytearray()
-        while True:
-            left = deadline - time.monotonic()
-            self._meter.start(left, read_seconds=seconds)
-            self._meter.take(len(held))
-            piece = next(pieces, None)
-            if piece is None:
-                break
-            held += piece
-            if b"\n" in piece:
-                *lines, held = held.split(b"\n")
-                yield from (bytes(line) for line in lines if line.strip())
-        if held.strip():
-            yield bytes(held)
-
-    def _prepared(self, question: Question) -> BasicRequest:
-        """Let the library find the address, with our own body in it as it stands."""
-        _check_address(question)
-        namespace = question.namespace or (ALL_NS if question.kind.is_namespaced else None)
-        request = self._library.prepare_request(
-            question.method,
-            question.kind.model,
-            None if question.body is None else _UNNAMED,
-            question.name or None,
-            namespace if question.kind.is_namespaced else None,
-            watch=question.is_watch,
-            params=dict(question.params or {}),
-            headers=_BARE if question.kind.kind == METADATA else _CONTENT.get(question.method),
+    def _prepared(self, request: ApiRequest) -> BasicRequest:
+        """Let the library build the path, and give it our own body as it stands."""
+        _check_address(request)
+        prepared = self._library.prepare_request(
+            request.method,
+            request.kind.model,
+            None if request.body is None else _Unnamed,
+            request.name or None,
+            (request.namespace or ALL_NS) if request.kind.is_namespaced else None,
+            watch=request.is_watch,
+            params=dict(request.params or {}),
+            headers=_BARE if request.kind.kind == METADATA else _CONTENT.get(request.method),
         )
-        if question.body is not None:
-            request.data = msgspec.Raw(dumps(question.body).encode("utf-8", "surrogatepass"))
-        return request
+        if request.body is not None:
+            # The library's models would drop unknown fields. Manifests may hold lone surrogates.
+            prepared.data = msgspec.Raw(dumps(request.body).encode("utf-8", "surrogatepass"))
+        return prepared
 
 
 class _Unnamed:
-    """Stands for an object where the library looks for names, which it is distinguished."""
+    """An object without names: the library would compare them with those in the path."""
 
     class metadata:  # noqa: N801 - the field's name
         """No names."""
@@ -152,11 +156,8 @@ class _Unnamed:
         name = namespace = None
 
 
-_UNNAMED = _Unnamed()
-
-
 class _Library(GenericSyncClient):
-    """The library with our transport alone: its own would put keys into files, and find proxies."""
+    """The library with our transport alone: its own writes keys to files and uses proxies."""
 
     @staticmethod
     def AdapterClient(config: SingleConfig, parameters: ConnectionParams) -> httpx2.Client:  # noqa: N802 - the library's name
@@ -170,24 +171,14 @@ class _Library(GenericSyncClient):
         )
 
 
-def _configuration(credentials: Credentials) -> SingleConfig:
-    name = "cluster"
-    return SingleConfig(
-        context_name=name,
-        context=Context(cluster=name),
-        cluster=Cluster(server=credentials.server),
-        user=User(token=credentials.token or None),
-    )
-
-
-def _check_address(question: Question) -> None:
-    """Raise InvalidError for names that are none, and for a namespace too many or too few."""
-    kind = question.kind
-    if not all(answers.is_name(part) for part in (question.name, question.namespace) if part):
-        raise InvalidError(f"{question.namespace}/{question.name} cannot be a name")
-    if question.namespace and not kind.is_namespaced:
+def _check_address(request: ApiRequest) -> None:
+    """Raise InvalidError for invalid names, and for a namespace that is missing or in excess."""
+    kind = request.kind
+    if not all(answers.is_name(part) for part in (request.name, request.namespace) if part):
+        raise InvalidError(f"{request.namespace}/{request.name} cannot be a name")
+    if request.namespace and not kind.is_namespaced:
         raise InvalidError(f"a {kind.kind} lives in no namespace")
-    if kind.is_namespaced and not question.namespace and question.method != "list":
+    if kind.is_namespaced and not request.namespace and request.method != "list":
         raise InvalidError(f"a {kind.kind} lives in a namespace")
 
 

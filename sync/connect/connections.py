@@ -1,6 +1,6 @@
-"""Create, seal and open the connection of a cluster.
+"""Connect, open and disconnect a cluster: its sealed credential, its client, its history.
 
-Testing one is ``probing``. Nothing here logs a credential or gives it to a task.
+Nothing here logs a credential or passes it to a task.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ import binascii
 import hashlib
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cryptography import x509
 from django.db import transaction
 
-from policies.services.write import Action, policy_write
-from sync import alerts, first_count
+from policies.services.write import Action, policy_write, record
+from sync import alerts, policy_writes
 from sync.connect import sealed_box
-from sync.connect.probe import test
-from sync.connect.revision_values import describe, record_connection
 from sync.errors import UnauthorizedError, UnreachableError
 from sync.models import ClusterConnection
 from sync.values import Credentials
@@ -29,19 +27,11 @@ if TYPE_CHECKING:
     from sync.client import Client
     from sync.values import Limits
 
-__all__ = [
-    "client_of",
-    "connect",
-    "credentials_of",
-    "disconnect",
-    "open_client",
-    "place_of",
-    "test",
-]
 
 ALERT: Final = "sealed-credential"
-"""The kind of alert for a credential that does not open where it stands."""
+"""The kind of alert for a credential that does not open in its row."""
 _METHODS: Final = ClusterConnection.Method
+_KIND: Final = "ClusterConnection"
 
 
 def connect(
@@ -52,10 +42,10 @@ def connect(
     reason: str = "",
     is_other_cluster: bool = False,
 ) -> ClusterConnection:
-    """Store how to reach a cluster, its credential sealed; the way there was before is replaced.
+    """Store a cluster's address and sealed credential in place of earlier ones, untested.
 
-    ``is_other_cluster``: what is reached now may be another cluster than before. Not tested here.
-    Raises SealingError without a public key.
+    ``is_other_cluster``: the address may lead to another cluster than before. Raises SealingError
+    without a public key.
     """
     with policy_write(cluster):
         found = ClusterConnection.objects.select_for_update().filter(cluster=cluster).first()
@@ -73,21 +63,21 @@ def connect(
 
 
 def disconnect(cluster: Cluster, user: str, *, reason: str = "") -> bool:
-    """Forget how to reach a cluster; returns whether it was connected."""
+    """Delete a cluster's connection; returns whether there was one."""
     with policy_write(cluster):
         found = ClusterConnection.objects.filter(cluster=cluster).first()
         if found is None:
             return False
         record_connection(found, Action.DELETE, before=describe(found), author=(user, reason))
         found.delete()
-    first_count.give_up(cluster, "it is not connected any more")
+    policy_writes.give_up_counting(cluster, "it is not connected any more")
     return True
 
 
 def credentials_of(connection: ClusterConnection) -> Credentials:
     """Open a connection's credential, for the sync worker alone.
 
-    Raises SealingError; whatever does not open although there are keys is also alarmed.
+    Raises SealingError, with an alert if there are keys and the credential does not open.
     """
     sealed = sealed_box.Sealed(connection.key_id, bytes(connection.sealed))
     try:
@@ -108,18 +98,18 @@ def credentials_of(connection: ClusterConnection) -> Credentials:
 
 
 def client_of(credentials: Credentials, *, limits: Limits | None = None) -> Client:
-    """Make a client; to be closed by the caller."""
-    # The library is large, and web processes that only decide need not hold it.
+    """Make a client, which the caller closes."""
+    # The library is large: web processes, which only decide, do not load it.
     from sync.client import Client  # noqa: PLC0415
 
     return Client(credentials, limits=limits)
 
 
 def open_client(cluster: Cluster, *, limits: Limits | None = None) -> Client:
-    """Make the client with which tasks ask a cluster; to be closed by the caller.
+    """Make the client of a connected cluster, which the caller closes.
 
-    Raises UnreachableError (``NotConnected``), or UnauthorizedError (``SealedCredential``) where
-    the credential does not open.
+    Raises UnreachableError (``NotConnected``), or UnauthorizedError (``SealedCredential``) if the
+    credential does not open.
     """
     connection = ClusterConnection.objects.filter(cluster=cluster).first()
     if connection is None:
@@ -132,9 +122,9 @@ def open_client(cluster: Cluster, *, limits: Limits | None = None) -> Client:
 
 
 def place_of(connection: ClusterConnection) -> str:
-    """Say where a sealed credential belongs: to a cluster, a field, and one way to reach it.
+    """The associated data of a sealed credential: its cluster, method and server.
 
-    Whoever points a row at another server makes its credential useless.
+    Whoever changes the server in a row makes its credential useless, and so cannot steal it.
     """
     reached = (
         connection.server,
@@ -147,13 +137,14 @@ def place_of(connection: ClusterConnection) -> str:
 
 
 def _fill(connection: ClusterConnection, credentials: Credentials) -> None:
-    """Take the credentials over; what was found out by the former ones no longer holds."""
+    """Set the columns from the credentials, and reset the findings about earlier ones."""
     connection.server = credentials.server
     connection.authority_certificates = (credentials.ca or b"").decode()
     connection.tls_server_name = credentials.tls_server_name
     connection.method = _METHODS.TOKEN if credentials.token else _METHODS.CERTIFICATE
     connection.certificate = credentials.certificate.decode()
     connection.credential_expires = _expiry(credentials)
+    # A test of the former credentials that still runs must not store its findings here.
     connection.generation += 1
     connection.state = ClusterConnection.State.NEW
     connection.message = ""
@@ -165,7 +156,7 @@ def _fill(connection: ClusterConnection, credentials: Credentials) -> None:
 
 
 def _expiry(credentials: Credentials) -> datetime | None:
-    """Read from a client certificate, or a token that says so, until when it is good."""
+    """The end of a client certificate, or of a token that is a JWT with an expiry."""
     if credentials.certificate:
         return x509.load_pem_x509_certificate(credentials.certificate).not_valid_after_utc
     parts = credentials.token.split(".")
@@ -177,10 +168,52 @@ def _expiry(credentials: Credentials) -> datetime | None:
 
 
 def alarm(connection: ClusterConnection, found: str) -> None:
-    """Say loudly that a sealed credential does not open where it stands."""
+    """Raise a critical alert that a sealed credential does not open in its row."""
     message = (
         f"{found}: either somebody changed the row, or a key was dropped too early; connect the "
-        "cluster anew, and look at who writes the database"
+        "cluster again, and check who can write to the database"
     )
     with transaction.atomic():
         alerts.raise_alert(connection.cluster, ALERT, severity=alerts.CRITICAL, message=message)
+
+
+def describe(connection: ClusterConnection) -> dict[str, Any]:
+    """A connection in the shape of a manifest, without its secret, for the history."""
+    spec = {
+        "server": connection.server,
+        "method": connection.method,
+        "tlsServerName": connection.tls_server_name,
+        "authorityCertificates": _digest(connection.authority_certificates),
+        "certificate": _digest(connection.certificate),
+        "generation": connection.generation,
+        "paused": connection.is_paused,
+    }
+    return {
+        "kind": _KIND,
+        "metadata": {"name": connection.cluster.name},
+        "spec": {name: value for name, value in spec.items() if value},
+    }
+
+
+def record_connection(
+    connection: ClusterConnection,
+    action: Action,
+    *,
+    before: dict[str, Any] | None,
+    author: tuple[str, str],
+) -> None:
+    """Record a revision of a connection; ``author`` is a user and a reason."""
+    fields = {
+        "cluster": connection.cluster.name,
+        "namespace": "",
+        "kind": _KIND,
+        "name": connection.cluster.name,
+        "action": action,
+        "before": before,
+        "after": None if action == Action.DELETE else describe(connection),
+    }
+    record(connection.cluster, fields, author=author)
+
+
+def _digest(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""

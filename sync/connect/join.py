@@ -1,4 +1,4 @@
-"""Connect a cluster: from the text of a kubeconfig to a tested connection."""
+"""Join a cluster: parse its kubeconfig, test the connection, create the cluster, store both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policies import services
 from policies.models import Cluster
 from sync.connect import kubeconfig, probe, sealed_box
 from sync.connect.connections import client_of, connect
-from sync.connect.counted_resources import grants_of
+from sync.connect.permissions import grants_of
 from sync.connect.probe import ProbeResult
 from sync.errors import APIError
 from sync.models import ClusterConnection
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from sync.values import Credentials
 
 PATIENCE: Final = Limits(seconds=10.0, read_seconds=5.0, connect_seconds=5.0)
-"""Somebody waits for the answer."""
+"""Shorter than in tasks, since a person waits for the answer."""
 
 
 class NotUsableError(Exception):
-    """What would replace a connection that works does not work itself; nothing was stored."""
+    """The new connection does not work and would replace one that does; nothing was stored."""
 
     def __init__(self, findings: ProbeResult) -> None:
         super().__init__(findings.message)
@@ -38,10 +38,10 @@ class NotUsableError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinRequest:
-    """What somebody asks for; an empty context is the file's current one.
+    """A request to connect a cluster; an empty context is the file's current one.
 
-    ``authority`` is that of a new cluster. ``is_anyway``: replace a connection that works even if
-    the new one does not; ``is_other_cluster``: the name shall lead to another cluster from now on.
+    ``authority`` is for a new cluster. ``is_anyway``: replace a connection that works even if the
+    new one does not; ``is_other_cluster``: the name leads to another cluster from now on.
     """
 
     name: str
@@ -54,30 +54,35 @@ class JoinRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """The connection that was stored, and what its test found."""
+    """The stored connection, and the findings of its test."""
 
     connection: ClusterConnection
     findings: ProbeResult
     is_new: bool
 
 
-def join(asked: JoinRequest, *, user: str, reason: str = "") -> Joined:
-    """Read the kubeconfig, try it, store it sealed; the cluster is made if it is not there.
+def join(request: JoinRequest, *, user: str, reason: str = "") -> Joined:
+    """Parse and test the kubeconfig, store it sealed with the findings; create the cluster if new.
 
-    What was found is stored, too. Raises KubeconfigError, ValidationError for a name that none
-    can have, SealingError without a public key, NotUsableError.
+    Raises KubeconfigError, ValidationError for an invalid name, SealingError without a public
+    key, NotUsableError.
     """
-    credentials = kubeconfig.parse(asked.text, context=asked.context)
+    credentials = kubeconfig.parse(request.text, context=request.context)
+    # Fails here without a public key, before the credential is sent anywhere.
     sealed_box.current_key_id()
-    found = ClusterConnection.objects.filter(cluster__name=asked.name).first()
-    known = found.cluster_uid if found and not asked.is_other_cluster else ""
-    findings = _try(credentials, known, grants_of(_known(asked)))
-    if found and found.state == probe.State.OK and not (findings.is_usable or asked.is_anyway):
+    found = ClusterConnection.objects.filter(cluster__name=request.name).first()
+    known = found.cluster_uid if found and not request.is_other_cluster else ""
+    findings = _try(credentials, known, grants_of(_known(request)))
+    if found and found.state == probe.State.OK and not (findings.is_usable or request.is_anyway):
         raise NotUsableError(findings)
     with transaction.atomic():
-        cluster, is_new = _cluster(asked, user=user, reason=reason)
+        # Looked up again: somebody may have created it during the test.
+        cluster = _known(request)
+        is_new = cluster.pk is None
+        if is_new:
+            services.save_cluster(cluster=cluster, user=user, reason=reason)
         connection = connect(
-            cluster, credentials, user, reason=reason, is_other_cluster=asked.is_other_cluster
+            cluster, credentials, user, reason=reason, is_other_cluster=request.is_other_cluster
         )
         probe.store(connection, findings)
     return Joined(connection=connection, findings=findings, is_new=is_new)
@@ -91,15 +96,7 @@ def _try(credentials: Credentials, known_uid: str, grants: Sequence[Grant]) -> P
         return ProbeResult(state=probe.state_of(error), message=error.message)
 
 
-def _known(asked: JoinRequest) -> Cluster:
-    """Find the cluster, or think of one that is yet to be saved."""
-    found: Cluster | None = Cluster.objects.filter(name=asked.name).first()
-    return found or Cluster(name=asked.name, authority=asked.authority)
-
-
-def _cluster(asked: JoinRequest, *, user: str, reason: str) -> tuple[Cluster, bool]:
-    made = _known(asked)
-    if made.pk is not None:
-        return made, False
-    services.save_cluster(cluster=made, user=user, reason=reason)
-    return made, True
+def _known(request: JoinRequest) -> Cluster:
+    """The cluster of that name, or an unsaved one."""
+    found: Cluster | None = Cluster.objects.filter(name=request.name).first()
+    return found or Cluster(name=request.name, authority=request.authority)

@@ -1,4 +1,4 @@
-"""Rotate the keys of sealed credentials row by row; a killed rotation is resumed."""
+"""Rotate and retire the keys of sealed credentials; a rotation that was killed is resumed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class RetireError(Exception):
-    """A key that is still needed, or is not there."""
+    """The key is still needed, or does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyState:
-    """One key: whether boxes are closed with it now, can be opened, and how many rows need it."""
+    """One key: whether it seals now, whether it can open here, and how many rows need it."""
 
     key_id: str
     is_current: bool
@@ -32,7 +32,7 @@ class KeyState:
 
 @dataclass(slots=True)
 class Rotation:
-    """What came of it: clusters sealed anew, and those whose credential does not open."""
+    """The result of a rotation: clusters sealed again, and those whose credential does not open."""
 
     key_id: str
     is_new: bool
@@ -41,7 +41,7 @@ class Rotation:
 
 
 def key_states() -> list[KeyState]:
-    """List all keys that files or rows know, the current one first."""
+    """List all keys in files and rows, the current one first."""
     public = [sealed_box.key_id(key) for key in seal_keys.public_keys()]
     private = {sealed_box.key_id(key.public_key()) for key in seal_keys.private_keys()}
     used = list(ClusterConnection.objects.values_list("key_id", flat=True))
@@ -57,9 +57,9 @@ def key_states() -> list[KeyState]:
 
 
 def rotate() -> Rotation:
-    """Seal all credentials with a new key; a rotation that was not finished is finished instead.
+    """Seal all credentials with a new key, or finish a rotation that was killed.
 
-    Raises SealingError without a private key; KeyFileError, OSError where files cannot be written.
+    Raises SealingError without a private key; KeyFileError, OSError if files cannot be written.
     """
     keys = seal_keys.private_keys()
     if not keys:
@@ -69,7 +69,7 @@ def rotate() -> Rotation:
     if is_new:
         newest = sealed_box.key_id(seal_keys.add_key())
     elif sealed_box.current_key_id() != newest:
-        # Killed between the two files: the private one is always written first.
+        # The rotation was killed between the two files: the private one is written first.
         seal_keys.publish_keys()
     return _reseal(Rotation(newest, is_new=is_new), seal_keys.private_keys())
 
@@ -77,6 +77,7 @@ def rotate() -> Rotation:
 def _reseal(rotation: Rotation, keys: list[X25519PrivateKey]) -> Rotation:
     newest = next(key for key in keys if sealed_box.key_id(key.public_key()) == rotation.key_id)
     waiting = ClusterConnection.objects.exclude(key_id=rotation.key_id)
+    # A transaction for each row: whatever a killed rotation has sealed stays sealed.
     for pk in waiting.order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():
             row = ClusterConnection.objects.select_for_update(of=("self",)).get(pk=pk)
@@ -97,9 +98,9 @@ def _reseal(rotation: Rotation, keys: list[X25519PrivateKey]) -> Rotation:
 
 
 def retire(key_id: str = "") -> list[str]:
-    """Drop a key (default: all old ones) from both files; gives the ids of those dropped.
+    """Drop a key (default: all old ones) from both files; returns the ids of dropped keys.
 
-    Raises RetireError for one that rows need, for the current one, and for one that is not there.
+    Raises RetireError for a key that rows need, for the current one, and for an unknown one.
     """
     states = {state.key_id: state for state in key_states()}
     if key_id and key_id not in states:

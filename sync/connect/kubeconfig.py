@@ -1,29 +1,35 @@
-"""Parse a kubeconfig, and refuse everything that could run code or leak.
+"""Parse a kubeconfig into credentials, and refuse everything that could run code or leak.
 
-Pure: nothing is run, read from disk or dialled. Messages never repeat a value of the file, since
-any of them may be secret. Source of the fields: ``client-go/tools/clientcmd/api/v1/types.go``.
+Pure: nothing is executed, read from disk or dialled. Messages never repeat a value of the file,
+since any value may be secret. Fields: ``client-go/tools/clientcmd/api/v1/types.go``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import base64
+import binascii
+import re
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from policies.manifests.documents import ManifestError
 from policies.manifests.sources import parse_documents
-from sync.connect.kubeconfig_values import (
-    KubeconfigProblems,
-    decode_certificates,
-    decode_pair,
-    read_server,
-)
+from sync.addresses import is_never_a_server
 from sync.values import Credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+
+_TOKEN: Final = re.compile(r"[\x21-\x7e]{1,16384}")
+_LONGEST_ADDRESS: Final = 500
+_FLATTEN: Final = "kubectl config view --raw --flatten writes it"
 LARGEST: Final = 256 * 1024
-"""Bytes; with hundreds of clusters in it a kubeconfig is still smaller."""
+"""Bytes; a kubeconfig with hundreds of clusters is still smaller."""
 _FILE: Final = "kubectl config view --raw --flatten --minify writes it into the file"
 _MADE: Final = "make a token: kubectl create token, or a Secret of type service-account-token"
 
@@ -31,7 +37,7 @@ _CLUSTER_REFUSED: Final = {
     "certificate-authority": ("file-reference", "names a file of another machine", _FILE),
     "proxy-url": ("proxy", "would send the credential through a proxy", "leave it out"),
 }
-_CLUSTER_TAKEN: Final = frozenset(
+_CLUSTER_ACCEPTED: Final = frozenset(
     {
         *("server", "certificate-authority-data", "tls-server-name", "insecure-skip-tls-verify"),
         *("disable-compression", "extensions"),
@@ -47,10 +53,10 @@ _USER_REFUSED: Final = {
     "password": ("password", "API servers know no passwords any more", _MADE),
     **dict.fromkeys(
         ("as", "as-uid", "as-groups", "as-user-extra"),
-        ("impersonation", "would ask in somebody else's name", "give the portal an account"),
+        ("impersonation", "would act in the name of another user", "give the portal an account"),
     ),
 }
-_USER_TAKEN: Final = frozenset(
+_USER_ACCEPTED: Final = frozenset(
     {"token", "client-certificate-data", "client-key-data", "extensions"}
 )
 _SYNTAX: Final = {
@@ -66,7 +72,7 @@ _SYNTAX: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason not to take a file: a stable code, the field's path, what is wrong, the fix."""
+    """One reason to refuse a file: a stable code, the field's path, the problem, the fix."""
 
     code: str
     field: str
@@ -79,16 +85,11 @@ class Refusal:
 
     def to_json(self) -> dict[str, str]:
         """The refusal for machines."""
-        return {
-            "code": self.code,
-            "field": self.field,
-            "message": self.message,
-            "fix": self.fix,
-        }
+        return asdict(self)
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig that is not taken; ``refusals`` has every reason, the first one up front."""
+    """A refused kubeconfig; ``refusals`` has every reason, the other fields are of the first."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         super().__init__("\n".join(map(str, refusals)))
@@ -98,21 +99,56 @@ class KubeconfigError(ValueError):
         self.message = str(self.refusals[0])
 
 
+@dataclass(slots=True)
+class KubeconfigProblems:
+    """Collects the problems of a file, in its order."""
+
+    found: list[Refusal] = field(default_factory=list)
+
+    def add(self, code: str, place: str, message: str, fix: str) -> None:
+        """Add a problem."""
+        self.found.append(Refusal(code, place, message, fix))
+
+    def text(self, entry: Mapping[str, Any], name: str, place: str) -> str:
+        """A text; empty if it is absent or no text."""
+        value = entry.get(name)
+        # The YAML reader gives numbers as RawNumber, a subclass of str.
+        if value is None or (isinstance(value, str) and type(value) is str):
+            return value or ""
+        self.add("not-text", f"{place}.{name}", "is no text", "put it in quotes")
+        return ""
+
+    def token(self, entry: Mapping[str, Any], name: str, place: str) -> str:
+        """A bearer token; empty if it could not stand in a header."""
+        value = self.text(entry, name, place)
+        if not value or _TOKEN.fullmatch(value):
+            return value
+        message = "has spaces, line breaks or other characters that no token has"
+        self.add("token", f"{place}.{name}", message, "give the token on one line")
+        return ""
+
+
 def parse(text: str, *, context: str = "") -> Credentials:
     """Read the cluster and the user of a context (default: the current one).
 
-    Other contexts, clusters and users of the file are not looked at. Raises KubeconfigError.
+    Other contexts, clusters and users of the file are ignored. Raises KubeconfigError.
     """
     shape = _document(text)
     findings = KubeconfigProblems()
-    chosen = _chosen(shape, context)
+    name = context or shape.get("current-context") or ""
+    if not name:
+        raise _refusal("no-context", "current-context", "names none", _known(shape))
+    place, chosen = _entry(shape, "contexts", "context", name)
+    for part in ("cluster", "user"):
+        if not isinstance(chosen.get(part), str) or not chosen[part]:
+            raise _refusal("incomplete", f"{place}.{part}", "is missing", f"name the {part}")
     place, cluster = _entry(shape, "clusters", "cluster", chosen["cluster"])
     at, user = _entry(shape, "users", "user", chosen["user"])
-    _refuse(cluster, place, _CLUSTER_REFUSED, _CLUSTER_TAKEN, findings)
-    _refuse(user, at, _USER_REFUSED, _USER_TAKEN, findings)
+    _refuse(cluster, place, _CLUSTER_REFUSED, _CLUSTER_ACCEPTED, findings)
+    _refuse(user, at, _USER_REFUSED, _USER_ACCEPTED, findings)
     credentials = _credentials(cluster, place, user, at, findings)
     if findings.found:
-        raise KubeconfigError([Refusal(*one) for one in findings.found])
+        raise KubeconfigError(findings.found)
     return credentials
 
 
@@ -123,7 +159,7 @@ def _credentials(
     at: str,
     findings: KubeconfigProblems,
 ) -> Credentials:
-    """Read what is taken; what cannot be read is empty and among the findings."""
+    """Read the accepted fields; unreadable ones are empty and among the findings."""
     token, certificate, key = _method(user, at, findings)
     if cluster.get("insecure-skip-tls-verify") not in (None, False):
         findings.add(
@@ -148,7 +184,7 @@ def _credentials(
 def _method(
     user: Mapping[str, Any], at: str, findings: KubeconfigProblems
 ) -> tuple[str, bytes, bytes]:
-    """Read the one way in which the user proves who it is: token, or certificate and key."""
+    """Read the user's one credential: a token, or a certificate and its key."""
     token = findings.token(user, "token", at)
     data = [
         findings.text(user, name, at) for name in ("client-certificate-data", "client-key-data")
@@ -156,6 +192,7 @@ def _method(
     if token and any(data):
         findings.add("two-credentials", at, "has a token and a client certificate", "keep one")
     if not token and not any(data):
+        # After another problem, such as an exec plugin, the missing credential is its consequence.
         if not findings.found:
             findings.add("no-credential", at, "has neither token nor client certificate", _MADE)
         return "", b"", b""
@@ -165,13 +202,18 @@ def _method(
 
 
 def _document(text: str) -> Mapping[str, Any]:
+    # Before the parser, whose work a large text would multiply.
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
         fix = "kubectl config view --raw --flatten --minify leaves only what is needed"
         raise _refusal("too-large", "", f"larger than {LARGEST // 1024} KiB", fix)
     try:
         documents = parse_documents(text, "kubeconfig")
     except ManifestError as error:
-        raise KubeconfigError([_syntax(str(one), one.message) for one in error.problems]) from None
+        refusals = []
+        for one in error.problems:
+            codes = (code for start, code in _SYNTAX.items() if one.message.startswith(start))
+            refusals.append(Refusal(next(codes, "syntax"), "", str(one)))
+        raise KubeconfigError(refusals) from None
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise _refusal("not-a-kubeconfig", "", "is not one kubeconfig", "give one file")
     shape: dict[str, Any] = documents[0].value
@@ -180,26 +222,10 @@ def _document(text: str) -> Mapping[str, Any]:
     return shape
 
 
-def _syntax(shown: str, message: str) -> Refusal:
-    codes = (code for start, code in _SYNTAX.items() if message.startswith(start))
-    return Refusal(next(codes, "syntax"), "", shown)
-
-
-def _chosen(shape: Mapping[str, Any], context: str) -> Mapping[str, Any]:
-    name = context or shape.get("current-context") or ""
-    if not name:
-        raise _refusal("no-context", "current-context", "names none", _known(shape))
-    place, chosen = _entry(shape, "contexts", "context", name)
-    for part in ("cluster", "user"):
-        if not isinstance(chosen.get(part), str) or not chosen[part]:
-            raise _refusal("incomplete", f"{place}.{part}", "is missing", f"name the {part}")
-    return chosen
-
-
 def _entry(
     shape: Mapping[str, Any], group: str, part: str, name: str
 ) -> tuple[str, Mapping[str, Any]]:
-    """Find a named entry of one of the three lists; gives its path, too."""
+    """Find a named entry of one of the three lists; returns its path and its content."""
     entries = shape.get(group)
     if not isinstance(entries, list):
         raise _refusal("incomplete", group, "is no list", "give a whole kubeconfig")
@@ -234,17 +260,95 @@ def _refuse(
     entry: Mapping[str, Any],
     place: str,
     refused: Mapping[str, tuple[str, str, str]],
-    taken: frozenset[str],
+    accepted: frozenset[str],
     findings: KubeconfigProblems,
 ) -> None:
-    """Refuse what must not be there, and what is not known: it may be meant to matter."""
+    """Refuse forbidden fields, and unknown ones: ignoring them could lose a safeguard."""
     for name, value in entry.items():
         if name in refused and value not in (None, ""):
             code, message, fix = refused[name]
             findings.add(code, f"{place}.{name}", message, fix)
-        elif name not in taken and name not in refused:
+        elif name not in accepted and name not in refused:
             findings.add("unknown-field", f"{place}.{name}", "is not known here", "leave it out")
 
 
 def _refusal(code: str, field: str, message: str, fix: str) -> KubeconfigError:
     return KubeconfigError([Refusal(code, field, message, fix)])
+
+
+def read_server(value: str, place: str, findings: KubeconfigProblems) -> str:
+    """Validate ``https://host[:port][/path]``; empty for anything else."""
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # raises for a port that is no number
+    except ValueError:
+        parts = urlsplit("")
+    # Other parsers read control characters, backslashes and IDNs differently than urlsplit.
+    is_plain = value.isascii() and value.isprintable() and not re.search(r"[\s\\]", value)
+    if not is_plain or not parts.hostname or len(value) > _LONGEST_ADDRESS:
+        findings.add("server", place, "is no address", "write https://HOST:PORT")
+    elif parts.scheme != "https":
+        message = "is not https: the credential would be sent in the clear"
+        findings.add("http", place, message, "write https://HOST:PORT")
+    elif parts.username is not None or parts.query or parts.fragment:
+        message = "has a user, a query or a fragment"
+        findings.add("server", place, message, "write https://HOST:PORT")
+    elif is_never_a_server(parts.hostname):
+        message = "is an address that no API server has (link-local, multicast, a tunnel's or none)"
+        findings.add("address", place, message, "give the API server's own address")
+    else:
+        return value.rstrip("/")
+    return ""
+
+
+def decode_certificates(data: str, place: str, findings: KubeconfigProblems) -> bytes:
+    """Decode one or more PEM certificates; empty if they cannot be read."""
+    pem = _decode(data, place, findings)
+    try:
+        if pem:
+            x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        findings.add("certificate", place, "is no PEM certificate", _FLATTEN)
+        return b""
+    return pem
+
+
+def decode_pair(
+    certificate: str, key: str, place: str, findings: KubeconfigProblems
+) -> tuple[bytes, bytes]:
+    """Decode a client certificate and its key, PEM; empty if they cannot be used together."""
+    at, at_key = f"{place}.client-certificate-data", f"{place}.client-key-data"
+    if not certificate or not key:
+        missing = at_key if certificate else at
+        findings.add("incomplete", missing, "is missing: both are needed", _FLATTEN)
+        return b"", b""
+    known = len(findings.found)
+    pem = decode_certificates(certificate, at, findings)
+    key_pem = _decode(key, at_key, findings)
+    if len(findings.found) > known:
+        return b"", b""
+    try:
+        private = serialization.load_pem_private_key(key_pem, None)
+    except TypeError:
+        findings.add("key", at_key, "needs a password", "give it without one; it is sealed here")
+        return b"", b""
+    except ValueError:
+        findings.add("key", at_key, "is no PEM key", _FLATTEN)
+        return b"", b""
+    if _public(private.public_key()) != _public(x509.load_pem_x509_certificate(pem).public_key()):
+        findings.add("key-mismatch", at_key, "is the key of another certificate", _FLATTEN)
+    return pem, key_pem
+
+
+def _public(key: Any) -> bytes:
+    encoding, shape = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    found: bytes = key.public_bytes(encoding, shape)
+    return found
+
+
+def _decode(data: str, place: str, findings: KubeconfigProblems) -> bytes:
+    try:
+        return base64.b64decode("".join(data.split()), validate=True)
+    except (binascii.Error, ValueError):
+        findings.add("base64", place, "is not base64", _FLATTEN)
+        return b""

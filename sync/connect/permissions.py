@@ -1,17 +1,23 @@
-"""The permissions that the portal needs in a cluster: one table, granted and tested alike.
-
-What only the quotas of one cluster call for is added by ``counting``.
-"""
+"""The permissions that the portal needs in a cluster: in all, and for its counted resources."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine.metadata_policy import API_VERSION
+from engine.resource_quota import resources_of
+from policies.models import ResourceQuotaRow
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from engine.request import GroupVersionResource
+    from policies.models import Cluster
+
 
 POLICY_GROUP: Final = API_VERSION.partition("/")[0]
 POLICY_CRD: Final = f"metadatapolicies.{POLICY_GROUP}"
@@ -20,8 +26,19 @@ CONFIGURATION: Final = "gatehouse"
 
 
 CANARY_NAMESPACE: Final = "gatehouse-canary"
-"""Where canaries are tried: the one namespace in which the portal may create pods."""
+"""The namespace of the canaries: the only one in which the portal may create pods."""
 
+SECRETS: Final = "secrets"
+"""Listed only in namespaces whose quotas count them, since a list shows their contents."""
+_RESOURCE: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_GROUP: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?")
+_SECRETS_REMARK: Final = """\
+A quota counts the Secrets of {namespaces}. Kubernetes knows no right to count
+Secrets without the right to read them: whoever holds the portal's token could list
+them there with their contents. The portal itself reads names and uids alone.
+Leave out the Roles gatehouse-counts if that is too much: then the usage of such quotas
+is not confirmed, and the portal raises an alert (ledger-blind).
+"""
 _LIST: Final = ("list",)
 _READ: Final = ("get", "list", "watch")
 _WRITE: Final = (*_READ, "create", "update", "patch", "delete")
@@ -42,7 +59,7 @@ class Grant:
     is_essential: bool = False
 
     def describe(self, verbs: Iterable[str], name: str = "") -> str:
-        """Say some of it in words, such as ``get, patch resourcequotas``."""
+        """Describe some verbs of the grant, such as ``get, patch resourcequotas``."""
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         where = f" in namespace {self.namespace}" if self.namespace else ""
         return f"{', '.join(verbs)} {resource}{f' {name}' if name else ''}{where}"
@@ -76,3 +93,49 @@ GRANTS: Final = (
 )
 ESSENTIAL_VERBS: Final = frozenset(_READ)
 """The verbs of essential grants without which nothing can be read, as opposed to written."""
+
+
+def where_counted(
+    quotas: Iterable[tuple[str, Iterable[str]]],
+) -> dict[GroupVersionResource, set[str]]:
+    """Map counted resources to namespaces, from namespaces and the names in their quotas."""
+    found: dict[GroupVersionResource, set[str]] = defaultdict(set)
+    for namespace, names in quotas:
+        for each in resources_of(names):
+            # Users type these names: only valid ones may enter URLs and permissions.
+            if _RESOURCE.fullmatch(each.resource) and _GROUP.fullmatch(each.group):
+                found[each].add(namespace)
+    return found
+
+
+def grants_of(cluster: Cluster) -> tuple[Grant, ...]:
+    """The permissions that the portal needs in a cluster, those for counted resources included."""
+    always = {(grant.group, grant.resource) for grant in GRANTS}
+    found = _counted_in(cluster)
+    more = (
+        Grant(group=each.group, resource=each.resource, verbs=_LIST, namespace=place)
+        for each in sorted(found, key=str)
+        if (each.group, each.resource) not in always
+        for place in (sorted(found[each]) if str(each) == SECRETS else [""])
+    )
+    return (*GRANTS, *more)
+
+
+def remark_on(grants: Iterable[Grant]) -> str:
+    """A remark about permissions that reveal more than they are for; mostly empty."""
+    places = [grant.namespace for grant in grants if grant.resource == SECRETS]
+    return _SECRETS_REMARK.format(namespaces=", ".join(places)) if places else ""
+
+
+def _counted_in(cluster: Cluster) -> dict[GroupVersionResource, set[str]]:
+    """The resources that the stored quotas count; none for an unsaved cluster."""
+    if cluster.pk is None:
+        return {}
+    rows = ResourceQuotaRow.objects.filter(quota__namespace__cluster=cluster)
+    bound: dict[str, set[str]] = defaultdict(set)
+    for namespace, name in rows.values_list("quota__namespace__name", "resource").order_by():
+        bound[namespace].add(name)
+    # Namespaces that exist in the portal alone need no Role; before the first pass none is known.
+    seen = SyncedObject.objects.filter(cluster=cluster, kind="Namespace", gone=None)
+    there = set(seen.filter(theirs__isnull=False).values_list("name", flat=True))
+    return where_counted((n, names) for n, names in bound.items() if not there or n in there)

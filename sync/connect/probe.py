@@ -1,4 +1,4 @@
-"""Probe a connection: server version, clock, and permissions."""
+"""Test a connection: server version, clock, cluster uid, permissions; store the findings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.ledger import read_clock
 from sync import alerts
-from sync.connect.counted_resources import grants_of
-from sync.connect.permissions import ESSENTIAL_VERBS, GRANTS
+from sync.connect.permissions import ESSENTIAL_VERBS, GRANTS, grants_of
 from sync.errors import (
     APIError,
     ForbiddenError,
@@ -26,22 +25,26 @@ if TYPE_CHECKING:
 
 State = ClusterConnection.State
 MAX_SKEW: Final = 60.0
-"""Seconds by which clocks may differ before it is said."""
+"""Seconds by which the clocks may differ without an alert."""
 OTHER_CLUSTER: Final = "other-cluster"
 SKEW: Final = "clock-skew"
 _FOUND: Final = (
     *("state", "message", "since", "tested"),
     *("server_version", "cluster_uid", "clock_skew", "missing_permissions"),
 )
-_STATES: Final = ((UnauthorizedError, State.UNAUTHORIZED), (ForbiddenError, State.FORBIDDEN))
+_STATES: Final = (
+    (UntrustedError, State.UNTRUSTED),
+    (UnauthorizedError, State.UNAUTHORIZED),
+    (ForbiddenError, State.FORBIDDEN),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """What a test found; ``problems`` are code and words, ``missing`` permissions in words.
+    """The findings of a test; ``problems`` are codes and texts, ``missing`` permissions as texts.
 
-    ``clock_skew`` are the seconds that the server is ahead of us. Without a version nobody was
-    reached.
+    ``clock_skew`` are the seconds that the server is ahead of us. Without a version the server was
+    not reached.
     """
 
     state: str
@@ -71,7 +74,7 @@ class ProbeResult:
 
 
 def test(connection: ClusterConnection, client: Client) -> ProbeResult:
-    """Test a connection by its client, and store what was found; never raises an APIError."""
+    """Test a connection with its client and store the findings; never raises an APIError."""
     grants = grants_of(connection.cluster)
     findings = probe(client, known_uid=connection.cluster_uid, grants=grants)
     store(connection, findings)
@@ -79,7 +82,7 @@ def test(connection: ClusterConnection, client: Client) -> ProbeResult:
 
 
 def probe(client: Client, *, known_uid: str = "", grants: Sequence[Grant] = GRANTS) -> ProbeResult:
-    """Ask a cluster for all that must be known of it; ``known_uid`` is the one it had before."""
+    """Test a cluster; ``known_uid`` is the uid that it had before."""
     try:
         return _probe(client, known_uid, grants)
     except APIError as error:
@@ -87,18 +90,20 @@ def probe(client: Client, *, known_uid: str = "", grants: Sequence[Grant] = GRAN
 
 
 def state_of(error: APIError) -> str:
-    """Say what an error means for a connection."""
-    if isinstance(error, UntrustedError):
-        return State.UNTRUSTED
+    """The connection's state after an error."""
     states = (state for kind, state in _STATES if isinstance(error, kind))
     return next(states, State.UNREACHABLE)
 
 
 def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResult:
     version = str(client.version()["gitVersion"])[:100]
-    skew = _skew(client)
+    before, theirs = datetime.now(UTC), client.server_time()
+    # Exact to a second only, as the header is.
+    skew = None if theirs is None else round((theirs - before).total_seconds(), 1)
     missing, unread = _missing(client, grants)
-    uid = "" if "namespaces" in unread else _uid(client)
+    # kube-system lives as long as its cluster does, and its uid is the usual id of a cluster.
+    system = None if "namespaces" in unread else client.get("Namespace", "kube-system")
+    uid = str(system["metadata"].get("uid", ""))[:64] if system else ""
     problems = []
     if known_uid and uid and uid != known_uid:
         text = f"another cluster answers there now: its uid is {uid}, it was {known_uid}"
@@ -122,19 +127,16 @@ def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResu
     )
 
 
-def _skew(client: Client) -> float | None:
-    """Compare the clocks: seconds ahead of ours, exact to a second as the header is."""
-    before = datetime.now(UTC)
-    theirs = client.server_time()
-    return None if theirs is None else round((theirs - before).total_seconds(), 1)
-
-
 def _missing(client: Client, grants: Sequence[Grant]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List what we may not do, and among it what of the essential cannot even be read."""
+    """List the missing permissions, and the essential resources that cannot even be read."""
     missing, unread = [], []
     for grant in grants:
         for name in grant.names or ("",):
-            lacking = [verb for verb in grant.verbs if not _can(client, grant, verb, name)]
+            lacking = [
+                verb
+                for verb in grant.verbs
+                if not client.can(verb, grant.group, grant.resource, grant.namespace, name=name)
+            ]
             if lacking:
                 missing.append(grant.describe(lacking, name))
             if grant.is_essential and ESSENTIAL_VERBS.intersection(lacking):
@@ -142,18 +144,8 @@ def _missing(client: Client, grants: Sequence[Grant]) -> tuple[tuple[str, ...], 
     return tuple(missing), tuple(unread)
 
 
-def _can(client: Client, grant: Grant, verb: str, name: str) -> bool:
-    return client.can(verb, grant.group, grant.resource, grant.namespace, name=name)
-
-
-def _uid(client: Client) -> str:
-    """Identify the cluster by a namespace that lives as long as it does."""
-    found = client.get("Namespace", "kube-system")
-    return str(found["metadata"].get("uid", ""))[:64] if found else ""
-
-
 def store(connection: ClusterConnection, findings: ProbeResult) -> None:
-    """Keep what was found in the connection's row; the uid that it had first stays."""
+    """Store the findings in the connection's row, but keep the first uid, and set alerts."""
     now = read_clock()
     if connection.state != findings.state or connection.since is None:
         connection.since = now
@@ -164,16 +156,12 @@ def store(connection: ClusterConnection, findings: ProbeResult) -> None:
     if findings.server_version:
         connection.clock_skew = findings.clock_skew
         connection.missing_permissions = list(findings.missing)
-    _save(connection)
+    values = {name: getattr(connection, name) for name in _FOUND}
+    # The generation: a row with other credentials by now was not tested.
+    same = ClusterConnection.objects.filter(pk=connection.pk, generation=connection.generation)
+    same.update(**values)
     problems = dict(findings.problems)
     for kind, severity in ((OTHER_CLUSTER, alerts.CRITICAL), (SKEW, alerts.WARNING)):
         text = problems.get(kind, "")
         if text or findings.server_version:
             alerts.set_alert(connection.cluster, kind, text, severity=severity)
-
-
-def _save(connection: ClusterConnection) -> None:
-    """Write the findings alone, and only while the row is the one that was tested."""
-    values = {name: getattr(connection, name) for name in _FOUND}
-    same = ClusterConnection.objects.filter(pk=connection.pk, generation=connection.generation)
-    same.update(**values)

@@ -1,7 +1,7 @@
-"""Key files of sealed credentials: read, create and retire keys.
+"""The key files of sealed credentials: read, create, publish and drop X25519 keys.
 
-The public file is for every process, the private one for the sync worker alone. Nothing is kept
-in memory between two uses.
+Every process reads the public file, the sync worker alone the private one. Nothing is cached, so
+that a rotation takes effect in all processes at once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from django.conf import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _BLOCK: Final = re.compile(rb"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL)
 _PEM: Final = serialization.Encoding.PEM
@@ -28,35 +29,38 @@ _PUBLIC_MODE: Final = 0o644
 
 
 class KeyFileError(Exception):
-    """A key file that holds something else than X25519 keys, or cannot be read."""
+    """A key file cannot be read, or holds something else than X25519 keys."""
 
 
 def public_keys() -> list[X25519PublicKey]:
-    """Read the public keys, the current one first; empty where there is no file.
-
-    Raises KeyFileError.
-    """
+    """Read the public keys, the current one first; empty without a file. Raises KeyFileError."""
     path = Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE)
-    return [_public(block, path) for block in _blocks(path)]
+    found = _loaded(path, serialization.load_pem_public_key)
+    keys = [key for key in found if isinstance(key, X25519PublicKey)]
+    if len(keys) < len(found):
+        raise KeyFileError(f"{path} holds something else than X25519 public keys")
+    return keys
 
 
 def private_keys() -> list[X25519PrivateKey]:
-    """Read the private keys; empty where there is no file or it may not be read.
-
-    Raises KeyFileError.
-    """
+    """Read the private keys; empty without a readable file. Raises KeyFileError."""
     path = Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE)
-    return [_private(block, path) for block in _blocks(path)]
+    found = _loaded(path, partial(serialization.load_pem_private_key, password=None))
+    keys = [key for key in found if isinstance(key, X25519PrivateKey)]
+    if len(keys) < len(found):
+        raise KeyFileError(f"{path} holds something else than X25519 private keys")
+    return keys
 
 
 def ensure_keys() -> bool:
-    """Make the first pair of keys where there is none; returns whether it did.
+    """Create the first pair of keys if there is none; returns whether it did.
 
-    Two processes that start at once end up with one pair. Raises KeyFileError, OSError.
+    Raises KeyFileError, OSError.
     """
     if private_keys() or public_keys():
         return False
     with _held():
+        # Another process may have created the pair while this one waited for the lock.
         if private_keys() or public_keys():
             return False
         _write([X25519PrivateKey.generate()], [])
@@ -64,7 +68,7 @@ def ensure_keys() -> bool:
 
 
 def add_key() -> X25519PublicKey:
-    """Make a new pair, which is the current one from now on. Raises KeyFileError, OSError."""
+    """Create a new pair, which becomes the current one. Raises KeyFileError, OSError."""
     with _held():
         made = X25519PrivateKey.generate()
         _write([made, *private_keys()], public_keys())
@@ -72,7 +76,7 @@ def add_key() -> X25519PublicKey:
 
 
 def publish_keys() -> None:
-    """Write the public file anew from the private one. Raises KeyFileError, OSError."""
+    """Rewrite the public file from the private one. Raises KeyFileError, OSError."""
     with _held():
         _write(private_keys(), [])
 
@@ -91,26 +95,27 @@ def raw(key: X25519PublicKey) -> bytes:
 
 
 def _write(keys: Sequence[X25519PrivateKey], others: Sequence[X25519PublicKey]) -> None:
-    """Write both files, the private one first: a box must never be closed that nobody opens."""
+    """Write both files: all pairs, and public keys without a private one."""
     shape, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     private = b"".join(key.private_bytes(_PEM, shape, none) for key in keys)
     public = {raw(key): key for key in (*(key.public_key() for key in keys), *others)}
-    written = b"".join(_public_pem(key) for key in public.values())
+    info = serialization.PublicFormat.SubjectPublicKeyInfo
+    written = b"".join(key.public_bytes(_PEM, info) for key in public.values())
+    # The private file first: nobody may seal with a key that nobody can open.
     _replace(Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE), private, _PRIVATE_MODE)
     _replace(Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE), written, _PUBLIC_MODE)
 
 
-def _public_pem(key: X25519PublicKey) -> bytes:
-    return key.public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-
-
 def _replace(path: Path, content: bytes, mode: int) -> None:
-    """Put a file into place whole, so that a reader sees the old one or the new one."""
+    """Replace a file atomically: a reader sees the old content or the new one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # In the same folder, since a rename is atomic within one file system only.
     draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    # The mode at creation: a later chmod would leave the private key readable for a moment.
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
         file.flush()
+        # Otherwise a crash could leave the renamed file empty.
         os.fsync(file.fileno())
     draft.replace(path)
 
@@ -118,6 +123,7 @@ def _replace(path: Path, content: bytes, mode: int) -> None:
 @contextmanager
 def _held() -> Iterator[None]:
     """Let one process at a time change the files."""
+    # A file of its own: the key files are replaced, and with them any lock on them.
     path = Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT
@@ -126,30 +132,18 @@ def _held() -> Iterator[None]:
         yield
 
 
-def _blocks(path: Path) -> list[bytes]:
+def _loaded(path: Path, load: Callable[[bytes], object]) -> list[object]:
+    """Load all keys of a file, None for an invalid one; empty without a readable file."""
     try:
-        return _BLOCK.findall(path.read_bytes())
+        blocks = _BLOCK.findall(path.read_bytes())
     except (FileNotFoundError, PermissionError, NotADirectoryError):
         return []
     except OSError as error:
         raise KeyFileError(f"{path}: {error.strerror}") from error
-
-
-def _public(block: bytes, path: Path) -> X25519PublicKey:
-    try:
-        key = serialization.load_pem_public_key(block)
-    except ValueError:
-        key = None
-    if not isinstance(key, X25519PublicKey):
-        raise KeyFileError(f"{path} holds something else than X25519 public keys")
-    return key
-
-
-def _private(block: bytes, path: Path) -> X25519PrivateKey:
-    try:
-        key = serialization.load_pem_private_key(block, None)
-    except (ValueError, TypeError):
-        key = None
-    if not isinstance(key, X25519PrivateKey):
-        raise KeyFileError(f"{path} holds something else than X25519 private keys")
-    return key
+    found: list[object] = []
+    for block in blocks:
+        try:
+            found.append(load(block))
+        except (ValueError, TypeError):
+            found.append(None)
+    return found

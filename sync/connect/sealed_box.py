@@ -1,8 +1,8 @@
-"""Sealed boxes: encrypt to a public key, decrypt with the private key. No database.
+"""Sealed boxes: encrypt bytes to a public key, decrypt them with the private key. No database.
 
-A box is ``version, ephemeral public key, ciphertext``: X25519 with a key pair of its own for each
-box, HKDF-SHA256, AES-256-GCM. The associated data are the place where the box belongs and the id
-of the key, so that a box which is moved to another place does not open there.
+A box is ``version, ephemeral public key, ciphertext``: X25519 with a new key pair for each box,
+HKDF-SHA256, AES-256-GCM. The associated data are the place where the box belongs and the id of
+the key, so that a box does not open at another place.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _RAW: Final = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
 
 class SealingError(Exception):
-    """A box that could not be closed or opened; ``code`` says why.
+    """A box could not be sealed or opened; ``code`` is the cause.
 
-    ``no-public-key`` and ``no-private-key``: this process has none; ``unknown-key``: not the one
-    that is needed; ``not-authentic``: damaged, or put where it does not belong.
+    ``no-public-key`` and ``no-private-key``: this process has none; ``unknown-key``: it has not
+    the required one; ``not-authentic``: the box is damaged, or at another place.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -44,29 +44,29 @@ class SealingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A closed box, and the id of the key that opens it."""
+    """A sealed box, and the id of the key that opens it."""
 
     key_id: str
     data: bytes
 
 
 def key_id(key: X25519PublicKey) -> str:
-    """Name a public key: 16 hex digits of its digest."""
+    """The id of a public key: 16 hex digits of its digest."""
     return hashlib.sha256(key.public_bytes(*_RAW)).hexdigest()[:_ID_DIGITS]
 
 
 def current_key_id() -> str:
-    """Name the key that boxes are closed with now; raises SealingError."""
+    """The id of the key that seals now; raises SealingError without one."""
     return key_id(_current())
 
 
 def seal(plain: bytes, *, place: str) -> Sealed:
-    """Close a box; it opens only at the same place. Raises SealingError without a public key."""
+    """Seal bytes for one place. Raises SealingError without a public key."""
     return seal_to(_current(), plain, place=place)
 
 
 def seal_to(recipient: X25519PublicKey, plain: bytes, *, place: str) -> Sealed:
-    """Close a box for one public key."""
+    """Seal bytes to one public key."""
     name = key_id(recipient)
     ephemeral = X25519PrivateKey.generate()
     own = ephemeral.public_key().public_bytes(*_RAW)
@@ -76,32 +76,29 @@ def seal_to(recipient: X25519PublicKey, plain: bytes, *, place: str) -> Sealed:
 
 
 def open_sealed(sealed: Sealed, *, place: str) -> bytes:
-    """Open a box, for the sync worker alone: nobody else has a private key.
+    """Open a box with the private keys, which the sync worker alone has.
 
-    Raises SealingError, ``not-authentic`` for one that was closed for another place.
+    Raises SealingError, ``not-authentic`` for a box that was sealed for another place.
     """
     return open_with(seal_keys.private_keys(), sealed, place=place)
 
 
 def open_with(keys: Sequence[X25519PrivateKey], sealed: Sealed, *, place: str) -> bytes:
-    """Open a box with one of some private keys."""
+    """Open a box with the private key that it names."""
     if not keys:
         message = "there is no private key here: only the sync worker opens sealed credentials"
         raise SealingError("no-private-key", message)
-    key = next((one for one in keys if key_id(one.public_key()) == sealed.key_id), None)
-    if key is None:
+    private = next((one for one in keys if key_id(one.public_key()) == sealed.key_id), None)
+    if private is None:
         message = f"it was sealed with key {sealed.key_id}, which is not here"
         raise SealingError("unknown-key", message)
-    return _open(key, sealed, place)
-
-
-def _open(private: X25519PrivateKey, sealed: Sealed, place: str) -> bytes:
     data = bytes(sealed.data)
+    own = data[len(_VERSION) : _HEAD]
+    associated = _associated(place, sealed.key_id, data[:1])
     try:
-        own = data[len(_VERSION) : _HEAD]
         shared = private.exchange(X25519PublicKey.from_public_bytes(own))
         key, nonce = _derive(shared, own, private.public_key())
-        return AESGCM(key).decrypt(nonce, data[_HEAD:], _associated(place, sealed.key_id, data[:1]))
+        return AESGCM(key).decrypt(nonce, data[_HEAD:], associated)
     except (InvalidTag, ValueError):
         message = "the sealed credential is damaged, or was put where it does not belong"
         raise SealingError("not-authentic", message) from None
@@ -116,7 +113,7 @@ def _current() -> X25519PublicKey:
 
 
 def _derive(shared: bytes, own: bytes, recipient: X25519PublicKey) -> tuple[bytes, bytes]:
-    """Make a key and a nonce that are used once: the ephemeral key makes them so."""
+    """Derive a key and a nonce; the ephemeral key makes both unique to one box."""
     salt = own + recipient.public_bytes(*_RAW)
     info = b"gatehouse sealed credential 1"
     made = HKDF(hashes.SHA256(), _KEY + _NONCE, salt, info).derive(shared)

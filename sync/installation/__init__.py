@@ -1,1 +1,1 @@
-"""What a cluster gets from us: manifests, webhook configurations, canary, expiry, health."""
+"""The installation in a cluster: manifests, webhook configurations, canary, expiry, health."""

@@ -1,7 +1,7 @@
-"""Send the canary: a dry-run pod that the webhook must refuse.
+"""The canary: create a pod as a dry run that our webhook must refuse, and judge the answer.
 
-It goes the way of every pod, through the cluster's API server to our webhooks and back. Its own
-word in the refusal proves that it was ours, and of now.
+It takes the path of every pod, through the cluster's API server to our webhooks and back. A random
+word in the refusal proves that our webhook refused this very canary.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 NAME: Final = "gatehouse-canary"
 _AFTER_US: Final = ("exceeded quota: ", "insufficient quota to ", "failed quota: ")
-"""Words of the quota plugin, which is asked when all webhooks have let a pod through."""
+"""Messages of the quota plugin, which the API server calls after all webhooks."""
 _NOT_CALLED: Final = ("failed calling webhook", "failed to call webhook")
 
 
 class CanaryResult(StrEnum):
-    """What became of a canary."""
+    """The fate of a canary."""
 
     REFUSED = "refused"
     LET_THROUGH = "let-through"
@@ -36,7 +36,7 @@ class CanaryResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flight:
-    """One canary: ``mutated``: whether the mutating webhook was asked, too, if known."""
+    """The outcome of one canary; ``mutated``: whether the mutating webhook saw it, if known."""
 
     outcome: CanaryResult
     message: str = ""
@@ -45,7 +45,7 @@ class Flight:
 
 
 def fly(client: Client) -> Flight:
-    """Send one; never raises for what a cluster does: that is ``UNKNOWN``, with its words."""
+    """Send a canary; an error of the cluster is no exception but ``UNKNOWN``, with its message."""
     word = secrets.token_hex(8)
     begun = time.monotonic()
     try:
@@ -73,7 +73,7 @@ def _judge(error: APIError, word: str) -> tuple[CanaryResult, str, bool | None]:
 
 
 def _pod(word: str) -> dict[str, Any]:
-    """A pod that nothing else has a reason to refuse, in the namespace that is kept for it."""
+    """A pod that only our webhook refuses: it satisfies the strictest pod security standard."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -1,7 +1,4 @@
-"""The two webhook configurations of a cluster, and their differences from live ones.
-
-Every field that the API server would fill in is written out, so that they can be compared.
-"""
+"""The two webhook configurations of a cluster, and their differences from live ones."""
 
 from __future__ import annotations
 
@@ -15,15 +12,15 @@ from django.conf import settings
 from sync.connect.permissions import CONFIGURATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from policies.models import Cluster
 
 TIMEOUT: Final = 5
-"""Seconds; the API server gives a whole request 34."""
+"""Seconds; the API server allows a whole request 34."""
 KUBE_SYSTEM: Final = "kube-system"
 NO_KEY: Final = "KEY"
-"""What stands in an address in the place of a credential that is not known."""
+"""The placeholder in an address for a credential that is not known."""
 _ALWAYS_OUT: Final = (KUBE_SYSTEM, "kube-node-lease")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _API: Final = "admissionregistration.k8s.io/v1"
@@ -36,6 +33,8 @@ _RESOURCES: Final = {
     # The API server itself writes resourcequotas/status inside every create that it charges.
     "validate": ("*", "pods/resize", "pods/ephemeralcontainers", "persistentvolumeclaims/status"),
 }
+_PARTS: Final = 4
+"""Of the path in an address: admission, cluster, credential, phase."""
 _REVIEWS: Final = "['authorization.k8s.io', 'authentication.k8s.io']"
 _NOISE: Final = (
     "request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases' || "
@@ -57,10 +56,10 @@ _MUTATING_CONDITIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """How a cluster asks the portal: its address, the key in the path, who may answer there.
+class WebhookClientConfig:
+    """How a cluster calls the portal: address, the credential in its path, certificate authority.
 
-    ``ca`` is PEM; without it the API server takes the authorities of its own machine.
+    ``ca`` is PEM; without it the API server uses the authorities of its own machine.
     """
 
     portal_url: str = ""
@@ -69,25 +68,25 @@ class Asking:
 
     @property
     def address(self) -> str:
-        """The portal's address, the setting's where none is given."""
+        """The portal's address, by default the setting's."""
         return (self.portal_url or settings.GATEHOUSE_EXTERNAL_URL).rstrip("/")
 
 
-def webhooks(cluster: Cluster, asking: Asking | None = None) -> list[dict[str, Any]]:
-    """Write the mutating and the validating configuration of a cluster."""
-    known = asking or Asking()
+def webhooks(cluster: Cluster, config: WebhookClientConfig | None = None) -> list[dict[str, Any]]:
+    """Make the mutating and the validating configuration of a cluster."""
+    known = config or WebhookClientConfig()
     return [_configuration(cluster, known, phase) for phase in _KINDS]
 
 
 def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
-    """Say in what a live configuration is not as it must be; empty where nothing matters.
+    """List the differences that matter in a live configuration.
 
-    Host, key and authority of the address are the installer's; that the portal is asked at all
-    shows in the canary.
+    Host, credential and authority may differ: the installer chooses them, and the canary shows
+    whether the portal is called.
     """
     phase = next(phase for phase, kind in _KINDS.items() if kind == live.get("kind"))
     found = {one.get("name"): one for one in live.get("webhooks") or [] if isinstance(one, dict)}
-    wanted = _configuration(cluster, Asking(), phase)
+    wanted = _configuration(cluster, WebhookClientConfig(), phase)
     known = {webhook["name"]: webhook for webhook in wanted["webhooks"]}
     changed = [f"{name} is not ours" for name in found if name not in known]
     for name, webhook in known.items():
@@ -96,7 +95,7 @@ def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
 
 
 def key_in(live: Mapping[str, Any]) -> str:
-    """Read the credential from a live configuration's address; empty where there is none."""
+    """The credential in a live configuration's address; empty if there is none."""
     for webhook in live.get("webhooks") or []:
         path = _path(webhook)
         if len(path) == _PARTS and path[0] == "admission":
@@ -104,16 +103,13 @@ def key_in(live: Mapping[str, Any]) -> str:
     return ""
 
 
-_PARTS: Final = 4
-
-
-def _configuration(cluster: Cluster, asking: Asking, phase: str) -> dict[str, Any]:
+def _configuration(cluster: Cluster, config: WebhookClientConfig, phase: str) -> dict[str, Any]:
     out = {"operator": "NotIn", "values": [*_ALWAYS_OUT, cluster.portal_namespace]}
-    entries = [_webhook(cluster, asking, phase, out)]
+    entries = [_webhook(cluster, config, phase, out)]
     if cluster.covers_kube_system:
         only = {"operator": "In", "values": [KUBE_SYSTEM]}
-        # A portal that is down must never keep the cluster from mending itself.
-        open_one = {**_webhook(cluster, asking, phase, only), "failurePolicy": "Ignore"}
+        # A portal that is down must never keep the cluster from recovering.
+        open_one = {**_webhook(cluster, config, phase, only), "failurePolicy": "Ignore"}
         entries.append({**open_one, "name": f"{phase}-{KUBE_SYSTEM}.gatehouse.dev"})
     return {
         "apiVersion": _API,
@@ -127,14 +123,15 @@ def _configuration(cluster: Cluster, asking: Asking, phase: str) -> dict[str, An
 
 
 def _webhook(
-    cluster: Cluster, asking: Asking, phase: str, namespaces: dict[str, Any]
+    cluster: Cluster, config: WebhookClientConfig, phase: str, namespaces: dict[str, Any]
 ) -> dict[str, Any]:
     is_mutating = phase == "mutate"
-    key = quote(asking.key, safe="")
-    client: dict[str, Any] = {"url": f"{asking.address}/admission/{cluster.name}/{key}/{phase}"}
-    if asking.ca:
-        client["caBundle"] = base64.b64encode(asking.ca).decode()
+    key = quote(config.key, safe="")
+    client: dict[str, Any] = {"url": f"{config.address}/admission/{cluster.name}/{key}/{phase}"}
+    if config.ca:
+        client["caBundle"] = base64.b64encode(config.ca).decode()
     conditions = {**_CONDITIONS, **(_MUTATING_CONDITIONS if is_mutating else {})}
+    # All fields that the API server would default are explicit, so that live ones compare equal.
     webhook = {
         "name": f"{phase}.gatehouse.dev",
         "admissionReviewVersions": ["v1"],
@@ -148,19 +145,17 @@ def _webhook(
         "matchConditions": [
             {"name": name, "expression": expression} for name, expression in conditions.items()
         ],
-        "rules": [_rule(_RESOURCES[phase])],
+        "rules": [
+            {
+                "apiGroups": ["*"],
+                "apiVersions": ["*"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": list(_RESOURCES[phase]),
+                "scope": "Namespaced",
+            }
+        ],
     }
     return {**webhook, "reinvocationPolicy": "IfNeeded"} if is_mutating else webhook
-
-
-def _rule(resources: Iterable[str]) -> dict[str, Any]:
-    return {
-        "apiGroups": ["*"],
-        "apiVersions": ["*"],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": list(resources),
-        "scope": "Namespaced",
-    }
 
 
 def _webhook_differences(wanted: Mapping[str, Any], live: Mapping[str, Any] | None) -> list[str]:
@@ -181,6 +176,6 @@ def _webhook_differences(wanted: Mapping[str, Any], live: Mapping[str, Any] | No
 
 
 def _path(webhook: Mapping[str, Any]) -> list[str]:
-    """Take the address's path apart: admission, cluster, key, phase."""
+    """Split the address's path: admission, cluster, credential, phase."""
     address = (webhook.get("clientConfig") or {}).get("url")
     return urlsplit(address).path.strip("/").split("/") if isinstance(address, str) else []

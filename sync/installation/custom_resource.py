@@ -1,7 +1,7 @@
-"""The custom resource definition of MetadataPolicy: schema and CEL rules.
+"""The custom resource definition of MetadataPolicy: its OpenAPI schema and CEL rules.
 
-What CEL cannot say within the API server's bounds on cost, the portal says when it reads the
-object. Bounds on lengths are there because CEL is refused without them.
+The API server bounds the cost of CEL: it refuses rules over fields without a maximum length. Rules
+beyond its budget are checked by the portal, when it reads the object.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sync.connect.permissions import POLICY_CRD
 _GROUP, _VERSION = API_VERSION.split("/")
 MAX_RULES: Final = 64
 MAX_ENTRIES: Final = 32
-"""Most entries of a selector, and most keys that one action sets."""
+"""The most entries of a selector, and the most keys that one action sets."""
 MAX_VALUES: Final = 256
 _MAX_KEY: Final = 317
 _MAX_LABEL: Final = 63
@@ -34,7 +34,9 @@ _PROTECTED_MESSAGE: Final = "keys of kubernetes.io are set by Kubernetes or by t
 
 
 def metadata_policy_definition() -> dict[str, Any]:
-    """Make the CustomResourceDefinition, ready to be applied."""
+    """Make the CustomResourceDefinition."""
+    # Kubernetes' JSONPath reads an unescaped dot as a step.
+    annotation = ENFORCEMENT_ANNOTATION.replace(".", "\\.")
     names = {
         "kind": "MetadataPolicy",
         "listKind": "MetadataPolicyList",
@@ -47,7 +49,16 @@ def metadata_policy_definition() -> dict[str, Any]:
         "served": True,
         "storage": True,
         "subresources": {"status": {}},
-        "additionalPrinterColumns": _columns(),
+        "additionalPrinterColumns": [
+            {
+                "name": "Enforcement",
+                "type": "string",
+                "jsonPath": f".metadata.annotations.{annotation}",
+            },
+            {"name": "Ratchet", "type": "boolean", "jsonPath": ".spec.ratchet"},
+            {"name": "Strict", "type": "boolean", "jsonPath": ".spec.strict"},
+            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+        ],
         "schema": {"openAPIV3Schema": _schema()},
     }
     return {
@@ -56,20 +67,6 @@ def metadata_policy_definition() -> dict[str, Any]:
         "metadata": {"name": POLICY_CRD},
         "spec": {"group": _GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
     }
-
-
-def _columns() -> list[dict[str, Any]]:
-    annotation = ENFORCEMENT_ANNOTATION.replace(".", "\\.")
-    return [
-        {
-            "name": "Enforcement",
-            "type": "string",
-            "jsonPath": f".metadata.annotations.{annotation}",
-        },
-        {"name": "Ratchet", "type": "boolean", "jsonPath": ".spec.ratchet"},
-        {"name": "Strict", "type": "boolean", "jsonPath": ".spec.strict"},
-        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-    ]
 
 
 def _schema() -> dict[str, Any]:
@@ -131,7 +128,7 @@ def _rule() -> dict[str, Any]:
 
 
 def _selector(*, is_labels: bool) -> dict[str, Any]:
-    """Write one over labels, whose values have a syntax, or over annotations, which are free."""
+    """The schema of a selector over labels, whose values have a syntax, or over annotations."""
     match_labels = _map(is_labels=is_labels)
     match_labels["x-kubernetes-validations"] = _map_rules(is_labels=is_labels)
     fields = {
@@ -147,6 +144,7 @@ def _selector(*, is_labels: bool) -> dict[str, Any]:
 
 
 def _requirement(*, is_labels: bool) -> dict[str, Any]:
+    # Kubernetes, too, validates the keys of annotations in lower case.
     key = "self.key" if is_labels else "self.key.lowerAscii()"
     rules = [
         {
@@ -187,7 +185,7 @@ def _map(*, is_labels: bool) -> dict[str, Any]:
 
 
 def _text(*, is_labels: bool) -> dict[str, Any]:
-    """A value: a pattern costs nothing, where CEL over so many of them would cost too much."""
+    # A pattern costs nothing; CEL over so many values would exceed the budget.
     if is_labels:
         return {"type": "string", "maxLength": _MAX_LABEL, "pattern": _LABEL_VALUE}
     return {"type": "string", "maxLength": _MAX_ANNOTATION}

@@ -1,4 +1,4 @@
-"""Expiry of certificates and credentials between cluster and portal."""
+"""The expiry of each certificate and credential between a cluster and the portal."""
 
 from __future__ import annotations
 
@@ -24,25 +24,31 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 SOON: Final = ((1, "critical"), (7, "critical"), (30, "warning"))
-"""Days before an end, and how much it matters then."""
+"""Days before an expiry, and the severity of its alert from then on."""
 _DIAL_SECONDS: Final = 3.0
 
 
 def ends_of(
     cluster: Cluster, configurations: Sequence[Mapping[str, Any]]
 ) -> dict[str, dt.datetime]:
-    """Name everything of the cluster that ends, with its end; what cannot be read is left out."""
-    found = {
+    """Map certificates and credentials to their expiry; unreadable ones are left out."""
+    connections = ClusterConnection.objects.filter(cluster=cluster)
+    # Only the credentials in use count: others of the cluster may end without harm.
+    digests = [WebhookCredential.digest_of(key) for key in map(key_in, configurations) if key]
+    used = WebhookCredential.objects.filter(cluster=cluster, digest__in=digests, revoked=None)
+    found: dict[str, dt.datetime | None] = {
         "portal's certificate": _served(),
         "webhooks' caBundle": _earliest(_bundles(configurations)),
-        "credential of the connection": _of_connection(cluster),
-        "credential of the webhooks": _of_webhooks(cluster, configurations),
+        "credential of the connection": connections.values_list(
+            "credential_expires", flat=True
+        ).first(),
+        "credential of the webhooks": used.aggregate(first=Min("expires"))["first"],
     }
     return {name: end for name, end in found.items() if end is not None}
 
 
 def words_of(name: str, end: dt.datetime, now: dt.datetime) -> tuple[str, str]:
-    """Give severity and message for an end that is near; empty for one that is not."""
+    """The severity and message of an expiry that is near; empty if it is not."""
     left = end - now
     for days, severity in SOON:
         if left <= dt.timedelta(days=days):
@@ -54,7 +60,7 @@ def words_of(name: str, end: dt.datetime, now: dt.datetime) -> tuple[str, str]:
 
 
 def _served() -> dt.datetime | None:
-    """The end of the certificate that API servers meet: our own file, or whatever stands before."""
+    """The expiry of the certificate that API servers see: our file's, or a proxy's before us."""
     path = settings.GATEHOUSE_TLS_CERTIFICATE
     if path:
         try:
@@ -70,7 +76,7 @@ def _served() -> dt.datetime | None:
 def _dialled(host: str, port: int) -> dt.datetime | None:
     context = ssl.create_default_context()
     context.check_hostname = False
-    # Only its end is read; whoever trusts it is the cluster.
+    # Only the expiry is read, also of a certificate that is expired or that we do not trust.
     context.verify_mode = ssl.CERT_NONE
     try:
         with (
@@ -101,18 +107,3 @@ def _earliest(bundles: Iterable[bytes]) -> dt.datetime | None:
         except ValueError:
             continue
     return min(ends, default=None)
-
-
-def _of_connection(cluster: Cluster) -> dt.datetime | None:
-    found = ClusterConnection.objects.filter(cluster=cluster)
-    return found.values_list("credential_expires", flat=True).first()
-
-
-def _of_webhooks(
-    cluster: Cluster, configurations: Iterable[Mapping[str, Any]]
-) -> dt.datetime | None:
-    """When the first of the credentials ends with which the cluster asks now; None: not known."""
-    digests = [WebhookCredential.digest_of(key) for key in map(key_in, configurations) if key]
-    found = WebhookCredential.objects.filter(cluster=cluster, digest__in=digests, revoked=None)
-    first: dt.datetime | None = found.aggregate(first=Min("expires"))["first"]
-    return first

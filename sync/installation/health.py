@@ -1,4 +1,4 @@
-"""Check the health of a cluster's webhooks: called, unchanged, not about to expire."""
+"""Check the health of a cluster's webhooks: called, unchanged, not about to expire; set alerts."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ UNREADABLE: Final = "unreadable"
 _LIMITS: Final = Limits(seconds=20.0, read_seconds=10.0)
 _SHUT: Final = (ClusterConnection.State.UNAUTHORIZED, ClusterConnection.State.UNTRUSTED)
 DOUBT: Final = dt.timedelta(seconds=100)
-"""So long after a canary was refused the next one's fate may be unknown: one is, two are not."""
+"""Without a refused canary for so long, an alert is due: one unknown outcome may be chance."""
 
 
 def check(cluster: Cluster, client: Client) -> WebhookHealth:
-    """Look at everything once, keep what was found, raise and resolve alerts.
+    """Check a cluster once, store the findings, raise and resolve alerts.
 
-    Raises nothing for what a cluster answers. A cluster whose webhooks never were in place is only
-    noted as such: there is nothing yet that could fail.
+    Raises nothing for errors of the cluster. A cluster whose webhooks were never installed gets no
+    alerts: nothing there can fail yet.
     """
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
     live = _configurations(cluster, client, health)
@@ -50,37 +50,39 @@ def check(cluster: Cluster, client: Client) -> WebhookHealth:
     health.save()
     is_installed = bool(live) or health.last_refused is not None
     _alert_flight(cluster, health, flight, is_installed=is_installed)
-    _alert_configuration(cluster, health, is_installed=is_installed)
+    for name, word in health.configuration.items():
+        text = f"{name} is {word}" if is_installed and word != OK else ""
+        severity = alerts.CRITICAL if word == MISSING else alerts.WARNING
+        alerts.set_alert(cluster, CONFIGURATION, text, subject=name, severity=severity)
     _alert_ends(cluster, ends)
     return health
 
 
 def clusters_to_check() -> list[int]:
-    """Which clusters are to be looked at, by primary key: all that are connected and not paused."""
+    """The primary keys of the clusters to check: all that are connected and not paused."""
     found = ClusterConnection.objects.filter(is_paused=False).order_by("cluster_id")
     return list(found.values_list("cluster_id", flat=True))
 
 
 def look_at(cluster_id: int) -> WebhookHealth | None:
-    """Connect to a cluster and check it; one that cannot be reached is noted as unknown.
-
-    One that refuses our credential, or is not trusted, is not even asked until a person tests it.
-    """
-    found = Cluster.objects.select_related("connection").filter(pk=cluster_id).first()
-    if found is None:
+    """Connect to a cluster and check it; an unreachable one is stored as unknown."""
+    cluster = Cluster.objects.select_related("connection").filter(pk=cluster_id).first()
+    if cluster is None:
         return None
-    cluster, connection = found, getattr(found, "connection", None)
+    connection = getattr(cluster, "connection", None)
+    # Waiting cures none of these, and an untrusted server must not see the credential: a person
+    # has to test the connection first.
     if connection is not None and connection.state in _SHUT:
-        return cannot_ask(cluster, f"nothing is asked of it: {connection.message}")
+        return note_unreachable(cluster, f"it gets no requests: {connection.message}")
     try:
         with connections.open_client(cluster, limits=_LIMITS) as client:
             return check(cluster, client)
     except APIError as error:
-        return cannot_ask(cluster, f"{error.reason}: {error}")
+        return note_unreachable(cluster, f"{error.reason}: {error}")
 
 
-def cannot_ask(cluster: Cluster, message: str) -> WebhookHealth:
-    """Note that a cluster could not even be asked; its webhooks may be failing open meanwhile."""
+def note_unreachable(cluster: Cluster, message: str) -> WebhookHealth:
+    """Store that a cluster could not be reached; its webhooks may be failing open meanwhile."""
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
     flight = canary.Flight(outcome=CanaryResult.UNKNOWN, message=message)
     _note_flight(health, flight, read_clock())
@@ -92,7 +94,7 @@ def cannot_ask(cluster: Cluster, message: str) -> WebhookHealth:
 def _configurations(
     cluster: Cluster, client: Client, health: WebhookHealth
 ) -> list[dict[str, Any]]:
-    """Compare both configurations; one that could not be read just now keeps the word it had."""
+    """Compare both configurations; one that cannot be read now keeps its last finding."""
     live, words = [], dict(health.configuration)
     for wanted in manifests.webhooks(cluster):
         name = f"{wanted['kind']}/{wanted['metadata']['name']}"
@@ -103,18 +105,14 @@ def _configurations(
             continue
         except APIError:
             continue
-        words[name] = _word(cluster, found)
-        if found is not None:
-            live.append(found)
+        if found is None:
+            words[name] = MISSING
+            continue
+        live.append(found)
+        wrong = manifests.differences(cluster, found)
+        words[name] = f"changed: {'; '.join(wrong)}" if wrong else OK
     health.configuration = words
     return live
-
-
-def _word(cluster: Cluster, live: dict[str, Any] | None) -> str:
-    if live is None:
-        return MISSING
-    wrong = manifests.differences(cluster, live)
-    return f"changed: {'; '.join(wrong)}" if wrong else OK
 
 
 def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> None:
@@ -128,7 +126,7 @@ def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> Non
     if flight.outcome is CanaryResult.REFUSED:
         health.last_refused, health.doubtful_since = now, None
     elif health.doubtful_since is None:
-        # It may have begun right after the last refusal, nearly a minute ago.
+        # The failure may have begun right after the last refusal, nearly a minute ago.
         health.doubtful_since = health.last_refused or now
 
 
@@ -136,39 +134,30 @@ def _alert_flight(
     cluster: Cluster, health: WebhookHealth, flight: Flight, *, is_installed: bool
 ) -> None:
     outcome = flight.outcome if is_installed else CanaryResult.REFUSED
+    # An unknown outcome neither raises nor resolves: the last known state may still hold.
     if outcome is not CanaryResult.UNKNOWN:
-        said = f"pods are let in without the portal: {flight.message}"
+        text = f"pods are let in without the portal: {flight.message}"
         is_open = outcome is CanaryResult.LET_THROUGH
-        alerts.set_alert(cluster, FAILING_OPEN, said * is_open, severity=alerts.CRITICAL)
-        said = f"pods are refused, since the portal is not reached: {flight.message}"
+        alerts.set_alert(cluster, FAILING_OPEN, text * is_open, severity=alerts.CRITICAL)
+        text = f"pods are refused, since the portal is not reached: {flight.message}"
         is_closed = outcome is CanaryResult.NOT_CALLED
-        alerts.set_alert(cluster, NOT_CALLED, said * is_closed, severity=alerts.CRITICAL)
-    is_doubtful = outcome is CanaryResult.UNKNOWN and _lasts(health)
-    said = f"nobody knows whether the portal is asked: {flight.message}"
-    alerts.set_alert(cluster, DOUBTFUL, said * is_doubtful, severity=alerts.CRITICAL)
-    if flight.mutated is not None:
-        said = "the mutating webhook is not asked: pods get no defaults and no metadata policies"
-        alerts.set_alert(cluster, SILENT, said * (not flight.mutated))
-
-
-def _lasts(health: WebhookHealth) -> bool:
+        alerts.set_alert(cluster, NOT_CALLED, text * is_closed, severity=alerts.CRITICAL)
     checked, since = health.checked, health.doubtful_since
-    return checked is not None and since is not None and checked - since >= DOUBT
-
-
-def _alert_configuration(cluster: Cluster, health: WebhookHealth, *, is_installed: bool) -> None:
-    for name, word in health.configuration.items():
-        is_wrong = is_installed and word != OK
-        severity = alerts.CRITICAL if word == MISSING else alerts.WARNING
-        said = f"{name} is {word}" if is_wrong else ""
-        alerts.set_alert(cluster, CONFIGURATION, said, subject=name, severity=severity)
+    lasts = checked is not None and since is not None and checked - since >= DOUBT
+    is_doubtful = outcome is CanaryResult.UNKNOWN and lasts
+    text = f"it is unknown whether the cluster calls the portal: {flight.message}"
+    alerts.set_alert(cluster, DOUBTFUL, text * is_doubtful, severity=alerts.CRITICAL)
+    if flight.mutated is not None:
+        text = "the mutating webhook is not called: pods get no defaults and no metadata policies"
+        alerts.set_alert(cluster, SILENT, text * (not flight.mutated))
 
 
 def _alert_ends(cluster: Cluster, ends: dict[str, dt.datetime]) -> None:
     now = read_clock()
+    # What is no longer among the expiries, such as a replaced bundle, cannot expire any more.
     open_ones = ClusterAlert.objects.filter(cluster=cluster, kind=ENDING, resolved=None)
     for subject in open_ones.exclude(subject__in=ends).values_list("subject", flat=True):
         alerts.resolve(cluster, ENDING, subject)
     for name, end in ends.items():
-        severity, said = expiry.words_of(name, end, now)
-        alerts.set_alert(cluster, ENDING, said, subject=name, severity=severity or alerts.WARNING)
+        severity, text = expiry.words_of(name, end, now)
+        alerts.set_alert(cluster, ENDING, text, subject=name, severity=severity or alerts.WARNING)

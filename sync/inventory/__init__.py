@@ -1,1 +1,1 @@
-"""The inventory: what was seen of a cluster, and how its figures compare with the ledger."""
+"""The inventory: observations of a cluster, and the comparison of its usage with the ledger."""

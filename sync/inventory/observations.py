@@ -1,4 +1,4 @@
-"""Read a cluster for the ledger: its quotas' own figures, and complete lists of objects."""
+"""Read a cluster for the ledger: the status of its quotas, and complete lists of objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.resource_quota import counted_of, is_final, names_of
 from policies import ledger, snapshot
 from policies.ledger.live_objects import CompleteList, Live
 from policies.ledger.unlisted import Unlisted
-from sync.connect.counted_resources import SECRETS, where_counted
+from sync.connect.permissions import SECRETS, where_counted
 from sync.inventory import usage_comparison
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ KINDS: Final = {
     "persistentvolumeclaims": "PersistentVolumeClaim",
     "services": "Service",
 }
-"""What is listed with its contents, by resource."""
+"""The kinds of core resources that are listed with their contents."""
 WITH_CONTENTS: Final = (*KINDS, "resourceclaims.resource.k8s.io")
-"""Of others, Secrets and ConfigMaps among them, nothing is asked but that they are there."""
+"""Of all others, such as Secrets, only names are read: their contents do not change a count."""
 
 
 @dataclass(slots=True)
 class NamespaceQuotas:
-    """The quotas of one namespace, with the ledger's keys and the cluster's own figures."""
+    """The quotas of one namespace, with the ledger's keys and the cluster's figures."""
 
     policies: PolicySet
     uids: Mapping[str, UUID]
@@ -47,12 +47,12 @@ class NamespaceQuotas:
 
     @property
     def is_native(self) -> bool:
-        """Whether the cluster's own figures count."""
+        """Whether the API server enforces the quotas, so that its figures count."""
         return self.policies.authority is Authority.NATIVE
 
 
 def places_of(cluster: Cluster) -> dict[str, NamespaceQuotas]:
-    """Name the namespaces that have quotas, as far as these can be read."""
+    """The namespaces with quotas that the engine can read."""
     known = snapshot.refresh().clusters.get(cluster.name)
     namespaces = known.namespaces if known else {}
     return {
@@ -65,7 +65,10 @@ def places_of(cluster: Cluster) -> dict[str, NamespaceQuotas]:
 def figures_of(
     client: Client, places: Mapping[str, NamespaceQuotas]
 ) -> Iterator[usage_comparison.Figures]:
-    """Read what the cluster itself says is used, before anything that it counts is listed."""
+    """Read the ``used`` amounts in the status of the cluster's quotas.
+
+    Call this before the lists: every object that the figures count is then on a list, too.
+    """
     for item in client.list("ResourceQuota").items:
         metadata, status = item["metadata"], item.get("status") or {}
         place = places.get(metadata.get("namespace", ""))
@@ -86,7 +89,7 @@ def figures_of(
 
 
 def resources_in(places: Mapping[str, NamespaceQuotas]) -> dict[GroupVersionResource, set[str]]:
-    """Say what is to be listed, and in which namespaces it counts: what has contents first."""
+    """The resources to list with the namespaces in which they count, those with contents first."""
     bound = (
         (name, quota.hard)
         for name, place in places.items()
@@ -104,7 +107,8 @@ def list_all(
     places: Mapping[str, NamespaceQuotas],
     namespaces: Iterable[str],
 ) -> CompleteList:
-    """List all objects of a resource in all namespaces, Secrets in these alone; raises APIError."""
+    """List all objects of a resource, Secrets in these namespaces alone; raises APIError."""
+    # The database's clock, as in the ledger: charges are compared with it.
     started = ledger.read_clock()
     items = list(_items(client, resource, namespaces))
     quotas = list(_bound(places, resource))
@@ -129,7 +133,7 @@ def unlisted(
     places: Mapping[str, NamespaceQuotas],
     read: dt.datetime,
 ) -> Unlisted:
-    """Say what the cluster itself counts of a resource that cannot be listed, where that counts."""
+    """The cluster's own figures of a resource that cannot be listed, where they count."""
     quotas = [
         (place, quota)
         for place, quota in _bound(places, resource)
@@ -188,7 +192,7 @@ def _live(
         )
         is_over = is_final(item, resource)
     except DecodeError:
-        # Whatever it is charged already stays: less might be below what it uses.
+        # Its present charge stays: a lower one might be below its usage.
         return Live(name=name, namespace=namespace, counted=None)
     by_uid = {place.uids[quota]: amounts for quota, amounts in counted.items()}
     return Live(name=name, namespace=namespace, counted=by_uid, is_final=is_over)

@@ -1,4 +1,4 @@
-"""Compare the cluster's figures with the ledger's, down to the objects that differ."""
+"""Compare each quota's usage in the cluster and in the ledger, down to the objects that differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sync.models import UsageComparison
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from uuid import UUID
 
     from engine.quantity import Quantity
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 OPEN: Final = (Charge.State.RESERVED, Charge.State.CONFIRMED)
 SHOWN: Final = 50
-"""So many objects explain a difference; more would help nobody."""
+"""The most objects stored to explain a difference; nobody reads more."""
 CHUNK: Final = 500
-"""Rows of one statement."""
+"""Rows in one statement."""
 NOT_SEEN: Final = "admitted, and not seen in the cluster yet"
 GONE: Final = "was seen in the cluster, and is not on the last list"
 CHANGING: Final = "was admitted to use more than it is seen to use"
@@ -36,7 +36,7 @@ UNCHARGED: Final = "is there, and no quota of the portal is charged for it"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What a cluster says one quota uses; ``is_native``: that counts, in the ledger, too."""
+    """The usage of one quota in a cluster; ``is_native``: the API server enforces it."""
 
     quota_uid: UUID
     namespace: str
@@ -52,13 +52,14 @@ def compare(
     *,
     now: dt.datetime,
 ) -> None:
-    """Keep each quota's figures of both sides, with what explains the difference, for the page.
+    """Store both sides' usage of each quota, with the objects that explain the difference.
 
-    ``seen`` are the complete lists by resource. A quota that the cluster does not have is left
-    out, and so is what was kept of it.
+    ``seen`` are the complete lists by resource. Rows of quotas that the cluster does not have are
+    deleted.
     """
     both = _Both.read(cluster, figures, seen)
     known = {(row.namespace, row.quota): row for row in _rows(cluster)}
+    # Mostly nothing has changed: those rows need a new time only, in a few statements.
     same: list[int] = []
     news: list[UsageComparison] = []
     for each in figures:
@@ -67,6 +68,7 @@ def compare(
         if row is not None and all(getattr(row, name) == value for name, value in fields.items()):
             same.append(row.pk)
             continue
+        # The time since when both differ stays while they differ, whatever the amounts.
         since = row.since if row is not None and row.since else now
         news.append(
             UsageComparison(
@@ -94,7 +96,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Both:
-    """What was read of both sides; the parts are by quota, for those that differ."""
+    """Both sides as read; charges and live objects by quota, of differing quotas only."""
 
     ledger: Mapping[UUID, ResourceList]
     charges: Mapping[UUID, list[Charge]]
@@ -105,18 +107,23 @@ class _Both:
     def read(
         cls, cluster: Cluster, figures: Sequence[Figures], seen: Mapping[str, CompleteList]
     ) -> _Both:
-        """Read the ledger, and of both sides' objects what explains a difference."""
-        ledger = _ledger(cluster)
+        """Read the ledger, and the charges and live objects of quotas that differ."""
+        used = QuotaUsage.objects.filter(cluster=cluster).values_list("quota_uid", "used")
+        ledger = {uid: parse(amounts) for uid, amounts in used}
         differing = {each.quota_uid for each in figures if any(_differing(each, ledger))}
-        return cls(
-            ledger=ledger,
-            charges=_charges(cluster, differing),
-            live=_by_quota(seen, differing),
-            seen=seen,
-        )
+        charges: dict[UUID, list[Charge]] = defaultdict(list)
+        rows = Charge.objects.filter(cluster=cluster, quota_uid__in=differing, state__in=OPEN)
+        for row in rows.order_by("id"):
+            charges[row.quota_uid].append(row)
+        live: dict[UUID, list[tuple[str, str, Live]]] = defaultdict(list)
+        for resource, listing in seen.items():
+            for uid, one in listing.objects.items():
+                for quota in (one.counted or {}).keys() & differing:
+                    live[quota].append((resource, uid, one))
+        return cls(ledger=ledger, charges=charges, live=live, seen=seen)
 
     def fields(self, figures: Figures) -> dict[str, Any]:
-        """Give the figures of both sides, and each difference with its objects."""
+        """The columns of one quota: both sides' usage, and each difference with its objects."""
         return {
             "observed": to_json(figures.used),
             "ledger": to_json(self.ledger.get(figures.quota_uid, {})),
@@ -126,12 +133,12 @@ class _Both:
         }
 
     def _difference(self, name: str, figures: Figures) -> dict[str, Any]:
-        """Explain one name: what either side counts beyond the other, and what is left."""
+        """Explain the difference in one name by objects that only one side counts, or the rest."""
         uid = figures.quota_uid
         theirs, ours = figures.used[name], self.ledger[uid][name]
         charges = self.charges.get(uid, [])
         if figures.is_native:
-            # The opening balance is what the cluster counts beyond charges: both sides have it.
+            # The opening balance stands for usage beyond the charges, which the cluster counts too.
             charges = [charge for charge in charges if charge.resource != OPENING_RESOURCE]
         live = [
             each for each in self.live.get(uid, []) if name in self.seen[each[0]].names.get(uid, ())
@@ -153,47 +160,22 @@ class _Both:
         }
 
 
-def _by_quota(
-    seen: Mapping[str, CompleteList], quotas: Collection[UUID]
-) -> dict[UUID, list[tuple[str, str, Live]]]:
-    """Sort what is there by the quotas that count it: resource, uid, and what is counted."""
-    found: dict[UUID, list[tuple[str, str, Live]]] = defaultdict(list)
-    for resource, listing in seen.items():
-        for uid, live in listing.objects.items():
-            for quota in (live.counted or {}).keys() & quotas:
-                found[quota].append((resource, uid, live))
-    return found
-
-
 def _rows(cluster: Cluster) -> Any:
     return UsageComparison.objects.filter(cluster=cluster)
 
 
-def _ledger(cluster: Cluster) -> dict[UUID, ResourceList]:
-    rows = QuotaUsage.objects.filter(cluster=cluster).values_list("quota_uid", "used")
-    return {uid: parse(used) for uid, used in rows}
-
-
 def _differing(figures: Figures, ledger: Mapping[UUID, ResourceList]) -> Iterator[str]:
-    """Name what both sides count, and count differently."""
+    """Yield the names that both sides count, but differently."""
     ours = ledger.get(figures.quota_uid, {})
     for name in sorted(ours.keys() & figures.used.keys()):
         if ours[name] != figures.used[name]:
             yield name
 
 
-def _charges(cluster: Cluster, quotas: Collection[UUID]) -> dict[UUID, list[Charge]]:
-    found: dict[UUID, list[Charge]] = defaultdict(list)
-    rows = Charge.objects.filter(cluster=cluster, quota_uid__in=quotas, state__in=OPEN)
-    for row in rows.order_by("id"):
-        found[row.quota_uid].append(row)
-    return found
-
-
 def _of_ledger(
     name: str, charges: Iterable[Charge], seen: Mapping[str, CompleteList]
 ) -> Iterator[dict[str, Any]]:
-    """What the ledger counts, and a cluster that counts what is there does not."""
+    """Yield the amounts that the ledger counts beyond the objects in the cluster."""
     for charge in charges:
         held = parse(charge.amounts).get(name, ZERO)
         amount, why = _beyond(charge, name, held, seen.get(charge.resource))
@@ -215,6 +197,7 @@ def _beyond(
         return held, BEFORE
     live = seen.objects.get(charge.object_uid) if seen else None
     if live is not None:
+        # The engine could not read the object, so nothing is known about its usage.
         if live.counted is None:
             return ZERO, ""
         return held - live.counted.get(charge.quota_uid, {}).get(name, ZERO), CHANGING
@@ -226,7 +209,7 @@ def _beyond(
 def _of_cluster(
     name: str, quota: UUID, charges: Iterable[Charge], live: Iterable[tuple[str, str, Live]]
 ) -> Iterator[dict[str, Any]]:
-    """What is there and should be counted, without a charge."""
+    """Yield the amounts of objects in the cluster without a charge in the ledger."""
     charged = {(charge.resource, charge.object_uid) for charge in charges}
     for resource, uid, one in live:
         amount = (one.counted or {}).get(quota, {}).get(name, ZERO)

@@ -1,6 +1,7 @@
-"""Tables of clusters: connections, alerts, runs, what was seen, who owns what. Shape only."""
+"""Tables about clusters: connections, health, alerts, runs, synced objects. Shape only."""
 
 from sync.models.connection import ClusterConnection
+from sync.models.health import ClusterAlert, UsageComparison, WebhookHealth
 from sync.models.runs import (
     SyncCursor,
     SyncedObject,
@@ -9,8 +10,6 @@ from sync.models.runs import (
     SyncRun,
     SyncState,
 )
-from sync.models.usage_comparison import UsageComparison
-from sync.models.webhook_health import ClusterAlert, WebhookHealth
 
 __all__ = [
     "ClusterAlert",

@@ -11,9 +11,10 @@ from policies.models.cluster import Cluster
 
 
 class ClusterConnection(models.Model):
-    """One cluster's API server, the sealed credential for it, and what the last test found.
+    """One cluster's API server, its sealed credential, and the findings of the last test.
 
-    Whoever can write here cannot read: ``sealed`` opens only with the sync worker's private key.
+    ``sealed`` opens only with the sync worker's private key: the processes that write it cannot
+    read it.
     """
 
     class Method(models.TextChoices):
@@ -23,7 +24,7 @@ class ClusterConnection(models.Model):
         CERTIFICATE = "certificate"
 
     class State(models.TextChoices):
-        """Whether the API server lets us work; all but the last three are cured by waiting."""
+        """Whether the API server lets us work; the last three need a person."""
 
         NEW = "new"
         OK = "ok"
@@ -47,6 +48,7 @@ class ClusterConnection(models.Model):
     credential_expires = models.DateTimeField(
         null=True, blank=True, help_text="as far as the credential says so itself"
     )
+    # Counts the credentials: findings of a test are stored only for those that it tested.
     generation = models.PositiveIntegerField(default=1, editable=False)
     is_paused = models.BooleanField(default=False)
     paused_since = models.DateTimeField(null=True, blank=True)

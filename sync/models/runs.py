@@ -1,6 +1,6 @@
-"""SyncRun, SyncedObject, SyncOwnership and the records of runs. Shape only.
+"""SyncState, SyncRun, SyncResult, SyncCursor, SyncedObject, SyncOwnership: leases, runs, objects.
 
-These rows are the truth; the broker only wakes up whoever looks at them.
+Shape only. These rows are the truth; the broker's messages only make workers look at them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from django.db import models
 from django.db.models import Q
 
 from policies.models.cluster import Cluster
+from sync.values import ObjectKey
 
 
 class SyncState(models.Model):
-    """One cluster's lease and timetable: who may work on it, since when, and when next.
+    """One cluster's lease and timetable: its worker, the last passes, and the next one.
 
-    ``epoch`` counts the holders; nobody of an older epoch may write. Times are the database's.
+    ``epoch`` counts the holders; a holder of an older epoch may not write. Times are the
+    database's.
     """
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="sync_state")
@@ -38,7 +40,7 @@ class SyncState(models.Model):
 
 
 class SyncCursor(models.Model):
-    """From where a kind of objects is watched on."""
+    """The resource version from which the next watch of a kind continues."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="sync_cursors")
     kind = models.CharField(max_length=63)
@@ -58,7 +60,7 @@ class SyncCursor(models.Model):
 
 
 class SyncOwnership(models.Model):
-    """What of a cluster the portal may write; an empty field stands for all."""
+    """A part of a cluster that the portal may write; an empty field stands for all."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="sync_ownerships")
     namespace = models.CharField(max_length=63, blank=True)
@@ -72,6 +74,7 @@ class SyncOwnership(models.Model):
             models.UniqueConstraint(
                 fields=["cluster", "namespace", "kind", "name"], name="syncownership_once"
             ),
+            # An object has a kind and a name; a namespace or a whole cluster has neither.
             models.CheckConstraint(
                 condition=Q(kind="", name="") | ~Q(kind="") & ~Q(name=""),
                 name="syncownership_names_an_object_in_full",
@@ -83,14 +86,14 @@ class SyncOwnership(models.Model):
 
 
 class SyncedObject(models.Model):
-    """An object on both sides: what was agreed on last, what the cluster has, and the verdict.
+    """An object on both sides: the last agreed manifest, the cluster's, and the verdict.
 
-    Our side is the stored policy; ``base`` and ``theirs`` are manifests in normal form, null where
-    there is none. ``differences`` are ``{field, base, ours, theirs, manager, time}``.
+    Our side is the stored policy; ``base`` and ``theirs`` are manifests in normal form, null for
+    none. ``differences`` are ``{field, base, ours, theirs, manager, time}``.
     """
 
     class State(models.TextChoices):
-        """What became of the comparison."""
+        """The result of the comparison."""
 
         IN_SYNC = "in-sync"
         PENDING = "pending"
@@ -130,12 +133,17 @@ class SyncedObject(models.Model):
     def __str__(self) -> str:
         return f"{self.cluster} {self.kind} {self.namespace}/{self.name}: {self.state}"
 
+    @property
+    def key(self) -> ObjectKey:
+        """The identity of the object."""
+        return ObjectKey(self.kind, self.namespace, self.name)
+
 
 class SyncRun(models.Model):
-    """One pass over a cluster: why, how far it is, what came of it."""
+    """One pass or watch over a cluster: its trigger, progress and result."""
 
     class State(models.TextChoices):
-        """Where it is in its life."""
+        """Its place in the life cycle."""
 
         WAITING = "waiting"
         RUNNING = "running"
@@ -145,7 +153,7 @@ class SyncRun(models.Model):
         PARKED = "parked"
 
     class Mode(models.TextChoices):
-        """What it may do."""
+        """What it may write, and where."""
 
         IMPORT = "import"
         SYNC = "sync"
@@ -180,6 +188,7 @@ class SyncRun(models.Model):
         ordering: ClassVar = ["-id"]
         indexes: ClassVar = [models.Index(fields=["cluster", "state"], name="syncrun_state")]
         constraints: ClassVar = [
+            # Requests join the waiting run of their mode, also when several come at once.
             models.UniqueConstraint(
                 fields=["cluster", "mode"],
                 condition=Q(state="waiting"),
@@ -192,7 +201,7 @@ class SyncRun(models.Model):
 
 
 class SyncResult(models.Model):
-    """What a run did with one object; the row is there before the cluster is written to."""
+    """A run's action on one object; the row exists before the write to the cluster."""
 
     class Outcome(models.TextChoices):
         """How it ended."""
@@ -217,6 +226,7 @@ class SyncResult(models.Model):
     class Meta:
         ordering: ClassVar = ["id"]
         constraints: ClassVar = [
+            # A run that begins again after a lost worker finds its intents here.
             models.UniqueConstraint(
                 fields=["run", "kind", "namespace", "name"], name="syncresult_once_per_run"
             ),

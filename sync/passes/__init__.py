@@ -1,1 +1,1 @@
-"""One run over a cluster: read, compare, write; what people decide about drift; a run's life."""
+"""Passes over a cluster: read, compare, write; resolutions of drift; the life cycle of runs."""

@@ -1,4 +1,4 @@
-"""Advice about a run in words, for pages and commands."""
+"""Advice in words about the state of a run or a connection, for pages and commands."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _CONNECTION: Final = ClusterConnection.State
 _RUN: Final = SyncRun.State
 CONNECTION_HINTS: Final = {
     _CONNECTION.NEW: "The sync worker tests the connection as soon as it runs.",
-    _CONNECTION.UNREACHABLE: "The API server does not answer. It is asked again by itself, less "
-    "and less often, every 5 minutes at last.",
+    _CONNECTION.UNREACHABLE: "The API server does not answer. The portal retries by itself, at "
+    "growing intervals of up to 5 minutes.",
     _CONNECTION.UNAUTHORIZED: "The API server does not accept the credential (401), or it cannot "
-    "be opened. Nothing is tried again by itself: connect the cluster anew with a credential that "
-    "is good.",
+    "be opened. Nothing is tried again by itself: connect the cluster again with a valid "
+    "credential.",
     _CONNECTION.FORBIDDEN: "The credential is known but may not do what is needed (403). Nothing "
     "is tried again by itself: apply the cluster's manifests, which grant it, then synchronize.",
     _CONNECTION.UNTRUSTED: "The API server could not prove that it is this cluster: its "
     "certificate is not signed by the authority known here, or another cluster answers. Nothing "
-    "is tried again by itself: find out why, then connect the cluster anew with its present "
+    "is tried again by itself: find out why, then connect the cluster again with its present "
     "kubeconfig (page, or manage.py connect_cluster).",
 }
-"""What the state of a connection means, and what cures it."""
+"""The meaning and the cure of each connection state but OK."""
 PATIENCE: Final = dt.timedelta(seconds=20)
-"""Nobody has to wonder before: beat looks every five seconds, and heartbeats come as often."""
+"""A shorter wait needs no advice: beat schedules, and workers send heartbeats, every 5 seconds."""
 
 
 def advice(run: SyncRun) -> str:
-    """Say what to do about a run, or what happens by itself; empty where nothing is to be said."""
+    """Advice about a run: what to do, or what happens by itself; empty if it needs none."""
     now = read_clock()
     state = SyncState.objects.filter(cluster=run.cluster_id).first()
     if run.state == _RUN.WAITING:
@@ -43,7 +43,9 @@ def advice(run: SyncRun) -> str:
     if run.state == _RUN.RUNNING:
         return _running(run, now)
     if run.state == _RUN.HELD:
-        return "Read what would be deleted, and confirm it on the run's page if all of it may go."
+        return (
+            "Read the list of deletions, and confirm it on the run's page if all of them are right."
+        )
     if run.state == _RUN.PARKED:
         return (
             "It failed for a reason of the portal's own, not of the cluster's. Nothing is tried "
@@ -57,7 +59,7 @@ def _waiting(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
     if connection is None:
         return "The cluster is not connected any more."
     if connection.is_paused:
-        return f"The sync is {description(connection)}. The run begins when somebody resumes it."
+        return f"The sync is {description(connection)}. The run begins when a person resumes it."
     if state and state.lease_until and state.lease_until > now:
         return "Another run over this cluster goes on; this one begins as soon as that has ended."
     if run.attempt and state and state.due and state.due > now:
@@ -97,7 +99,7 @@ def _ended(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
 
 
 def connection_hint(connection: ClusterConnection | None) -> str:
-    """What the state of a connection means, and what cures it; empty when all is well."""
+    """The meaning and the cure of a connection's state; empty if it works."""
     return CONNECTION_HINTS.get(_CONNECTION(connection.state), "") if connection else ""
 
 
@@ -105,19 +107,19 @@ def _left_undone(run: SyncRun) -> str:
     counts = run.counts if isinstance(run.counts, dict) else {}
     if counts.get("failed"):
         return (
-            "What could not be written stands below with what the API server said; it is tried "
-            "again in a minute."
+            "The objects that could not be written are below, with the API server's messages. The "
+            "next attempt follows in a minute."
         )
     if counts.get("conflict"):
-        return "Both sides were changed: somebody has to choose, object by object."
+        return "Both sides were changed: a person has to resolve each conflict."
     return ""
 
 
 def connection_of(cluster: Cluster) -> ClusterConnection | None:
-    """The cluster's connection as it is now."""
+    """Read the cluster's connection; the one cached on the instance may be stale."""
     return ClusterConnection.objects.filter(cluster=cluster).first()
 
 
 def _at(due: dt.datetime, now: dt.datetime) -> str:
-    """A moment and not a distance, so that the words stay the same while somebody looks on."""
+    # A time and not a duration: the text must not change with each refresh of a page.
     return f"at {due:%H:%M:%S} UTC" if due > now else "now, as soon as a worker is free"

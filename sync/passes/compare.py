@@ -1,4 +1,4 @@
-"""The second step of a pass: compare both sides, with a verdict for each object."""
+"""The second step of a pass: compare both sides and give each object a verdict."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedObject:
-    """One object of a pass: both sides, what was agreed on, and what follows.
+    """One object of a pass: both sides, the baseline and the verdict.
 
-    ``live`` is what the API server gave; ``ours_normal``, ``theirs`` and ``base`` are in normal
-    form. None stands for "is not there" everywhere.
+    ``live`` is the API server's manifest; ``ours_normal``, ``theirs`` and ``base`` are in normal
+    form. None stands for an absent object.
     """
 
     key: ObjectKey
@@ -47,7 +47,7 @@ class ComparedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """What is compared: everything of the portal and of a cluster, or a part of it, by key."""
+    """The sides to compare, by key: all objects of the portal and of a cluster, or some."""
 
     ours: Mapping[ObjectKey, Stored]
     live: Mapping[ObjectKey, Manifest]
@@ -56,7 +56,7 @@ class Sides:
 
 
 def judge_all(sides: Sides, *, kinds: Collection[str]) -> list[ComparedObject]:
-    """Judge every object of the kinds that either side has, or had, in the order of their keys."""
+    """Judge all objects of some kinds that a side has or had, in the order of their keys."""
     keys = sides.ours.keys() | sides.live.keys() | sides.rows.keys()
     return [judge(sides, key) for key in sorted(keys) if key.kind in kinds]
 
@@ -83,7 +83,7 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
     base: Manifest | None,
     owned: bool,
 ) -> ComparedObject:
-    """Judge an object by its sides; ``base`` may be another one than the row's."""
+    """Judge one object by its sides; ``base`` may differ from the row's."""
     is_read = key.kind in READ_KINDS
     normal = manifest_of if is_read else reconcile.normal
     ours_normal = normal(ours.manifest) if ours else None
@@ -109,7 +109,7 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
 
 
 def _is_another(row: SyncedObject | None, live: Manifest | None) -> bool:
-    """Whether the cluster's object is not the one that was agreed on, but one of the same name."""
+    """Whether the cluster's object is another one of the same name than the agreed one."""
     if row is None or not row.object_uid or live is None:
         return False
     return bool(live["metadata"].get("uid") != row.object_uid)
@@ -123,16 +123,14 @@ def _judge_shared(
     owned: bool,
     is_another: bool,
 ) -> reconcile.DiffVerdict:
-    """Judge what both sides may write; drift is only shown, until somebody decides on it.
-
-    What is new in the cluster was never ours, and is taken in. Whoever made an object anew, however
-    equal, did not know of our deletion: that is a conflict, too.
-    """
-    # A base may have been written by another version, whose normal form was not ours.
+    """Judge an object of a kind that both sides may write."""
+    # Another version of the portal, with another normal form, may have written the base.
     agreed = None if base is None else reconcile.normal(base)
     verdict = reconcile.judge_normal(agreed, ours, theirs, owned=owned)
+    # Whoever created the object again did not know of our deletion, even if it looks equal.
     if is_another and verdict.action == "delete":
         return replace(verdict, state="conflict", action="conflict")
+    # Drift waits for a person's resolution; an object without a base is new, and is imported.
     is_drift = verdict.state == "drifted" and base is not None
     return replace(verdict, action="none") if is_drift else verdict
 
@@ -140,14 +138,15 @@ def _judge_shared(
 def _judge_followed(
     base: Manifest | None, ours: Manifest | None, theirs: Manifest | None
 ) -> reconcile.DiffVerdict:
-    """Judge what only the cluster decides on; what it never had is the portal's own affair."""
+    """Judge an object of a kind that follows the cluster."""
     if ours == theirs:
         return reconcile.DiffVerdict("in-sync", "none", ())
     if theirs is None:
+        # Without a base the cluster never had it: the portal made it for itself.
         return reconcile.DiffVerdict("unowned", "forget" if base is not None else "none", ())
     return reconcile.DiffVerdict("unowned", "take-in", ())
 
 
 def deletions(items: Iterable[ComparedObject]) -> list[ComparedObject]:
-    """Pick what would delete something in the cluster."""
+    """The objects that the pass would delete in the cluster."""
     return [item for item in items if item.verdict.action == "delete"]

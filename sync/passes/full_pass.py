@@ -1,4 +1,4 @@
-"""A full pass over a cluster: read, compare, apply."""
+"""A full pass over a cluster: read, compare, hold mass deletions, import, apply, record."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count
 
 from policies.ledger import read_clock
-from policies.models import Cluster
 from policies.plurals import counted
 from sync import reconcile
 from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
@@ -25,35 +24,35 @@ from sync.passes.read import (
     read_ownership,
     read_rows,
 )
-from sync.passes.watch import watch_for
+from sync.policy_writes import policy_revision
 from sync.values import ObjectKey
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
+    from policies.models import Cluster
     from sync.client import Client
     from sync.runs.leases import Lease
 
-__all__ = ["full_pass", "watch_for"]
 
 BELIEVED: Final = 2
-"""How many complete lists in a row must be empty before what was on them counts as deleted."""
+"""The empty complete lists in a row after which the objects of earlier lists count as deleted."""
 CHUNK: Final = 500
 TAKEN_IN: Final = frozenset({"take-in", "forget"})
 
 
 def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> str:
-    """Compare everything and do what follows; gives the run's last state, done or held.
+    """Compare all objects and carry out the verdicts; returns the run's last state, done or held.
 
-    Held are deletions in the cluster, if they are too many; all else is done just the same.
-
-    ``run.counts`` says what came of it, ``run.error`` what it left undone. Raises ``APIError`` for
-    a cluster that cannot be worked with and ``LostLeaseError``; what was committed till then stays,
-    and the next pass goes on from there.
+    Too many deletions in the cluster are held; all other verdicts are carried out nevertheless.
+    ``run.counts`` are the results, ``run.error`` the remaining problem. Raises ``APIError`` if the
+    cluster does not let us work, and ``LostLeaseError``; the next pass continues from what was
+    committed.
     """
     journal = Journal(run, lease)
-    now, revision = read_clock(), _policy_revision(cluster)
+    # Before the read: a change during the pass must make another one due.
+    now, revision = read_clock(), policy_revision(cluster)
     reading = read_cluster(client, progress=journal.stage)
     journal.stage("comparing")
     rows = read_rows(cluster)
@@ -66,18 +65,15 @@ def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> s
         waiting = {item.key for item in held}
         items = [item for item in items if item.key not in waiting]
     if not journal.is_preview:
-        _note_revision(journal, revision)
+        # Before the import, whose own writes advance this revision.
+        with journal.lease.guard() as state:
+            SyncState.objects.filter(pk=state.pk).update(policy_revision=revision)
     _write(client, items, journal, reading=reading, now=now)
     if not journal.is_preview:
         note_native(cluster, journal, None)
         _move_cursors(cluster, reading, doubted, journal, now=now)
     _finish(items, doubted, journal, held=held)
     return SyncRun.State.HELD if held else SyncRun.State.DONE
-
-
-def _policy_revision(cluster: Cluster) -> int:
-    found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
-    return found
 
 
 def _judge(
@@ -101,12 +97,11 @@ def _doubted(
     rows: Mapping[ObjectKey, SyncedObject],
     journal: Journal,
 ) -> frozenset[str]:
-    """Kinds whose list is suddenly empty: one such list alone deletes nothing.
-
-    Without namespaces nothing else is to be believed, either.
-    """
+    """The kinds whose list is suddenly empty: one such list alone deletes nothing."""
     known = {key.kind for key, row in rows.items() if row.theirs is not None}
-    empty = {kind for kind in known if _is_empty(reading, kind)}
+    empty = {
+        kind for kind in known if kind in reading.listings and not reading.listings[kind].items
+    }
     counted = dict(SyncCursor.objects.filter(cluster=cluster).values_list("kind", "empty_lists"))
     doubted = {kind for kind in empty if counted.get(kind, 0) + 1 < BELIEVED}
     if not journal.is_preview:
@@ -114,44 +109,32 @@ def _doubted(
             for kind in doubted:
                 cursor = SyncCursor.objects.filter(cluster=cluster, kind=kind)
                 cursor.update(empty_lists=counted.get(kind, 0) + 1)
+    # Without namespaces, which every cluster has, the other lists are doubtful as well.
     return frozenset(ALL_KINDS if "Namespace" in doubted else doubted)
 
 
-def _is_empty(reading: ClusterObjects, kind: str) -> bool:
-    return kind in reading.listings and not reading.listings[kind].items
-
-
 def _braked(items: Sequence[ComparedObject], journal: Journal) -> list[ComparedObject]:
-    """Give the deletions in the cluster for which a person has to be asked, if they are too many.
-
-    What is only followed is forgotten here when it is gone there: whoever owns it has decided.
-    """
+    """The deletions in the cluster that a person must confirm; empty if they are not too many."""
     confirmed: set[tuple[ObjectKey, str]] = set()
     if journal.run.confirmed_by:
         held = SyncResult.objects.filter(run=journal.run, outcome=Outcome.HELD)
         names = held.values_list("kind", "namespace", "name", "action")
         confirmed = {(ObjectKey(*key), action) for *key, action in names}
-    asked = [item for item in deletions(items) if (item.key, item.verdict.action) not in confirmed]
+    left = [item for item in deletions(items) if (item.key, item.verdict.action) not in confirmed]
     known = sum(item.base is not None for item in items)
-    return asked if reconcile.brake(len(asked), known) else []
+    return left if reconcile.brake(len(left), known) else []
 
 
 def _hold(
     cluster: Cluster, held: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
 ) -> None:
-    """Put on record what would be deleted; of these objects nothing is written to either side."""
+    """Record the deletions that are held; neither side of these objects is written."""
     with journal.lease.guard():
         for item in held:
             journal.note(item, item.verdict.action, Outcome.HELD)
         journal.flush()
         if not journal.is_preview:
             baseline.remember(cluster, held, now=now, state=SyncedObject.State.HELD)
-
-
-def _note_revision(journal: Journal, revision: int) -> None:
-    """Remember up to where our side is compared; what is taken in later counts it on."""
-    with journal.lease.guard() as state:
-        SyncState.objects.filter(pk=state.pk).update(policy_revision=revision)
 
 
 def _write(
@@ -165,51 +148,29 @@ def _write(
     cluster = journal.run.cluster
     coming = [item for item in items if item.verdict.action in TAKEN_IN]
     going = [item for item in items if item.verdict.action in WRITES and not journal.reads_only]
+    writer = PassWriter(cluster, client, journal, now=now)
     if journal.is_preview:
-        _foresee(coming, journal)
-    else:
-        take_in(cluster, coming, journal, now=now)
-        ledger_pass.try_to_count_new(cluster, client, journal.lease)
-    PassWriter(cluster, client, journal, now=now).write(going, namespaces=_phases(reading))
-    if not journal.is_preview:
-        done = {item.key for item in (*coming, *going)}
-        rest = [item for item in items if item.key not in done]
-        _remember(cluster, rest, journal, now=now)
-
-
-def _foresee(items: Sequence[ComparedObject], journal: Journal) -> None:
-    with journal.lease.guard():
-        for item in items:
-            journal.note(item, item.verdict.action, Outcome.DONE, f"would {item.verdict.action}")
-        journal.flush()
-
-
-def _phases(reading: ClusterObjects) -> dict[str, str]:
-    listing = reading.listings["Namespace"]
-    return {
-        one["metadata"]["name"]: (one.get("status") or {}).get("phase") or "Active"
-        for one in listing.items
-    }
-
-
-def _remember(
-    cluster: Cluster, items: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
-) -> None:
-    journal.stage("writing down", total=len(items))
-    for start in range(0, len(items), CHUNK):
-        chunk = items[start : start + CHUNK]
         with journal.lease.guard():
-            for item in chunk:
-                if _is_news(item):
-                    journal.note(item, "none", Outcome.CONFLICT, "both sides were changed")
+            for item in coming:
+                action = item.verdict.action
+                journal.note(item, action, Outcome.DONE, f"would {action}")
             journal.flush()
+        writer.write(going, namespaces=reading.phases())
+        return
+    take_in(cluster, coming, journal, now=now)
+    # Imported quotas may have new names; until those are counted, reviews are refused.
+    ledger_pass.try_to_count_new(cluster, client, journal.lease)
+    writer.write(going, namespaces=reading.phases())
+    done = {item.key for item in (*coming, *going)}
+    rest = [item for item in items if item.key not in done]
+    journal.stage("recording", total=len(rest))
+    # In chunks, so that a long transaction does not keep the heartbeat from the lease's row.
+    for start in range(0, len(rest), CHUNK):
+        chunk = rest[start : start + CHUNK]
+        with journal.lease.guard():
+            journal.note_conflicts(chunk)
             baseline.remember(cluster, chunk, now=now)
         journal.step(len(chunk))
-
-
-def _is_news(item: ComparedObject) -> bool:
-    was = item.row.state if item.row else ""
-    return item.verdict.state == "conflict" and was != "conflict"
 
 
 def _move_cursors(
@@ -220,7 +181,7 @@ def _move_cursors(
     *,
     now: dt.datetime,
 ) -> None:
-    """Watch on from these lists, now that all that was on them is written down."""
+    """Let watches continue from these lists, all objects of which are stored by now."""
     with journal.lease.guard() as state:
         SyncCursor.objects.filter(cluster=cluster, kind__in=reading.absent).delete()
         for kind, listing in reading.listings.items():
@@ -246,27 +207,20 @@ def _finish(
 ) -> None:
     run = journal.run
     states = baseline.count_states(run.cluster) if not journal.is_preview else {}
-    done = _counted(run)
+    # From the rows, since earlier attempts of the run have results, too.
+    done: Counter[str] = Counter()
+    results = run.results.order_by().values_list("action", "outcome").annotate(Count("id"))
+    for action, outcome, number in results:
+        done[action if outcome == Outcome.DONE else outcome] += number
     run.counts = {**states, **journal.counts, **done}
     if doubted:
         run.counts["doubted"] = len(doubted)
     if held:
-        run.error = (
-            f"{counted(len(held), 'objects')} would be deleted; a person has to look and confirm"
-        )
+        run.error = f"{counted(len(held), 'objects')} would be deleted; a person has to confirm it"
     elif doubted:
         kinds = ", ".join(kind for kind in ALL_KINDS if kind in doubted)
-        run.error = f"suddenly there are no objects of {kinds}; believed when seen once more"
+        run.error = f"suddenly there are no objects of {kinds}; a second such list counts"
     elif failed := done[Outcome.FAILED]:
         run.error = (
             f"{failed} of {counted(len(items), 'objects')} could not be written; see the results"
         )
-
-
-def _counted(run: SyncRun) -> Counter[str]:
-    """Count all that the run did, whichever worker did it, by what was done or came of it."""
-    found = run.results.order_by().values_list("action", "outcome").annotate(Count("id"))
-    counts: Counter[str] = Counter()
-    for action, outcome, number in found:
-        counts[action if outcome == Outcome.DONE else outcome] += number
-    return counts

@@ -1,4 +1,4 @@
-"""The journal of a pass, written under the lease: progress, intents and results."""
+"""The journal of a run, written under the lease: progress, intents, results and conflicts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from sync.passes.baseline import differences_of
 from sync.values import ObjectKey
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sync.passes.compare import ComparedObject
     from sync.runs.leases import Lease
 
 Outcome = SyncResult.Outcome
-_OFTEN_ENOUGH: Final = 0.5  # seconds between two notes of progress
+_PROGRESS_SECONDS: Final = 0.5
+"""Between two writes of progress: one for each object would cost more than the objects."""
 
 
 class Journal:
-    """The record of one run. ``counts`` goes into the run when the pass ends.
+    """The record of one run; ``counts`` are stored in the run when it ends.
 
-    Everything raises ``LostLeaseError`` once the lease is another's, and then has written nothing.
+    All methods raise ``LostLeaseError`` if the lease is lost, and then have written nothing.
     """
 
     def __init__(self, run: SyncRun, lease: Lease) -> None:
@@ -45,14 +46,14 @@ class Journal:
         return self.run.mode == SyncRun.Mode.IMPORT
 
     def stage(self, stage: str, *, total: int = 0) -> None:
-        """Say what is being done now, and of how many objects."""
+        """Store the present stage, and the number of its objects."""
         self.run.stage, self.run.total, self.run.done = stage[:100], total, 0
         self._note()
 
     def step(self, done: int = 1) -> None:
-        """Count objects as done; written down now and then."""
+        """Count objects as done; stored from time to time."""
         self.run.done += done
-        if time.monotonic() - self._noted > _OFTEN_ENOUGH:
+        if time.monotonic() - self._noted > _PROGRESS_SECONDS:
             self._note()
 
     def _note(self) -> None:
@@ -65,7 +66,7 @@ class Journal:
             )
 
     def intend(self, item: ComparedObject, action: str) -> SyncResult | None:
-        """Put on record what is about to be done to the cluster; None if this run did it before."""
+        """Record an action before it is done to the cluster; None if this run did it before."""
         with self.lease.guard():
             result, _ = SyncResult.objects.get_or_create(
                 run=self.run,
@@ -78,20 +79,20 @@ class Journal:
                     "differences": differences_of(item),
                 },
             )
-            if result.outcome == Outcome.HELD:  # somebody has confirmed it since
+            if result.outcome == Outcome.HELD:  # a person has confirmed it since
                 result.outcome = Outcome.INTENDED
                 result.save(update_fields=["outcome"])
             return result if result.outcome == Outcome.INTENDED else None
 
     def settle(self, result: SyncResult, outcome: str, message: str = "") -> None:
-        """Say how it ended; inside the caller's ``guard``, with what follows from it."""
+        """Store the outcome of an intent, in the caller's ``guard`` with the object's row."""
         result.outcome, result.message, result.finished = outcome, message, read_clock()
         result.save(update_fields=["outcome", "message", "finished"])
         word = result.action if outcome in (Outcome.DONE, Outcome.INTENDED) else outcome
         self.counts[word] += 1
 
     def note(self, item: ComparedObject, action: str, outcome: str, message: str = "") -> None:
-        """Have a result that needed no intent written by the next ``flush``."""
+        """Keep a result that needs no intent for the next ``flush``."""
         self.noted[item.key] = SyncResult(
             run=self.run,
             kind=item.key.kind,
@@ -104,11 +105,20 @@ class Journal:
         )
         self.counts[action if outcome == Outcome.DONE else outcome] += 1
 
+    def note_conflicts(self, items: Iterable[ComparedObject]) -> None:
+        """Write the conflicts that are new; inside the caller's ``guard``."""
+        for item in items:
+            was = item.row.state if item.row else ""
+            if item.verdict.state == "conflict" and was != "conflict":
+                self.note(item, "none", Outcome.CONFLICT, "both sides were changed")
+        self.flush()
+
     def flush(self) -> None:
-        """Write what was noted; inside the caller's ``guard``."""
+        """Write the noted results; inside the caller's ``guard``."""
         now = read_clock()
         for result in self.noted.values():
             result.finished = now
+        # An upsert: a run that begins again after a lost worker has results of its first attempt.
         SyncResult.objects.bulk_create(
             self.noted.values(),
             update_conflicts=True,
@@ -118,14 +128,10 @@ class Journal:
         self.noted = {}
 
     def settle_leftovers(self, items: Mapping[ObjectKey, ComparedObject]) -> None:
-        """Close what an earlier attempt intended and, as the cluster shows, did."""
+        """Settle the intents of an earlier attempt that the cluster shows as done."""
         left = SyncResult.objects.filter(run=self.run, outcome=Outcome.INTENDED)
         with self.lease.guard():
             for result in left:
-                item = items.get(_key_of(result))
+                item = items.get(ObjectKey(result.kind, result.namespace, result.name))
                 if item is not None and item.verdict.action == "none" and item.agrees:
                     self.settle(result, Outcome.DONE, "found done: the worker was lost afterwards")
-
-
-def _key_of(result: SyncResult) -> ObjectKey:
-    return ObjectKey(result.kind, result.namespace, result.name)

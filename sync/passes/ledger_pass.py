@@ -1,7 +1,8 @@
 """The ledger's part of a pass: compare complete lists of objects with the charges.
 
-What is seen is confirmed and charged what it uses; what was admitted and never appeared is given
-back when its lease is over; what is gone, at once. Nothing is lowered on an incomplete list.
+Charges of listed objects are confirmed and corrected to their usage. Charges of admitted objects
+that never appeared end with their lease, those of deleted objects at once. An incomplete list
+lowers no charge.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from policies import ledger, services
 from policies.ledger.live_objects import count_vanished, meet
 from policies.ledger.unlisted import end_by_lease
 from policies.models import LedgerPass
-from sync import alerts, first_count, reconcile
+from sync import alerts, policy_writes, reconcile
 from sync.errors import (
     APIError,
     ForbiddenError,
@@ -48,21 +49,21 @@ if TYPE_CHECKING:
 
 EVERY: Final = dt.timedelta(seconds=55)
 WHOLE: Final = ""
-"""Stands in ``LedgerPass`` for all resources together."""
+"""The resource of the ``LedgerPass`` about all resources together."""
 BLIND: Final = "ledger-blind"
 FAILING: Final = "ledger-failing"
 _TOO_MANY_REQUESTS: Final = 429
 FAILED: Final = "ledger-failed"
-"""Under which a run counts that its look at the ledger came to nothing."""
+"""The name in a run's counts for a failed ledger pass."""
 log = logging.getLogger(__name__)
 
 
 def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> Counter[str]:
-    """Look at the ledger as the last part of a run, which has kept the policies the same by then.
+    """Compare the ledger as the last part of a run, whose policies are synchronized by then.
 
-    Trouble is the ledger's alone: it stands in ``run.error`` and ``run.counts``, raises an alert
-    and leaves the charges as they are; the next run looks again. Only ``LostLeaseError`` and what
-    stops the cluster altogether (credential refused, server not trusted) go on to the caller.
+    A failure is in ``run.error`` and ``run.counts``, raises an alert and leaves the charges as they
+    are. Only ``LostLeaseError`` and errors that stop the cluster (credential refused, server not
+    trusted) reach the caller.
     """
     try:
         counts = look_over(cluster, client, lease)
@@ -70,11 +71,11 @@ def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> C
         raise
     except APIError as error:
         _note_failure(run, lease, f"{error.reason}: {error.message}")
-        first_count.give_up(cluster, error.message)
-    except Exception as error:  # a defect here must not keep policies from going out and coming in
+        policy_writes.give_up_counting(cluster, error.message)
+    except Exception as error:  # a defect here must not stop the synchronization of policies
         log.exception("the ledger of %s could not be held against it", cluster)
         _note_failure(run, lease, f"{type(error).__name__}: {error}")
-        first_count.give_up(cluster, type(error).__name__)
+        policy_writes.give_up_counting(cluster, type(error).__name__)
     else:
         alerts.resolve(cluster, FAILING)
         return counts
@@ -82,23 +83,23 @@ def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> C
 
 
 def _note_failure(run: SyncRun, lease: Lease, trouble: str) -> None:
-    said = f"what quotas use was not confirmed, the next run tries again: {trouble}"
-    run.error = f"{run.error}; {said}" if run.error else said
+    text = f"what quotas use was not confirmed, the next run tries again: {trouble}"
+    run.error = f"{run.error}; {text}" if run.error else text
     run.counts = {**run.counts, FAILED: 1}
     with lease.guard():
         LedgerPass.objects.update_or_create(
             cluster=run.cluster, resource=WHOLE, defaults={"trouble": trouble}
         )
-    alerts.raise_alert(run.cluster, FAILING, severity=alerts.WARNING, message=said)
+    alerts.raise_alert(run.cluster, FAILING, severity=alerts.WARNING, message=text)
 
 
 def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[str]:
-    """Hold the ledger against one complete list of each resource that a quota counts.
+    """Compare the ledger with one complete list of each resource that a quota counts.
 
-    Gives how many charges were confirmed, added, corrected and released. Raises ``APIError`` for a
-    cluster that cannot be asked, and ``LostLeaseError``; a resource that cannot be listed is said,
-    and its charges end only where the cluster's own figures count. Everything is computed from the
-    lists, so that it can be done again at any time.
+    Returns the numbers of charges confirmed, added, corrected and released. Raises ``APIError`` for
+    an unreachable cluster, and ``LostLeaseError``. For a resource that cannot be listed there is an
+    alert, and its charges end only if the cluster's own figures count. Repeating this is safe: all
+    results are computed from the lists.
     """
     new = services.uncounted(cluster)
     places = places_of(cluster)
@@ -110,33 +111,34 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     wanted = resources_in(places)
     look = _Look(cluster, client, lease, places, begun)
     seen = look.over(wanted, counts)
-    first_count.settle(cluster, new, guard=_guard(lease))
+    policy_writes.note_counted(cluster, new, guard=_guard(lease))
     with _guard(lease)():
         usage_comparison.compare(cluster, figures, seen, now=begun)
         _forget_others(cluster, {str(each) for each in wanted})
-        _note_whole(cluster, begun, counts)
+        finished = ledger.read_clock()
+        done = {"started": begun, "finished": finished, "counts": dict(counts), "trouble": ""}
+        LedgerPass.objects.update_or_create(cluster=cluster, resource=WHOLE, defaults=done)
     return counts
 
 
 def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
-    """Count what is there under names that are new in quotas, and nothing else, if there are any.
+    """Count existing objects under names that are new in quotas, if there are such names.
 
-    A resource that cannot be listed is said, and the ledger's own charges stand. Raises as
-    ``look_over``.
+    For a resource that cannot be listed, the ledger's own charges stand. Raises as ``look_over``.
     """
     new = services.uncounted(cluster)
     if not new:
         return
     places, begun = places_of(cluster), ledger.read_clock()
-    list(figures_of(client, places))
+    list(figures_of(client, places))  # it stores the figures in the places
     due = resources_of(name for quota in new for name in quota.names)
     wanted = {each: where for each, where in resources_in(places).items() if each in due}
     _Look(cluster, client, lease, places, begun).over(wanted, Counter())
-    first_count.settle(cluster, new, guard=_guard(lease))
+    policy_writes.note_counted(cluster, new, guard=_guard(lease))
 
 
 def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:
-    """Do so where it can be done; what is in the way is the matter of the whole look, later."""
+    """Count new names if possible; a failure is left to the ledger pass at the end of the run."""
     try:
         count_new(cluster, client, lease)
     except (LostLeaseError, UnauthorizedError, UntrustedError):
@@ -149,7 +151,7 @@ def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One look at a cluster: the quotas with its own figures, and when these were asked for."""
+    """The parts of one comparison: the quotas with the cluster's figures, and their time."""
 
     cluster: Cluster
     client: Client
@@ -160,13 +162,14 @@ class _Look:
     def over(
         self, wanted: Mapping[GroupVersionResource, Iterable[str]], counts: Counter[str]
     ) -> dict[str, CompleteList]:
-        """List these resources and have the ledger hold what is there; counts what came of it."""
+        """List resources and update their charges; adds to the counts, returns the lists."""
         seen: dict[str, CompleteList] = {}
         guard = _guard(self.lease)
         for resource, namespaces in wanted.items():
-            _go_on(self.lease)
+            # Lists can be long, and so can the writes that follow.
+            _renew(self.lease)
             found = _list(self.cluster, self.client, resource, self.places, namespaces)
-            _go_on(self.lease)
+            _renew(self.lease)
             if found is not None:
                 seen[found.resource] = found
                 counts += _hold(self.cluster, found, guard)
@@ -177,21 +180,11 @@ class _Look:
 
 
 def _forget_others(cluster: Cluster, wanted: Collection[str]) -> None:
-    """Drop what is known of resources that no quota counts any more."""
+    """Delete the rows and alerts of resources that no quota counts any more."""
     gone = LedgerPass.objects.filter(cluster=cluster).exclude(resource__in=[*wanted, WHOLE])
     for resource in gone.values_list("resource", flat=True):
         alerts.resolve(cluster, BLIND, resource)
     gone.delete()
-
-
-def _note_whole(cluster: Cluster, begun: dt.datetime, counts: Counter[str]) -> None:
-    done = {
-        "started": begun,
-        "finished": ledger.read_clock(),
-        "counts": dict(counts),
-        "trouble": "",
-    }
-    LedgerPass.objects.update_or_create(cluster=cluster, resource=WHOLE, defaults=done)
 
 
 def _guard(lease: Lease | None) -> Guard:
@@ -199,7 +192,7 @@ def _guard(lease: Lease | None) -> Guard:
 
 
 def is_due(run: SyncRun) -> bool:
-    """Whether a run should look at the ledger, too: after a full pass, and else once a minute."""
+    """Whether a run includes the ledger: each full pass, a watch once a minute or for new names."""
     if run.mode != run.Mode.WATCH:
         return run.mode != run.Mode.PREVIEW
     rows = LedgerPass.objects.filter(cluster=run.cluster_id, resource=WHOLE)
@@ -209,7 +202,7 @@ def is_due(run: SyncRun) -> bool:
     return bool(services.uncounted(run.cluster))
 
 
-def _go_on(lease: Lease | None) -> None:
+def _renew(lease: Lease | None) -> None:
     if lease is not None:
         lease.renew()
 
@@ -221,32 +214,41 @@ def _list(
     places: Mapping[str, NamespaceQuotas],
     namespaces: Iterable[str],
 ) -> CompleteList | None:
-    """List a resource; None for one that cannot be listed, which is put on record."""
+    """List a resource; None if it cannot be listed, which is stored with an alert."""
     try:
         return list_all(cluster, client, resource, places, namespaces)
     except (UnauthorizedError, UntrustedError, UnreachableError):
-        raise  # the next resource would fare no better
+        raise  # the next resource would fail as well
     except APIError as error:
         if error.code == _TOO_MANY_REQUESTS:
-            raise
-        _note_trouble(cluster, resource, error)
+            raise  # more requests would only add to the server's load
+        LedgerPass.objects.update_or_create(
+            cluster=cluster, resource=str(resource), defaults={"trouble": error.message}
+        )
+        text = f"{resource} cannot be listed, so what quotas count of them is not confirmed"
+        if isinstance(error, ForbiddenError):
+            text += "; cluster_manifests prints the permission that is missing"
+        # A resource that is not served has no objects that we could miss.
+        message = "" if isinstance(error, NotFoundError) else f"{text}: {error.message}"
+        alerts.set_alert(cluster, BLIND, message, subject=str(resource))
     return None
 
 
 def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
-    """Confirm, give back and correct; what vanished in bulk only when a second list says so."""
+    """Confirm, correct and release the charges of one resource by its complete list."""
     names = cluster.name, seen.resource
     orphans = ledger.release_orphans(
         names[0], resource=names[1], seen=seen.objects, list_started=seen.started, guard=guard
     )
     row, _ = LedgerPass.objects.get_or_create(cluster=cluster, resource=seen.resource)
     before = count_vanished(seen)
+    # A list without most known objects may be wrong: releases then wait for a second such list.
     is_doubtful = reconcile.brake(before.vanished, before.known) or (
         before.vanished > 0 and not seen.objects
     )
     believe = not is_doubtful or row.doubted is not None
     met = meet(seen, believe=believe, guard=guard)
-    # Last, since it makes charges look fresh: as if an update had just been admitted.
+    # Last, since a confirmed charge looks fresh, as if an update had just been admitted.
     confirmed = ledger.confirm_seen(names[0], resource=names[1], seen=seen.objects, guard=guard)
     counts = Counter(
         confirmed=confirmed,
@@ -261,19 +263,3 @@ def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
         row.save()
     alerts.resolve(cluster, BLIND, seen.resource)
     return counts
-
-
-def _note_trouble(cluster: Cluster, resource: GroupVersionResource, error: APIError) -> None:
-    LedgerPass.objects.update_or_create(
-        cluster=cluster, resource=str(resource), defaults={"trouble": error.message}
-    )
-    said = f"{resource} cannot be listed, so what quotas count of them is not confirmed"
-    if isinstance(error, ForbiddenError):
-        said += "; cluster_manifests prints the permission that is missing"
-    alerts.set_alert(
-        cluster,
-        BLIND,
-        # What is not served cannot be there: nothing is hidden from us.
-        "" if isinstance(error, NotFoundError) else f"{said}: {error.message}",
-        subject=str(resource),
-    )

@@ -1,6 +1,6 @@
-"""The life of a run: requested, started under the lease, ended with a result.
+"""The life cycle of a run: requested, begun under the lease, ended, retried or parked.
 
-The rows are the truth; a broker's message only says that somebody should look at one.
+The rows are the truth; a broker's message only makes a worker look at one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
 from policies.ledger import read_clock
-from sync import alerts, first_count
+from sync import alerts, policy_writes
 from sync.errors import (
     APIError,
     ForbiddenError,
@@ -22,7 +22,7 @@ from sync.errors import (
     UnreachableError,
     UntrustedError,
 )
-from sync.models import ClusterAlert, ClusterConnection, SyncResult, SyncRun, SyncState
+from sync.models import ClusterConnection, SyncResult, SyncRun, SyncState
 from sync.runs import leases, queue
 from sync.runs.leases import LeaseHeldError, LostLeaseError, beating
 
@@ -38,13 +38,13 @@ Mode = SyncRun.Mode
 LEASE: Final = 40.0
 """Seconds that a lease lasts without a heartbeat."""
 ATTEMPTS: Final = 3
-"""How often a run is begun before a person has to look at it."""
+"""The attempts of a run before it is parked for a person."""
 LOST: Final = dt.timedelta(seconds=LEASE)
-"""Without a heartbeat for so long, a run has lost its worker: each beat renews the lease, too."""
+"""A run without a heartbeat for so long has lost its worker: each beat renews the lease, too."""
 DOUBT: Final = dt.timedelta(seconds=5)
-"""Between a list that is suddenly empty and the one that is to confirm it."""
+"""Between a list that is suddenly empty and the one that confirms it."""
 LONGEST_WAIT: Final = 300.0
-"""Most seconds between two tries, whatever the cluster asks for."""
+"""The most seconds between two attempts, whatever Retry-After requests."""
 STOPPED: Final = queue.STOPPED
 STOPS: Final = {
     UnauthorizedError: ClusterConnection.State.UNAUTHORIZED,
@@ -59,9 +59,9 @@ PERSON: Final = queue.PERSON
 
 
 def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> SyncRun:
-    """Ask for a run; one that waits already for the same is joined.
+    """Request a run, or join one of the same mode that waits already.
 
-    ``mode`` is one of ``SyncRun.Mode``, ``trigger`` says why: schedule, person, policy or watch.
+    ``mode`` is one of ``SyncRun.Mode``; ``trigger`` is schedule, person, policy or watch.
     """
     with transaction.atomic():
         run, is_new = SyncRun.objects.get_or_create(
@@ -70,6 +70,7 @@ def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> Syn
             state=State.WAITING,
             defaults={"trigger": trigger, "user": user},
         )
+        # A person's run is due at once, so a waiting one must become a person's.
         if not is_new and trigger == PERSON and run.trigger != PERSON:
             SyncRun.objects.filter(pk=run.pk).update(trigger=trigger, user=user)
             run.trigger, run.user = trigger, user
@@ -77,9 +78,9 @@ def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> Syn
 
 
 def carry_out(run_id: int) -> str:
-    """Do the work of a waiting run, unless somebody works on its cluster; gives its state.
+    """Carry out a waiting run, unless another worker holds its cluster; returns its state.
 
-    Never raises for what goes wrong with the cluster or in the work: the run says it.
+    Errors of the cluster or of the work are stored in the run, never raised.
     """
     run = SyncRun.objects.select_related("cluster").filter(pk=run_id).first()
     if run is None or run.state != State.WAITING:
@@ -93,17 +94,15 @@ def carry_out(run_id: int) -> str:
         log.info("run %s waits: %s", run.uid, error)
     except LostLeaseError as error:
         log.warning("run %s was taken from us: %s", run.uid, error)
-    return _state_of(run_id)
-
-
-def _state_of(run_id: int) -> str:
+    # Read again: a quiet watch leaves no row, and another worker may have changed it.
     return SyncRun.objects.filter(pk=run_id).values_list("state", flat=True).first() or ""
 
 
 def _begin(run: SyncRun, lease: Lease) -> bool:
-    """Make it ours; False where somebody else did the same, it is over, or the sync is paused."""
+    """Claim the run; False if it waits no more, or the sync is paused."""
     now = read_clock()
     with lease.guard():
+        # Under the guard: a pause locks the same row first, and is seen here or stops the run.
         if ClusterConnection.objects.filter(cluster=run.cluster_id, is_paused=True).exists():
             return False
         waiting = SyncRun.objects.filter(pk=run.pk, state=State.WAITING)
@@ -121,10 +120,10 @@ def _begin(run: SyncRun, lease: Lease) -> bool:
 
 
 def _work(run: SyncRun, lease: Lease) -> None:
-    """Go through the cluster, and end the run whatever comes of it."""
-    # What meets clusters and opens credentials is large, and web processes only ask for runs.
-    from sync.connect import connections  # noqa: PLC0415 - as said
-    from sync.passes import full_pass, ledger_pass  # noqa: PLC0415 - the same
+    """Carry out the run with the cluster's client, and end it in any case."""
+    # The client and the passes are large, and web processes only request runs.
+    from sync.connect import connections  # noqa: PLC0415 - see above
+    from sync.passes import full_pass, ledger_pass, watch  # noqa: PLC0415 - see above
 
     try:
         with connections.open_client(run.cluster) as client:
@@ -132,7 +131,7 @@ def _work(run: SyncRun, lease: Lease) -> None:
                 ledger_pass.try_to_count_new(run.cluster, client, lease)
             if run.mode == Mode.WATCH:
                 seconds = settings.GATEHOUSE_SYNC_WATCH_SECONDS
-                state = full_pass.watch_for(run.cluster, client, run, lease, seconds)
+                state = watch.watch_for(run.cluster, client, run, lease, seconds)
             else:
                 state = full_pass.full_pass(run.cluster, client, run, lease)
             if ledger_pass.is_due(run):
@@ -150,40 +149,32 @@ def _work(run: SyncRun, lease: Lease) -> None:
 
 def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
     now = read_clock()
+    # A list that was doubted is read again soon, but not at once.
+    due = now + DOUBT if run.counts.get("doubted") else now
     is_known = state == State.HELD and _is_held_already(run)
     with lease.guard() as cluster_state:
         _close(run, State.DONE if is_known else state, now)
         SyncState.objects.filter(pk=cluster_state.pk).update(
-            failures=0, last_success=now, stale_since=None, due=now + _pause_after(run)
+            failures=0, last_success=now, stale_since=None, due=due
         )
         connection = ClusterConnection.objects.filter(cluster=run.cluster_id)
         connection.exclude(state=ClusterConnection.State.OK).update(
             state=ClusterConnection.State.OK, message="", since=now
         )
-        if run.mode not in (Mode.PREVIEW, Mode.WATCH) and not is_known:
-            _supersede(run)
+        is_pass = run.mode in (Mode.SYNC, Mode.IMPORT)
+        if is_pass and not is_known:
+            # What was held before is outdated: this pass has compared all objects again.
+            held = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD)
+            held.exclude(pk=run.pk).update(state=State.FAILED, error=f"superseded by run {run.uid}")
     for kind in (ALERT_STOPPED, ALERT_FAILING, ALERT_PARKED):
         alerts.resolve(run.cluster, kind)
-    if run.mode in (Mode.SYNC, Mode.IMPORT):
-        _say_held(run, state)
-
-
-def _pause_after(run: SyncRun) -> dt.timedelta:
-    """How long nobody need look again by himself."""
-    return DOUBT if run.counts.get("doubted") else dt.timedelta()
-
-
-def _say_held(run: SyncRun, state: str) -> None:
-    if state == State.HELD:
-        alerts.raise_alert(
-            run.cluster, ALERT_HELD, severity=ClusterAlert.Severity.CRITICAL, message=run.error
-        )
-    else:
-        alerts.resolve(run.cluster, ALERT_HELD)
+    if is_pass:
+        message = run.error if state == State.HELD else ""
+        alerts.set_alert(run.cluster, ALERT_HELD, message, severity=alerts.CRITICAL)
 
 
 def _close(run: SyncRun, state: str, now: dt.datetime) -> None:
-    """Write the end of a run; a watch that saw nothing leaves no row."""
+    """Store the end of a run; a watch without changes leaves no row."""
     if run.mode == Mode.WATCH and state == State.DONE and not run.counts:
         SyncRun.objects.filter(pk=run.pk).delete()
         return
@@ -191,14 +182,8 @@ def _close(run: SyncRun, state: str, now: dt.datetime) -> None:
     run.save(update_fields=["state", "finished", "stage", "counts", "error", "total", "done"])
 
 
-def _supersede(run: SyncRun) -> None:
-    """Close what was held before, since a newer pass has looked at everything."""
-    older = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD).exclude(pk=run.pk)
-    older.update(state=State.FAILED, error=f"superseded by run {run.uid}")
-
-
 def _is_held_already(run: SyncRun) -> bool:
-    """Whether a person is asked about the very same deletions: what he reads stays as it is."""
+    """Whether a person reads about the very same deletions: their run then stays as it is."""
     older = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD, mode=run.mode)
     wanted = _deletions_held(run)
     return any(_deletions_held(each) == wanted for each in older.exclude(pk=run.pk))
@@ -210,7 +195,7 @@ def _deletions_held(run: SyncRun) -> set[tuple[str, str, str]]:
 
 
 def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
-    """Say what is wrong with the cluster, and when it is asked again, if at all."""
+    """End a run for an error of the cluster, and schedule the next attempt, if any."""
     now = read_clock()
     run.error = f"{error.reason}: {error}"
     stop = next((state for kind, state in STOPS.items() if isinstance(error, kind)), None)
@@ -229,61 +214,55 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
             rows.exclude(state=found).update(since=now)
             rows.update(state=found, message=run.error)
     if stop or isinstance(error, UnreachableError):
-        first_count.give_up(run.cluster, str(error))
+        policy_writes.give_up_counting(run.cluster, str(error))
     _alert(run, is_stopped=stop is not None, failures=failures)
 
 
 def _alert(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
-    severity = ClusterAlert.Severity
     if is_stopped:
         message = f"nothing goes in or out until this is put right: {run.error}"
-        alerts.raise_alert(run.cluster, ALERT_STOPPED, severity=severity.CRITICAL, message=message)
+        alerts.raise_alert(run.cluster, ALERT_STOPPED, severity=alerts.CRITICAL, message=message)
     elif failures >= ATTEMPTS:
         message = f"{failures} passes in a row failed: {run.error}"
-        alerts.raise_alert(run.cluster, ALERT_FAILING, severity=severity.WARNING, message=message)
+        alerts.raise_alert(run.cluster, ALERT_FAILING, severity=alerts.WARNING, message=message)
 
 
 def wait_after(failures: int, retry_after: float | None = None) -> float:
-    """Seconds until the next try: doubling from 1 to 300, with jitter, or what was asked for."""
+    """Seconds until the next attempt: doubling from 1 to 300, with jitter, or Retry-After."""
+    # Jitter: clusters that failed together, behind one network, must not return together.
     longest = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 16))
     wait = max(1.0, longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, no secret
     return max(wait, min(retry_after or 0.0, LONGEST_WAIT))
 
 
 def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
-    """Have a run that failed by a defect begun again, or set it aside for a person.
-
-    A database that could not be used for a while is no defect: it does not count as an attempt.
-    """
+    """Retry a run that failed by a defect, or park it for a person."""
     with lease.guard() as state:
         failures = state.failures + 1
         due = read_clock() + dt.timedelta(seconds=wait_after(failures))
         SyncState.objects.filter(pk=state.pk).update(failures=failures, due=due)
+        # An unavailable database is no defect, and does not count as an attempt.
         if isinstance(error, OperationalError):
             run.attempt -= 1
             SyncRun.objects.filter(pk=run.pk).update(attempt=run.attempt)
         give_back(run, error=f"{type(error).__name__}: {error}")
-    first_count.give_up(run.cluster, type(error).__name__)
+    policy_writes.give_up_counting(run.cluster, type(error).__name__)
 
 
 def give_back(run: SyncRun, *, error: str) -> None:
-    """Make a begun run wait again; after three attempts park it, and say so."""
+    """Make a begun run wait again; after three attempts park it with an alert."""
     mine = SyncRun.objects.filter(pk=run.pk, state=State.RUNNING, epoch=run.epoch)
     if run.attempt >= ATTEMPTS:
         message = f"parked after {run.attempt} attempts; the last one: {error}"
         if mine.update(state=State.PARKED, error=message, finished=read_clock()):
-            alerts.raise_alert(
-                run.cluster,
-                ALERT_PARKED,
-                severity=ClusterAlert.Severity.CRITICAL,
-                message=message,
-            )
+            alerts.raise_alert(run.cluster, ALERT_PARKED, severity=alerts.CRITICAL, message=message)
     elif not _waits_again(mine, error):
         mine.update(state=State.FAILED, error=f"{error}; another such run waits")
 
 
 def _waits_again(mine: QuerySet[SyncRun], error: str) -> bool:
-    """Have it wait, unless another such run waits already, or does so at this moment."""
+    """Make the run wait, unless another one of its mode waits already."""
+    # The constraint decides, since another run may come to wait at this moment.
     try:
         with transaction.atomic():
             mine.update(state=State.WAITING, error=error, queued=None)
@@ -292,8 +271,8 @@ def _waits_again(mine: QuerySet[SyncRun], error: str) -> bool:
     return True
 
 
-def take_up_lost() -> int:
-    """Have runs whose worker is gone begun again, or parked; returns how many they were."""
+def recover_lost() -> int:
+    """Retry or park the runs whose worker is lost; returns their number."""
     now = read_clock()
     lost = SyncRun.objects.filter(state=State.RUNNING, heartbeat__lt=now - LOST)
     found = 0

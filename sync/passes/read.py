@@ -1,6 +1,6 @@
-"""The first step of a pass: read the cluster's objects, the portal's, and ownership.
+"""The first step of a pass: read the cluster's objects, the portal's, their rows, and ownership.
 
-Nothing is compared and nothing is written here. A list that is not complete never gets out.
+Nothing is compared or written here. An incomplete list is an error: absence would mean deletion.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from sync.models import SyncedObject, SyncOwnership
 from sync.values import READ_KINDS, WRITTEN_KINDS, ObjectKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from policies.models import Cluster, Recorded
+    from policies.models import Cluster
     from sync.client import Client
     from sync.values import Listing
 
     Manifest = dict[str, Any]
 
 ALL_KINDS: Final = (*READ_KINDS, *WRITTEN_KINDS)
-"""In the order in which they are read, and taken in."""
+"""In the order in which they are read and imported."""
 OPTIONAL_KINDS: Final = frozenset({"MetadataPolicy"})
-"""Kinds that a cluster may not know, as long as nobody installed them."""
+"""Kinds that a cluster does not serve until they are installed."""
 _CLIENT_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KEPT_METADATA: Final = ("name", "namespace", "labels", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterObjects:
-    """What a cluster has of the kinds that could be read; other kinds are not to be judged.
+    """The complete lists of a cluster by kind; other kinds must not be judged.
 
-    ``absent`` are the kinds that the cluster does not know.
+    ``absent`` are the kinds that the cluster does not serve.
     """
 
     listings: Mapping[str, Listing]
     absent: frozenset[str] = frozenset()
 
     def objects(self) -> dict[ObjectKey, Manifest]:
-        """All objects by key, as the API server gave them; those on their way out are gone."""
+        """All objects by key, as the API server gave them, without those being deleted."""
         return {
             ObjectKey.of(one): one
             for listing in self.listings.values()
@@ -50,10 +50,17 @@ class ClusterObjects:
             if not is_leaving(one)
         }
 
+    def phases(self) -> dict[str, str]:
+        """The namespaces of the cluster with their phases."""
+        return {
+            one["metadata"]["name"]: (one.get("status") or {}).get("phase") or "Active"
+            for one in self.listings["Namespace"].items
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One policy of the portal: its manifest and the revision that it is at."""
+    """One policy of the portal: its manifest and its revision."""
 
     manifest: Manifest
     revision: int
@@ -61,12 +68,12 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """What of one cluster the portal may write."""
+    """The parts of one cluster that the portal may write."""
 
     places: frozenset[tuple[str, str, str]] = field(default=frozenset())
 
     def covers(self, key: ObjectKey) -> bool:
-        """Whether this object was taken over: itself, its namespace, or the whole cluster."""
+        """Whether the portal owns this object: itself, its namespace, or the whole cluster."""
         if key.kind in READ_KINDS:
             return False
         own = {("", "", ""), (key.namespace, "", ""), (key.namespace, key.kind, key.name)}
@@ -74,7 +81,7 @@ class Ownership:
 
 
 def read_cluster(client: Client, *, progress: Callable[[str], None]) -> ClusterObjects:
-    """List all kinds, completely; raises ``APIError`` where any of them cannot be read."""
+    """List all kinds, completely; raises ``APIError`` if any of them cannot be read."""
     listings: dict[str, Listing] = {}
     absent: set[str] = set()
     for kind in ALL_KINDS:
@@ -86,42 +93,32 @@ def read_cluster(client: Client, *, progress: Callable[[str], None]) -> ClusterO
                 raise
             absent.add(kind)
     for kind, listing in listings.items():
-        _require_names(kind, listing.items)
+        seen = set()
+        for item in listing.items:
+            metadata = item.get("metadata") or {}
+            place = (metadata.get("namespace") or "", metadata.get("name"))
+            if not place[1] or not metadata.get("uid") or place in seen:
+                raise GarbageError(f"a list of {kind} has an object without a name of its own")
+            seen.add(place)
     return ClusterObjects(listings, frozenset(absent))
 
 
-def _require_names(kind: str, items: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse what cannot be distinguished: no name, no uid, or the same name twice."""
-    seen = set()
-    for item in items:
-        metadata = item.get("metadata") or {}
-        place = (metadata.get("namespace") or "", metadata.get("name"))
-        if not place[1] or not metadata.get("uid") or place in seen:
-            raise GarbageError(f"a list of {kind} has an object without a name of its own")
-        seen.add(place)
-
-
 def is_leaving(live: Mapping[str, Any]) -> bool:
-    """Whether an object is deleted already and only waits for its finalizers."""
+    """Whether an object is being deleted and only waits for its finalizers."""
     return live["kind"] in WRITTEN_KINDS and bool(live["metadata"].get("deletionTimestamp"))
 
 
 def read_ours(cluster: Cluster, keys: Collection[ObjectKey] | None = None) -> dict[ObjectKey, Any]:
-    """What the portal has (of some keys, or all of it), as ``Stored`` by key."""
-    return {
-        ObjectKey(one.kind, one.namespace_name, one.name): Stored(one.to_manifest(), one.revision)
-        for one in _stored(cluster, keys)
-    }
-
-
-def _stored(cluster: Cluster, keys: Collection[ObjectKey] | None) -> Iterator[Recorded]:
+    """The portal's objects by key, all or some, as ``Stored``."""
+    found: dict[ObjectKey, Any] = {}
     for kind in ALL_KINDS:
         names = None if keys is None else {key.name for key in keys if key.kind == kind}
-        if names is not None and not names:
-            continue
-        for one in _of_kind(cluster, kind, names):
-            if keys is None or ObjectKey(kind, one.namespace_name, one.name) in keys:
-                yield one
+        # By names alone, which one statement can filter; pairs are filtered here.
+        for one in _of_kind(cluster, kind, names) if names is None or names else ():
+            key = ObjectKey(kind, one.namespace_name, one.name)
+            if keys is None or key in keys:
+                found[key] = Stored(one.to_manifest(), one.revision)
+    return found
 
 
 def _of_kind(cluster: Cluster, kind: str, names: Collection[str] | None) -> Iterable[Any]:
@@ -138,24 +135,23 @@ def _of_kind(cluster: Cluster, kind: str, names: Collection[str] | None) -> Iter
 def read_rows(
     cluster: Cluster, keys: Collection[ObjectKey] | None = None
 ) -> dict[ObjectKey, SyncedObject]:
-    """What was agreed on last, by key."""
+    """The rows of earlier comparisons by key, all or some."""
     rows = SyncedObject.objects.filter(cluster=cluster)
     if keys is not None:
         rows = rows.filter(name__in={key.name for key in keys})
-    found = {ObjectKey(row.kind, row.namespace, row.name): row for row in rows}
-    return found if keys is None else {key: row for key, row in found.items() if key in keys}
+    return {row.key: row for row in rows if keys is None or row.key in keys}
 
 
 def read_ownership(cluster: Cluster) -> Ownership:
-    """What may be written, as of now."""
+    """Read the portal's ownership in a cluster."""
     rows = SyncOwnership.objects.filter(cluster=cluster)
     return Ownership(frozenset(rows.values_list("namespace", "kind", "name")))
 
 
 def manifest_of(live: Mapping[str, Any]) -> Manifest:
-    """What the portal keeps of an object: without what only servers and kubectl write.
+    """The manifest that the portal stores: without fields that only servers and kubectl write.
 
-    ``status`` stays where it says something: what a quota uses, that a namespace is being deleted.
+    Of ``status``, a quota's usage stays, and that a namespace is being deleted.
     """
     metadata = {
         name: live["metadata"][name] for name in _KEPT_METADATA if live["metadata"].get(name)
@@ -167,14 +163,10 @@ def manifest_of(live: Mapping[str, Any]) -> Manifest:
     left = {name: live[name] for name in live if name not in ("metadata", "status")}
     if live["kind"] == "Namespace":
         left.pop("spec", None)
-    return {**left, "metadata": metadata, **_status_of(live)}
-
-
-def _status_of(live: Mapping[str, Any]) -> Manifest:
     status = live.get("status")
-    if not isinstance(status, dict):
-        return {}
-    if live["kind"] == "ResourceQuota":
-        return {"status": status}
-    is_ending = live["kind"] == "Namespace" and status.get("phase") == "Terminating"
-    return {"status": {"phase": "Terminating"}} if is_ending else {}
+    if isinstance(status, dict):
+        if live["kind"] == "ResourceQuota":
+            left["status"] = status
+        elif live["kind"] == "Namespace" and status.get("phase") == "Terminating":
+            left["status"] = {"phase": "Terminating"}
+    return {**left, "metadata": metadata}

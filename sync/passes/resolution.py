@@ -1,9 +1,8 @@
 """Resolutions of drift and conflicts by people, ownership, and confirmed deletions.
 
-Nothing here asks a cluster. A decision changes what both sides are said to have agreed on, and our
-side where theirs is taken; the next pass, which is asked for at once, does the rest, and still
-yields to whatever changed in the cluster since the person looked. What changed here since then is
-not decided on, either: whoever looks again sees it.
+Nothing here sends a request to a cluster. A resolution changes the baseline, and our side where
+theirs is taken; it requests the pass that writes to the cluster, which still yields to changes made
+there since. A side that has changed since the person saw it is not resolved.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from sync import alerts, reconcile
 from sync.models import SyncedObject, SyncOwnership, SyncRun
 from sync.passes import lifecycle, undo
 from sync.passes.read import manifest_of, read_ownership
-from sync.values import READ_KINDS, ObjectKey
+from sync.values import READ_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,20 +39,24 @@ def resolve(
     user: str,
     reason: str = "",
 ) -> SyncRun:
-    """Decide a conflict or drift: ``ours``, ``theirs``, or either by field (``.spec.hard.pods``).
+    """Resolve a conflict or drift: ``ours``, ``theirs``, or either by field (``.spec.hard.pods``).
 
-    Decided is what the person saw: the cluster's side as ``synced_object`` has it, and ours at
-    ``revision`` (0: there was none). Where either is another by now, ``ValidationError`` (code
-    ``changed``, or ``ours_changed``) asks to look again. Taking ours needs ownership (code
-    ``not_owned``). Returns the run that carries it out.
+    The person saw the cluster's side in ``synced_object``, and ours at ``revision`` (0 for none).
+    ``ValidationError``: code ``changed`` or ``ours_changed`` if a side differs by now,
+    ``not_owned`` if ours is taken without ownership. Returns the run that carries it out.
     """
     cluster = synced_object.cluster
     with transaction.atomic(), services.policy_write(cluster):
-        row = _locked(synced_object)
-        _require_seen(row, revision)
-        key = ObjectKey(row.kind, row.namespace, row.name)
-        if choices != THEIRS and not read_ownership(cluster).covers(key):
-            _refuse("not_owned", "the portal may not write this object: take ownership first")
+        row = undo.locked(synced_object)
+        if row.kind in READ_KINDS:
+            raise ValidationError(f"a {row.kind} always follows the cluster", code="follows")
+        # Revisions of a name continue after a deletion, so that a new object never has an old one.
+        ours = undo.our_side(row)
+        if (ours.revision if ours else 0) != revision:
+            message = "the portal's side was changed meanwhile; look at it again"
+            raise ValidationError(message, code="ours_changed")
+        if choices != THEIRS and not read_ownership(cluster).covers(row.key):
+            raise ValidationError(undo.NOT_OWNED, code="not_owned")
         before = undo.before_deciding(row)
         if choices == THEIRS:
             _take_theirs(row, user=user, reason=reason)
@@ -61,41 +64,14 @@ def resolve(
             _mix(row, choices, user=user, reason=reason)
         changed = SyncedObject.objects.filter(pk=row.pk)
         uid = (row.live or {}).get("metadata", {}).get("uid") or row.object_uid
+        # The person decided about the cluster's present side, so a later change of it conflicts.
         changed.update(base=row.theirs, object_uid=uid, version=F("version") + 1)
-        undo.put_on_record(row, before, choices=choices, author=(user, reason))
+        undo.record_decision(row, before, choices=choices, author=(user, reason))
     return lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
 
 
-def _refuse(code: str, message: str) -> None:
-    raise ValidationError(message, code=code)
-
-
-def _locked(shown: SyncedObject) -> SyncedObject:
-    """Read the row under lock, as long as it still says what the person saw."""
-    row = SyncedObject.objects.select_for_update().select_related(None).get(pk=shown.pk)
-    if row.theirs != shown.theirs or row.version != shown.version:
-        _refuse("changed", "the object changed meanwhile; look at it again")
-    if row.kind in READ_KINDS:
-        _refuse("follows", f"a {row.kind} always follows the cluster")
-    return row
-
-
-def _require_seen(row: SyncedObject, revision: int) -> None:
-    """Refuse what was decided on another version of our side than is stored.
-
-    Revisions of a name count on after a deletion: what was made anew is never taken for the same.
-    """
-    ours = _ours(row)
-    if (ours.revision if ours else 0) != revision:
-        _refuse("ours_changed", "the portal's side was changed meanwhile; look at it again")
-
-
-def _ours(row: SyncedObject) -> Any:
-    return services.find_object(row.cluster, kind=row.kind, name=row.name, namespace=row.namespace)
-
-
 def _take_theirs(row: SyncedObject, *, user: str, reason: str) -> None:
-    """Make our side what theirs is; where the cluster has nothing, delete ours."""
+    """Store their side as ours, or delete ours if the cluster has none."""
     cluster, text = row.cluster, reason or "resolved: the cluster's side counts"
     if row.live is not None:
         manifest = manifest_of(row.live)
@@ -103,34 +79,30 @@ def _take_theirs(row: SyncedObject, *, user: str, reason: str) -> None:
             cluster=cluster, manifest=manifest, user=user, reason=text, create_namespace=True
         )
         return
-    policy = _ours(row)
+    policy = undo.our_side(row)
     if policy is not None:
         services.delete_policy(policy=policy, user=user, reason=text)
 
 
 def _mix(row: SyncedObject, choices: str | Mapping[str, str], *, user: str, reason: str) -> None:
-    """Write our side as it was chosen field by field."""
-    policy = _ours(row)
+    """Store the choices for each field as our side."""
+    policy = undo.our_side(row)
     if isinstance(choices, str) or policy is None or row.live is None:
-        _refuse("whole", "one side has no such object: take ours or theirs as a whole")
-    else:
-        mixed = _decided(row, policy.to_manifest(), choices)
-        text = reason or "resolved field by field"
-        services.apply_manifest(cluster=row.cluster, manifest=mixed, user=user, reason=text)
-
-
-def _decided(row: SyncedObject, ours: dict[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
-    sides = cast("Mapping[str, reconcile.merge.Side]", choices)
+        message = "one side has no such object: take ours or theirs as a whole"
+        raise ValidationError(message, code="whole")
+    sides = cast("Mapping[str, reconcile.Side]", choices)
     try:
-        return reconcile.resolve(row.base, ours, row.theirs, choices=sides) or {}
+        mixed = reconcile.resolve(row.base, policy.to_manifest(), row.theirs, choices=sides) or {}
     except reconcile.ResolutionError as error:
         raise ValidationError(str(error), code="choices") from error
+    text = reason or "resolved field by field"
+    services.apply_manifest(cluster=row.cluster, manifest=mixed, user=user, reason=text)
 
 
 def take_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> SyncOwnership:
-    """Let the portal write an object, a namespace or (nothing named) the whole cluster."""
+    """Let the portal write an object, a namespace or (without names) the whole cluster."""
     place = _place(namespace, kind, name)
     with services.policy_write(cluster):
         found, is_new = SyncOwnership.objects.get_or_create(
@@ -145,7 +117,7 @@ def take_ownership(
 def release_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> bool:
-    """Write there no more; what was written stays. False where nothing of it was owned."""
+    """End an ownership; objects in the cluster stay. False if there was no such ownership."""
     place = _place(namespace, kind, name)
     with services.policy_write(cluster):
         found, _ = SyncOwnership.objects.filter(cluster=cluster, **place).delete()
@@ -156,14 +128,14 @@ def release_ownership(
 
 def _place(namespace: str, kind: str, name: str) -> dict[str, str]:
     if bool(kind) != bool(name) or (kind and not namespace):
-        _refuse("place", "an object is named by namespace, kind and name")
+        raise ValidationError("an object is named by namespace, kind and name", code="place")
     if kind and kind not in services.KINDS:
-        _refuse("kind", f"a {kind} is only ever read")
+        raise ValidationError(f"a {kind} is only ever read", code="kind")
     return {"namespace": namespace, "kind": kind, "name": name}
 
 
 def _record(cluster: Cluster, place: dict[str, str], action: str, *, user: str) -> None:
-    """Put on record what the portal may write from now on, or no more."""
+    """Record that an ownership begins or ends."""
     text = "/".join(filter(None, place.values())) or "*"
     manifest: dict[str, Any] = {"kind": OWNERSHIP, "metadata": {"name": text}, "spec": place}
     sides = {"after": manifest} if action == Action.CREATE else {"before": manifest}
@@ -173,14 +145,14 @@ def _record(cluster: Cluster, place: dict[str, str], action: str, *, user: str) 
 
 
 def confirm_held(run: SyncRun, user: str) -> SyncRun:
-    """Let a held pass delete what it was held for, and nothing beyond.
+    """Let a held run carry out the deletions that it was held for, and no others.
 
-    Raises ``ValidationError`` (code ``not_held``) where it is not held, or no longer.
+    Raises ``ValidationError`` (code ``not_held``) if it is not held, or no longer.
     """
     with transaction.atomic():
         held = SyncRun.objects.filter(pk=run.pk, state=SyncRun.State.HELD)
         waiting = SyncRun.objects.filter(cluster=run.cluster_id, mode=run.mode)
-        # A run of the same kind that waits would do the same unconfirmed: this one is first.
+        # Only one run of a mode may wait, and another one would be held again.
         waiting.filter(state=SyncRun.State.WAITING).delete()
         if not held.update(
             state=SyncRun.State.WAITING,
@@ -191,7 +163,7 @@ def confirm_held(run: SyncRun, user: str) -> SyncRun:
             queued=None,
             finished=None,
         ):
-            _refuse("not_held", "this run is not held (any more)")
+            raise ValidationError("this run is not held (any more)", code="not_held")
     alerts.resolve(run.cluster, lifecycle.ALERT_HELD)
     run.refresh_from_db()
     return run

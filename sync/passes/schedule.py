@@ -1,6 +1,6 @@
-"""Schedule due runs from the database: resume lost ones, queue waiting ones.
+"""Schedule runs from the database: retry lost ones, create due ones, choose those to notify of.
 
-Safe to do twice at once: every step is an update that only one of two can make.
+Several processes may do this at once: each step is an update that only one of them can make.
 """
 
 from __future__ import annotations
@@ -14,46 +14,41 @@ from django.db.models import Q
 
 from policies.ledger import read_clock
 from sync.models import ClusterConnection, SyncedObject, SyncRun, SyncState
-from sync.passes.lifecycle import Mode, State, request, take_up_lost
+from sync.passes.lifecycle import Mode, State, recover_lost, request
 from sync.runs.queue import PERSON, STOPPED, ready, room_for_watches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from django.db.models import QuerySet
 
     from policies.models import Cluster
 
-TELL_AGAIN: Final = dt.timedelta(seconds=10)
-"""After so long, a worker is notified once more of a run that still waits."""
+NOTIFY_AGAIN: Final = dt.timedelta(seconds=10)
+"""A run that still waits after so long is notified of again: the broker may have lost a message."""
 RETRY: Final = dt.timedelta(minutes=1)
 TOMBSTONES: Final = dt.timedelta(days=30)
 RUNS_KEPT: Final = dt.timedelta(days=14)
 
 
 def due_runs() -> list[int]:
-    """Return the keys of the runs to notify workers of; create those that are due."""
-    take_up_lost()
+    """Create the runs that are due; returns the keys of those to notify workers of."""
+    recover_lost()
     now = read_clock()
-    _make_due(now)
-    return [run.pk for run in _in_turn(now) if _tell(run, now)]
-
-
-def _make_due(now: dt.datetime) -> None:
-    """Have a run wait for every cluster on which nobody works, and which has one due.
-
-    A watch that waits for its turn keeps no pass from being made.
-    """
+    # A watch that waits for its turn does not keep a pass from being created.
     have = ready(now).exclude(mode=Mode.WATCH).values("cluster")
     for connection in _connections().exclude(cluster__in=have).order_by("cluster_id"):
         if _due(connection, now):
-            _make(connection.cluster, now)
+            make_run(connection.cluster, now)
+    silent = Q(queued=None) | Q(queued__lt=now - NOTIFY_AGAIN)
+    waiting = SyncRun.objects.filter(silent, state=State.WAITING)
+    # The update claims the notification: of two processes, only one changes the row.
+    return [run.pk for run in _in_turn(now) if waiting.filter(pk=run.pk).update(queued=now)]
 
 
-def _make(cluster: Cluster, now: dt.datetime) -> None:
-    """Make the run, if it is still due: another beat may have had it made, and even done."""
+def make_run(cluster: Cluster, now: dt.datetime) -> None:
+    """Create a cluster's run, if it is still due under lock."""
     SyncState.objects.get_or_create(cluster=cluster)
     with transaction.atomic():
+        # Another process may have created the run since, and a worker even ended it.
         SyncState.objects.select_for_update().get(cluster=cluster)
         connection = _connections().filter(cluster=cluster).first()
         if connection and (due := _due(connection, now)):
@@ -66,24 +61,20 @@ def _connections() -> QuerySet[ClusterConnection]:
 
 
 def _in_turn(now: dt.datetime) -> list[SyncRun]:
-    """The next run of each cluster, what a person wants first; watches as far as there is room."""
+    """The next run of each cluster, a person's first; watches as far as there is room."""
     runs = sorted(
         ready(now), key=lambda run: (run.trigger != PERSON, run.mode == Mode.WATCH, run.pk)
     )
-    first = _first_of_each(runs)
-    watches = [run for run in first if run.mode == Mode.WATCH]
-    return [run for run in first if run.mode != Mode.WATCH] + watches[: room_for_watches(now)]
-
-
-def _first_of_each(runs: Iterable[SyncRun]) -> list[SyncRun]:
     by_cluster: dict[int, SyncRun] = {}
     for run in runs:
         by_cluster.setdefault(run.cluster_id, run)
-    return list(by_cluster.values())
+    passes = [run for run in by_cluster.values() if run.mode != Mode.WATCH]
+    watches = [run for run in by_cluster.values() if run.mode == Mode.WATCH]
+    return passes + watches[: room_for_watches(now)]
 
 
 def _due(connection: ClusterConnection, now: dt.datetime) -> tuple[str, str] | None:
-    """Which run is due and why, if any; a cluster that stopped, or a parked run, waits."""
+    """The mode and trigger of a cluster's due run, if any; stopped clusters wait for a person."""
     cluster = connection.cluster
     state = getattr(cluster, "sync_state", None) or SyncState(cluster=cluster)
     is_free = state.lease_until is None or state.lease_until <= now
@@ -103,7 +94,7 @@ def _due(connection: ClusterConnection, now: dt.datetime) -> tuple[str, str] | N
 
 
 def _interval(cluster: Cluster) -> dt.timedelta:
-    """How long after a full pass the next is due: sooner, where objects could not be written."""
+    """The time between two full passes, shorter if objects could not be written."""
     every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
     passes = SyncRun.objects.filter(cluster=cluster, mode__in=[Mode.SYNC, Mode.IMPORT])
     last = passes.first()
@@ -111,22 +102,15 @@ def _interval(cluster: Cluster) -> dt.timedelta:
 
 
 def _waits_for_person(cluster: Cluster) -> bool:
-    """Whether the last run was parked, or one waits that may not go yet."""
+    """Whether the last run was parked, or another one waits that may not begin yet."""
     found = SyncRun.objects.filter(cluster=cluster)
     last = found.first()
     is_parked = last is not None and last.state == State.PARKED
     return is_parked or found.filter(state=State.WAITING).exclude(mode=Mode.WATCH).exists()
 
 
-def _tell(run: SyncRun, now: dt.datetime) -> bool:
-    """Claim to be the one who notifies a worker, for a while."""
-    silent = Q(queued=None) | Q(queued__lt=now - TELL_AGAIN)
-    rows = SyncRun.objects.filter(silent, pk=run.pk, state=State.WAITING)
-    return bool(rows.update(queued=now))
-
-
 def forget_old() -> None:
-    """Let go of tombstones after 30 days and of finished runs after 14."""
+    """Delete tombstones after 30 days and finished runs after 14."""
     now = read_clock()
     SyncedObject.objects.filter(gone__lt=now - TOMBSTONES).delete()
     ended = SyncRun.objects.filter(finished__lt=now - RUNS_KEPT)

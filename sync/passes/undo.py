@@ -1,8 +1,8 @@
-"""Undo a resolution, from the sides that it recorded.
+"""Record the sides before a resolution, list the resolutions of an object, and undo the last one.
 
-Undoing writes nothing to a cluster itself. Where the cluster's side is still what it was, the
-difference is back as if nobody had decided. Where ours was written there meanwhile, what the
-cluster had becomes our side, and the next pass gives it back.
+Undoing writes nothing to a cluster itself. If the cluster's side has not changed since, the
+difference is open again. If ours was written there meanwhile, the cluster's former side becomes
+ours, and the next pass writes it back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from policies.services.write import Action, record
 from sync.models import SyncedObject, SyncRun
 from sync.passes import lifecycle
 from sync.passes.read import manifest_of, read_ownership
-from sync.values import ObjectKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,12 +28,13 @@ if TYPE_CHECKING:
 
 KIND: Final = "Resolution"
 SHOWN: Final = 5
+NOT_OWNED: Final = "the portal may not write this object: take ownership first"
 Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """Both sides and what was agreed on, before somebody decided; ``live`` is theirs in full."""
+    """Both sides and the baseline before a resolution; ``live`` is the full manifest of theirs."""
 
     base: Manifest | None
     ours: Manifest | None
@@ -43,7 +43,7 @@ class Before:
 
 
 def our_side(row: SyncedObject) -> PolicyObject | None:
-    """What the portal has stored under the object's names."""
+    """The portal's object of the row's identity."""
     found: PolicyObject | None = services.find_object(
         row.cluster, kind=row.kind, name=row.name, namespace=row.namespace
     )
@@ -51,7 +51,7 @@ def our_side(row: SyncedObject) -> PolicyObject | None:
 
 
 def before_deciding(row: SyncedObject) -> Before:
-    """Keep all sides of an object."""
+    """Read all sides of an object."""
     ours = our_side(row)
     return Before(
         base=row.base,
@@ -61,7 +61,15 @@ def before_deciding(row: SyncedObject) -> Before:
     )
 
 
-def put_on_record(
+def locked(shown: SyncedObject) -> SyncedObject:
+    """Lock an object's row; raises ``ValidationError`` (``changed``) if it is not as shown."""
+    row = SyncedObject.objects.select_for_update().select_related(None).get(pk=shown.pk)
+    if row.version != shown.version or row.theirs != shown.theirs:
+        raise ValidationError("the object changed meanwhile; look at it again", code="changed")
+    return row
+
+
+def record_decision(
     row: SyncedObject,
     before: Before,
     *,
@@ -69,7 +77,7 @@ def put_on_record(
     author: tuple[str, str],
     action: str = Action.UPDATE,
 ) -> PolicyRevision:
-    """Write down what was decided, inside the ``policy_write`` that carries it out."""
+    """Record a resolution, inside the ``policy_write`` that carries it out."""
     ours = our_side(row)
     sides = {name: getattr(before, name) for name in Before.__slots__}
     chosen = choices if isinstance(choices, str) else dict(choices)
@@ -77,20 +85,22 @@ def put_on_record(
     fields = {
         **_names(row),
         "action": action,
-        "before": {"kind": KIND, "object": str(_key(row)), "spec": sides},
-        "after": {"kind": KIND, "object": str(_key(row)), "spec": left},
+        "before": {"kind": KIND, "object": str(row.key), "spec": sides},
+        "after": {"kind": KIND, "object": str(row.key), "spec": left},
     }
     return record(row.cluster, fields, author=author)
 
 
 def decisions(row: SyncedObject) -> list[PolicyRevision]:
-    """The last decisions about an object, newest first; an undone one stands before its undoing."""
+    """The last resolutions of an object and their undoings, newest first."""
     found = PolicyRevision.objects.of(**_names(row)).order_by("-number")[: 4 * SHOWN]
-    return [one for one in found if _is_of(one, row)][:SHOWN]
+    # The column cuts very long names, so that several objects may share one.
+    key = str(row.key)
+    return [one for one in found if (one.after or {}).get("object") == key][:SHOWN]
 
 
 def can_be_undone(row: SyncedObject) -> PolicyRevision | None:
-    """The decision that undoing would take back: the last one, while our side is what it left."""
+    """The last resolution, if it can be undone: our side has not changed since."""
     newest = next(iter(decisions(row)), None)
     if newest is None or newest.action == Action.RESTORE:
         return None
@@ -100,45 +110,40 @@ def can_be_undone(row: SyncedObject) -> PolicyRevision | None:
 
 
 def undo(synced_object: SyncedObject, *, number: int, user: str, reason: str = "") -> SyncRun:
-    """Take back decision ``number``, the last one about this object; gives the run that follows.
+    """Undo resolution ``number``, the last one of this object; returns the run that follows.
 
-    Raises ``ValidationError``: ``changed`` where the object or a side is not what was shown,
-    ``not_undone`` for a decision that cannot be, ``not_owned``.
+    Raises ``ValidationError``: ``changed`` if the object or a side is not as shown, ``not_undone``
+    for a resolution that cannot be undone, ``not_owned``.
     """
     cluster = synced_object.cluster
     with transaction.atomic(), services.policy_write(cluster):
-        row = SyncedObject.objects.select_for_update().select_related(None).get(pk=synced_object.pk)
-        if row.version != synced_object.version or row.theirs != synced_object.theirs:
-            _refuse("changed", "the object changed meanwhile; look at it again")
+        row = locked(synced_object)
         decision = can_be_undone(row)
         if decision is None or decision.number != number:
-            _refuse("not_undone", "this is not undone any more: something was changed since")
-        elif not read_ownership(cluster).covers(_key(row)):
-            _refuse("not_owned", "the portal may not write this object: take ownership first")
-        else:
-            _take_back(row, decision, author=(user, reason or f"decision {number} undone"))
+            message = "this is not undone any more: something was changed since"
+            raise ValidationError(message, code="not_undone")
+        if not read_ownership(cluster).covers(row.key):
+            raise ValidationError(NOT_OWNED, code="not_owned")
+        author = (user, reason or f"decision {number} undone")
+        was, now = (decision.before or {})["spec"], before_deciding(row)
+        is_open = comes_back_open(row, decision)
+        _put(row, was["ours"] if is_open else was["live"], author=author)
+        base = was["base"] if is_open else row.theirs
+        changed = SyncedObject.objects.filter(pk=row.pk)
+        changed.update(base=base, version=F("version") + 1)
+        record_decision(row, now, choices="undone", author=author, action=Action.RESTORE)
     return lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
 
 
 def comes_back_open(row: SyncedObject, decision: PolicyRevision) -> bool:
-    """Whether undoing opens the difference again; else the cluster gets back what it had."""
+    """Whether undoing opens the difference again; else it restores the cluster's former side."""
     was = (decision.before or {})["spec"]
     chosen = (decision.after or {})["spec"]["choices"]
     return bool(was["theirs"] == row.theirs or chosen == "theirs")
 
 
-def _take_back(row: SyncedObject, decision: PolicyRevision, *, author: tuple[str, str]) -> None:
-    was, now = (decision.before or {})["spec"], before_deciding(row)
-    is_open = comes_back_open(row, decision)
-    _put(row, was["ours"] if is_open else was["live"], author=author)
-    base = was["base"] if is_open else row.theirs
-    changed = SyncedObject.objects.filter(pk=row.pk)
-    changed.update(base=base, version=F("version") + 1)
-    put_on_record(row, now, choices="undone", author=author, action=Action.RESTORE)
-
-
 def _put(row: SyncedObject, manifest: Manifest | None, *, author: tuple[str, str]) -> None:
-    """Make our side this manifest; what was deleted comes back under its old uid."""
+    """Make our side this manifest, or delete ours for None."""
     user, reason = author
     found = our_side(row)
     if manifest is None:
@@ -148,6 +153,7 @@ def _put(row: SyncedObject, manifest: Manifest | None, *, author: tuple[str, str
     names = {"kind": row.kind, "namespace": row.namespace, "name": row.name}
     deleted = PolicyRevision.objects.of(cluster=row.cluster.name, **names).order_by("-number")
     last = deleted.first()
+    # Restoring keeps the uid of an object that the resolution deleted, and with it its ledger.
     if found is None and last and last.action == Action.DELETE and last.before == manifest:
         services.restore_revision(revision=last, user=user, reason=reason)
     else:
@@ -156,19 +162,6 @@ def _put(row: SyncedObject, manifest: Manifest | None, *, author: tuple[str, str
         )
 
 
-def _refuse(code: str, message: str) -> None:
-    raise ValidationError(message, code=code)
-
-
-def _key(row: SyncedObject) -> ObjectKey:
-    return ObjectKey(row.kind, row.namespace, row.name)
-
-
 def _names(row: SyncedObject) -> dict[str, str]:
     name = f"{row.kind}/{row.name}"[:253]
     return {"cluster": row.cluster.name, "namespace": row.namespace, "kind": KIND, "name": name}
-
-
-def _is_of(revision: PolicyRevision, row: SyncedObject) -> bool:
-    """Whether it is about this object: very long names are cut where they are kept."""
-    return (revision.after or {}).get("object") == str(_key(row))

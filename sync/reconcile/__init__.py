@@ -1,9 +1,7 @@
-"""Reconciliation of two sides and their baseline: diff, verdict, merge. Pure."""
+"""Reconciliation of two manifests and their baseline: normal form, diff, verdict, merge. Pure."""
 
-from sync.reconcile.diff import Difference, differences
-from sync.reconcile.field_managers import Manager, managers
-from sync.reconcile.merge import ResolutionError, resolve
-from sync.reconcile.normal_form import normal
+from sync.reconcile.diff import Difference, ResolutionError, Side, differences, resolve
+from sync.reconcile.normal_form import Manager, managers, normal
 from sync.reconcile.verdict import Action, DiffVerdict, State, brake, judge, judge_normal
 
 __all__ = [
@@ -12,6 +10,7 @@ __all__ = [
     "Difference",
     "Manager",
     "ResolutionError",
+    "Side",
     "State",
     "brake",
     "differences",

@@ -1,27 +1,32 @@
-"""The fields in which two manifests in normal form differ."""
+"""The fields in which two manifests differ, and the merge of both by a choice for each field."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.patch import ABSENT
+from sync.reconcile.normal_form import normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    Manifest = Mapping[str, Any]
+
 
 MAPS: Final = frozenset(
     "labels annotations hard min max default defaultRequest maxLimitRequestRatio"
     " updatedLabels updatedAnnotations".split()
 )
-"""Maps whose entries are fields of their own; an empty one is as good as none."""
+"""Maps whose entries are fields of their own; an empty map equals an absent one."""
 Step = str | int
 Path = tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field and its two values, None where there is none.
+    """One field and its two values, None for an absent one.
 
     ``field`` is like ``.spec.hard.pods`` or ``.spec.limits[0].max.cpu``; empty: the whole object.
     """
@@ -32,15 +37,15 @@ class Difference:
 
 
 def differences(a: Mapping[str, Any] | None, b: Mapping[str, Any] | None) -> tuple[Difference, ...]:
-    """List what differs between two normal forms; an object that is not there is None.
+    """List the fields in which two normal forms differ; an absent object is None.
 
-    Lists of one length are compared entry by entry, all others as a whole.
+    Lists of equal length are compared entry by entry, all others as a whole.
     """
     return tuple(Difference(field_of(path), one, other) for path, one, other in walk(a, b))
 
 
 def walk(a: Any, b: Any) -> Iterator[tuple[Path, Any, Any]]:
-    """Find what differs, by path."""
+    """Yield the paths at which two normal forms differ, with both values."""
     if a is None or b is None:
         if a is not b:
             yield (), a, b
@@ -67,7 +72,7 @@ def _walk(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
 
 
 def _walk_map(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
-    """Compare a map that one side lacks, which is the same as an empty one."""
+    """Compare a map with an absent one entry by entry, as with an empty one."""
     given = b if a is ABSENT else a
     if not isinstance(given, dict) or not given:
         yield path, _shown(a), _shown(b)
@@ -81,13 +86,66 @@ def _shown(value: Any) -> Any:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether two values are equal as JSON, at any depth; true is not 1."""
+    """Whether two values are equal as JSON, at any depth."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_is_same(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_is_same, a, b))
+    # True is 1 to Python, and not to JSON.
     return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
 
 
 def _is_list_of_maps(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+Side = Literal["ours", "theirs"]
+
+
+class ResolutionError(ValueError):
+    """The choices do not fit the differences: ``missing`` ones, and ``unknown`` fields."""
+
+    def __init__(self, missing: list[str], unknown: list[str]) -> None:
+        super().__init__(f"not decided: {missing}; no difference: {unknown}")
+        self.missing = missing
+        self.unknown = unknown
+
+
+def resolve(
+    base: Manifest | None,  # noqa: ARG001 - part of what was decided on
+    ours: Manifest | None,
+    theirs: Manifest | None,
+    choices: Mapping[str, Side],
+) -> dict[str, Any] | None:
+    """Merge both sides by the choices into one manifest in normal form; None is a deletion.
+
+    ``choices`` decide every field of ``differences(ours, theirs)``, or the whole object by the
+    field "". Raises ResolutionError for a missing choice, and for one without a difference.
+    """
+    our, their = (None if one is None else normal(one) for one in (ours, theirs))
+    found = [(field_of(path), path, other) for path, _, other in walk(our, their)]
+    fields = {field for field, _, _ in found}
+    missing, unknown = sorted(fields - choices.keys()), sorted(choices.keys() - fields)
+    if set(choices) != {""} and (missing or unknown):
+        raise ResolutionError(missing, unknown)
+    if len(set(choices.values())) == 1:
+        return our if "ours" in choices.values() else their
+    result = copy.deepcopy(our)
+    for field, path, value in found:
+        if choices[field] == "theirs" and result is not None:
+            _put(result, path, copy.deepcopy(value))
+    return None if result is None else normal(result)
+
+
+def _put(manifest: dict[str, Any], path: Path, value: Any) -> None:
+    """Set a field, or remove it if the value is None, with a map that becomes empty."""
+    places: list[Any] = [manifest]
+    for step in path[:-1]:
+        here = places[-1]
+        places.append(here[step] if isinstance(step, int) else here.setdefault(step, {}))
+    if value is not None:
+        places[-1][path[-1]] = value
+        return
+    places[-1].pop(path[-1], None)
+    if not places[-1] and len(path) > 1 and path[-2] in MAPS:
+        places[-2].pop(path[-2])

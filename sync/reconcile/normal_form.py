@@ -1,12 +1,12 @@
-"""The normal form of manifests: equal exactly if they mean the same.
+"""The normal form of a manifest, equal exactly for equal meanings, and its field managers.
 
-Defaults and names are the engine's; amounts are written by their value alone. What only servers
-and clients write is left out: status, uid, versions, managed fields, kubectl's annotations.
+The engine sets defaults and names; equal amounts have equal texts. Fields that only servers and
+clients write are left out: status, uid, versions, managed fields, kubectl's annotations.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.errors import DecodeError
 from engine.limit_range import decode_limit_range, encode_limit_range
@@ -20,17 +20,18 @@ from engine.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
 from engine.resource_quota import decode_resource_quota, encode_resource_quota
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     Manifest = Mapping[str, Any]
 
+
 _CLIENTS_OWN: Final = "kubectl.kubernetes.io/"
 _MEBI: Final = 1024 * 1024 * 10**9
-"""In nanos: whole multiples are memory, and read best with a binary suffix."""
+"""In nanos; whole multiples of it are memory and get a binary suffix."""
 
 
 def normal(manifest: Manifest) -> dict[str, Any]:
-    """Give the normal form; a spec that the engine cannot read stays as it is.
+    """The normal form of a manifest; a spec that the engine cannot read stays as it is.
 
     Never raises for a manifest whose ``metadata`` is a map; ``normal(normal(m)) == normal(m)``.
     """
@@ -62,35 +63,29 @@ def _metadata(metadata: Manifest) -> dict[str, Any]:
 
 def _limit_range(manifest: Manifest) -> Any:
     spec = encode_limit_range(decode_limit_range(manifest))["spec"]
-    return {"limits": [_amounts_of(item) for item in spec["limits"]]}
-
-
-def _amounts_of(item: Manifest) -> dict[str, Any]:
-    return {key: _by_value(item[key]) if key != "type" else item[key] for key in item}
+    return {
+        "limits": [
+            {key: _by_value(item[key]) if key != "type" else item[key] for key in item}
+            for item in spec["limits"]
+        ]
+    }
 
 
 def _resource_quota(manifest: Manifest) -> Any:
-    """A quota's spec; its scopes and their values are sets."""
     plain = {key: manifest[key] for key in manifest if key not in ("status", "metadata")}
     spec = encode_resource_quota(decode_resource_quota(plain))["spec"]
     form = {**spec, "hard": _by_value(spec["hard"])}
+    # Scopes, expressions and their values are sets: their order means nothing.
     if "scopes" in spec:
         form["scopes"] = sorted(set(spec["scopes"]))
     if "scopeSelector" in spec:
-        expressions = [_sorted_values(one) for one in spec["scopeSelector"]["matchExpressions"]]
-        form["scopeSelector"] = {"matchExpressions": sorted(expressions, key=_place)}
+        expressions = [
+            {**one, **({"values": sorted(set(one["values"]))} if "values" in one else {})}
+            for one in spec["scopeSelector"]["matchExpressions"]
+        ]
+        expressions.sort(key=lambda one: (one["scopeName"], one["operator"], one.get("values", [])))
+        form["scopeSelector"] = {"matchExpressions": expressions}
     return form
-
-
-def _sorted_values(expression: Manifest) -> dict[str, Any]:
-    form = dict(expression)
-    if "values" in form:
-        form["values"] = sorted(set(form["values"]))
-    return form
-
-
-def _place(expression: Manifest) -> tuple[str, str, list[str]]:
-    return expression["scopeName"], expression["operator"], expression.get("values", [])
 
 
 def _metadata_policy(manifest: Manifest) -> Any:
@@ -99,13 +94,13 @@ def _metadata_policy(manifest: Manifest) -> Any:
 
 
 def _by_value(amounts: Mapping[str, str]) -> dict[str, str]:
-    """Write amounts so that equal ones have equal texts, whatever their suffixes were."""
-    return {name: _text(Quantity.parse(text).nano) for name, text in sorted(amounts.items())}
-
-
-def _text(nano: int) -> str:
-    is_memory = nano != 0 and nano % _MEBI == 0
-    return Quantity(nano, BINARY_SI if is_memory else DECIMAL_SI).canonical()
+    """Write equal amounts as equal texts, whatever their suffixes were."""
+    form = {}
+    for name, text in sorted(amounts.items()):
+        nano = Quantity.parse(text).nano
+        is_memory = nano != 0 and nano % _MEBI == 0
+        form[name] = Quantity(nano, BINARY_SI if is_memory else DECIMAL_SI).canonical()
+    return form
 
 
 _SPECS: Final[Mapping[str, Callable[[Manifest], Any]]] = {
@@ -114,3 +109,54 @@ _SPECS: Final[Mapping[str, Callable[[Manifest], Any]]] = {
     "MetadataPolicy": _metadata_policy,
 }
 _VERSIONS: Final = {"LimitRange": "v1", "ResourceQuota": "v1", "MetadataPolicy": API_VERSION}
+
+
+_MOST_FIELDS: Final = 20_000
+_KINDS: Final = {"f": ".{}", "k": "[{}]", "v": "[={}]", "i": "[{}]"}
+
+
+class Manager(NamedTuple):
+    """The name of a field manager, and its last write (RFC 3339 text); empty if not given."""
+
+    manager: str
+    time: str
+
+
+def managers(live: Mapping[str, Any]) -> dict[str, Manager]:
+    """Map each field to its last manager; subresources such as status are left out.
+
+    Fields are named as in Difference; a list that is owned as a whole (``.spec.limits``) is one.
+    """
+    found: dict[str, Manager] = {}
+    entries = (live.get("metadata") or {}).get("managedFields")
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict) or entry.get("subresource"):
+            continue
+        who = Manager(_text(entry.get("manager")), _text(entry.get("time")))
+        for field in _fields(entry.get("fieldsV1")):
+            # RFC 3339 times in UTC sort as texts.
+            if field not in found or found[field].time <= who.time:
+                found[field] = who
+    return found
+
+
+def _fields(tree: Any) -> Iterator[str]:
+    """Yield the fields that one manager owns, from its fieldsV1."""
+    pending: list[tuple[str, Any]] = [("", tree)]
+    # A loop with a bound, since a hostile cluster could send a tree of any size and depth.
+    for _ in range(_MOST_FIELDS):
+        if not pending:
+            return
+        path, below = pending.pop()
+        inner = below if isinstance(below, dict) else {}
+        # Kubernetes marks a node that is owned itself by "."; leaves are owned without it.
+        if path and (not inner or "." in inner):
+            yield path
+        for key in inner:
+            sort, _, name = key.partition(":")
+            if key != ".":
+                pending.append((path + _KINDS.get(sort, ".{}").format(name), inner[key]))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,7 +1,7 @@
-"""The verdict about one object: which side changed since the baseline, and what to do.
+"""The verdict about one object: which side changed since the baseline, and the action.
 
-Nothing here overwrites an edit: whatever both sides changed, each in its own way, is a conflict,
-and so is a deletion against an edit. Without a base nothing was agreed on.
+No verdict overwrites an edit: different changes on both sides are a conflict, and so is a deletion
+against an edit. Without a baseline the sides never agreed.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _LARGEST_SHARE: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class DiffVerdict:
-    """How one object stands, what to do about it, and in which fields ours and theirs differ.
+    """The state of one object, the action on it, and the fields in which ours and theirs differ.
 
-    ``create``, ``update`` and ``delete`` are done to the cluster; ``take-in`` (their content) and
-    ``forget`` (they deleted it) to the portal.
+    ``create``, ``update`` and ``delete`` change the cluster; ``take-in`` (their content) and
+    ``forget`` (their deletion) change the portal.
     """
 
     state: State
@@ -41,9 +41,9 @@ class DiffVerdict:
 def judge(
     base: Manifest | None, ours: Manifest | None, theirs: Manifest | None, *, owned: bool
 ) -> DiffVerdict:
-    """Judge one object; ``base`` is what both sides last had, None is "not there".
+    """Judge one object; ``base`` is the last agreed manifest, None stands for an absent object.
 
-    ``owned``: the portal may write it. What it may not is followed as far as ours has no edit.
+    ``owned``: the portal may write it. Other objects follow the cluster unless ours was edited.
     """
     was, our, their = (None if one is None else normal(one) for one in (base, ours, theirs))
     return judge_normal(was, our, their, owned=owned)
@@ -60,7 +60,7 @@ def judge_normal(
 
 
 def brake(deletes: int, known: int) -> bool:
-    """Whether a pass deletes so much that a person has to look: more than 10 and than a fifth."""
+    """Whether a person must confirm a pass's deletions: more than 10, and more than a fifth."""
     return deletes > _FREE_DELETIONS and deletes * _LARGEST_SHARE > known
 
 
@@ -72,9 +72,11 @@ def is_same(a: Manifest | None, b: Manifest | None) -> bool:
 def _owned(
     was: Manifest | None, our: Manifest | None, their: Manifest | None
 ) -> tuple[State, Action]:
-    """Both sides differ, and both may be written."""
+    """Judge two sides that differ and may both be written."""
     if is_same(was, their):
-        return "pending", _writing(our, their)
+        if our is None:
+            return "pending", "delete"
+        return "pending", "create" if their is None else "update"
     if is_same(was, our):
         return "drifted", "forget" if their is None else "take-in"
     return "conflict", "conflict"
@@ -83,15 +85,9 @@ def _owned(
 def _followed(
     was: Manifest | None, our: Manifest | None, their: Manifest | None
 ) -> tuple[State, Action]:
-    """Both sides differ, and only ours may be written."""
+    """Judge two sides that differ, of which only ours may be written."""
     if is_same(was, their):
         return "unowned", "none"
     if is_same(was, our):
         return "unowned", "forget" if their is None else "take-in"
     return "conflict", "conflict"
-
-
-def _writing(our: Manifest | None, their: Manifest | None) -> Action:
-    if our is None:
-        return "delete"
-    return "create" if their is None else "update"

@@ -1,1 +1,1 @@
-"""Who may work on a cluster, and when: lease, heartbeat, queue, pause. Not what a run does."""
+"""Which worker may run on a cluster, and when: lease, heartbeat, queue, pause. No pass itself."""

@@ -1,7 +1,7 @@
 """Leases on clusters by the database's clock, with fencing epochs, and the heartbeat thread.
 
-Each holder gets the next epoch. Whatever it writes it writes under ``Lease.guard``, which looks in
-the same transaction whether the lease is still its own: one who was paused past it commits nothing.
+Each holder gets the next epoch and writes under ``Lease.guard`` alone, which verifies the lease in
+the same transaction: a process that was suspended beyond its lease commits nothing.
 """
 
 from __future__ import annotations
@@ -26,12 +26,18 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 
+EVERY: Final = 5.0
+"""Seconds between two heartbeats."""
+LONGEST: Final = 600.0
+"""Seconds; a run that takes longer is considered stuck and loses its lease."""
+
+
 class LeaseHeldError(Exception):
-    """Somebody else works on the cluster."""
+    """Another worker holds the cluster's lease."""
 
 
 class LostLeaseError(Exception):
-    """The lease ran out, or has another holder by now: stop, and write nothing more."""
+    """The lease expired, or has another holder by now: stop, and write nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +49,20 @@ class Lease:
     seconds: float
 
     def renew(self) -> None:
-        """Have it last ``seconds`` from now; raises ``LostLeaseError`` where it ran out before."""
+        """Extend the lease to ``seconds`` from now; raises ``LostLeaseError`` if it expired."""
         with self.guard():
             until = read_clock() + dt.timedelta(seconds=self.seconds)
             SyncState.objects.filter(cluster_id=self.cluster_id).update(lease_until=until)
 
     def check(self) -> None:
         """Raise ``LostLeaseError`` unless the lease is ours at this moment."""
-        state = SyncState.objects.filter(cluster_id=self.cluster_id).first()
-        self._require(state)
+        self._require(SyncState.objects.filter(cluster_id=self.cluster_id).first())
 
     @contextmanager
     def guard(self) -> Iterator[SyncState]:
-        """Be in a transaction during which nobody else can get the lease.
+        """Enter a transaction during which no other worker can get the lease.
 
-        Gives the cluster's row, locked; raises ``LostLeaseError`` before anything is written.
+        Yields the cluster's row, locked; raises ``LostLeaseError`` before anything is written.
         """
         with transaction.atomic():
             rows = SyncState.objects.select_for_update().filter(cluster_id=self.cluster_id)
@@ -73,16 +78,7 @@ class Lease:
 
 @contextmanager
 def hold(cluster: Cluster, seconds: float) -> Iterator[Lease]:
-    """Take the cluster's lease and give it back at the end; raises ``LeaseHeldError``."""
-    lease = _take(cluster, seconds)
-    try:
-        yield lease
-    finally:
-        mine = SyncState.objects.filter(cluster_id=lease.cluster_id, epoch=lease.epoch)
-        mine.update(lease_until=None, holder="")
-
-
-def _take(cluster: Cluster, seconds: float) -> Lease:
+    """Acquire the cluster's lease and release it at the end; raises ``LeaseHeldError``."""
     SyncState.objects.get_or_create(cluster=cluster)
     with transaction.atomic():
         state = SyncState.objects.select_for_update().get(cluster=cluster)
@@ -93,18 +89,20 @@ def _take(cluster: Cluster, seconds: float) -> Lease:
         state.holder = f"{socket.gethostname()[:80]} {os.getpid()}"
         state.lease_until = now + dt.timedelta(seconds=seconds)
         state.save(update_fields=["epoch", "holder", "lease_until"])
-    return Lease(cluster_id=cluster.pk, epoch=state.epoch, seconds=seconds)
-
-
-EVERY: Final = 5.0  # seconds
-LONGEST: Final = 600.0  # seconds; work that takes longer is taken for stuck
+    lease = Lease(cluster_id=cluster.pk, epoch=state.epoch, seconds=seconds)
+    try:
+        yield lease
+    finally:
+        # The epoch: a lease that has another holder by now is not ours to release.
+        mine = SyncState.objects.filter(cluster_id=lease.cluster_id, epoch=lease.epoch)
+        mine.update(lease_until=None, holder="")
 
 
 @contextmanager
 def beating(lease: Lease, run: SyncRun, *, every: float = EVERY) -> Iterator[None]:
-    """Keep the lease and the run's ``heartbeat`` fresh until the block ends.
+    """Renew the lease and the run's ``heartbeat`` in a thread until the block ends.
 
-    Whoever loses the lease is not interrupted: its next write finds out.
+    A lost lease does not interrupt the block: its next write raises.
     """
     over = threading.Event()
     thread = threading.Thread(
@@ -129,11 +127,12 @@ def _beat(lease: Lease, run_id: int, over: threading.Event, every: float) -> Non
             except DatabaseError:
                 continue  # the main thread holds the row, or the database is away: try again
     finally:
+        # Django's connections belong to their thread: nobody else would close this one.
         connection.close()
 
 
 def beat(lease: Lease, run_id: int) -> None:
-    """Renew once; raises ``LostLeaseError``."""
+    """Renew the lease and the heartbeat once; raises ``LostLeaseError``."""
     with lease.guard():
         now = read_clock()
         until = now + dt.timedelta(seconds=lease.seconds)

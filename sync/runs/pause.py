@@ -1,7 +1,7 @@
 """Pause and resume the synchronization of a cluster.
 
-While it is paused nothing is asked of the cluster: no passes, no watches, no canaries. What goes on
-at that moment loses its lease, writes nothing more, and begins again after the sync is resumed.
+A paused cluster gets no requests: no passes, no watches, no canaries. The present run loses its
+lease, writes nothing more, and begins again after the sync is resumed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from django.db.models import F
 
 from policies.ledger import read_clock
 from policies.services.write import Action, policy_write
-from sync import first_count
-from sync.connect.revision_values import describe, record_connection
+from sync import policy_writes
+from sync.connect.connections import describe, record_connection
 from sync.models import ClusterConnection, SyncRun, SyncState
 
 if TYPE_CHECKING:
@@ -30,28 +30,28 @@ State = SyncRun.State
 
 
 def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
-    """Ask nothing of the cluster from now on; a run that goes on is stopped and waits.
+    """Stop all requests to the cluster; a present run is stopped and waits.
 
     Raises ``ValidationError``: ``reason_required``, ``not_connected``, ``paused_already``.
     """
     text = reason.strip()[:LONGEST_REASON]
     if not text:
-        _refuse("reason_required", "say why, for those who find it paused")
+        raise ValidationError("say why, for those who find it paused", code="reason_required")
     with _changed(cluster, user=user, reason=text) as connection:
         if connection.is_paused:
-            _refuse("paused_already", f"it is {description(connection)}")
+            raise ValidationError(f"it is {description(connection)}", code="paused_already")
         connection.is_paused, connection.paused_since = True, read_clock()
         connection.paused_by, connection.pause_reason = user, text
-        _stop_what_goes_on(cluster, description(connection))
-    first_count.give_up(cluster, "the sync is paused")
+        _stop_runs(cluster, description(connection))
+    policy_writes.give_up_counting(cluster, "the sync is paused")
     return connection
 
 
 def resume(cluster: Cluster, *, user: str, reason: str = "") -> ClusterConnection:
-    """Go on with what waits and what is due; raises ``not_connected``, ``not_paused``."""
+    """Let waiting and due runs begin again; raises ``not_connected``, ``not_paused``."""
     with _changed(cluster, user=user, reason=reason.strip()[:LONGEST_REASON]) as connection:
         if not connection.is_paused:
-            _refuse("not_paused", "its sync is not paused")
+            raise ValidationError("its sync is not paused", code="not_paused")
         connection.is_paused, connection.paused_since = False, None
         connection.paused_by = connection.pause_reason = ""
         SyncState.objects.filter(cluster=cluster).update(due=read_clock())
@@ -59,7 +59,7 @@ def resume(cluster: Cluster, *, user: str, reason: str = "") -> ClusterConnectio
 
 
 def description(connection: ClusterConnection) -> str:
-    """Say since when, by whom and why a sync is paused; empty where it is not."""
+    """The time, user and reason of a pause as text; empty if the sync is not paused."""
     if not connection.is_paused:
         return ""
     since = connection.paused_since
@@ -69,17 +69,11 @@ def description(connection: ClusterConnection) -> str:
     return f"paused{when}{by}{reason}"
 
 
-def _refuse(code: str, message: str) -> None:
-    raise ValidationError(message, code=code)
-
-
 @contextmanager
 def _changed(cluster: Cluster, *, user: str, reason: str) -> Iterator[ClusterConnection]:
-    """Give the connection under lock; store and put on record what became of it.
-
-    Workers lock the timetable before anything else, and so does this.
-    """
+    """Yield the connection under lock, then store and record its changes."""
     with transaction.atomic():
+        # Workers lock the timetable first; any other order could deadlock with them.
         SyncState.objects.select_for_update().filter(cluster=cluster).first()
         with policy_write(cluster):
             found = ClusterConnection.objects.select_for_update().filter(cluster=cluster)
@@ -92,13 +86,15 @@ def _changed(cluster: Cluster, *, user: str, reason: str) -> Iterator[ClusterCon
             record_connection(connection, Action.UPDATE, before=before, author=(user, reason))
 
 
-def _stop_what_goes_on(cluster: Cluster, words: str) -> None:
-    """Take the lease from whoever holds it, and have its run wait as if it had not begun."""
+def _stop_runs(cluster: Cluster, words: str) -> None:
+    """Revoke the present lease, and make its run wait as if it had not begun."""
     states = SyncState.objects.filter(cluster=cluster)
+    # The next epoch fences the holder: its writes raise LostLeaseError from now on.
     states.update(epoch=F("epoch") + 1, lease_until=None, holder="")
     for run in SyncRun.objects.filter(cluster=cluster, state=State.RUNNING).order_by("id"):
         same = SyncRun.objects.filter(cluster=cluster, mode=run.mode, state=State.WAITING)
         mine = SyncRun.objects.filter(pk=run.pk)
+        # A constraint allows one waiting run of each mode; a watch is not worth waiting for.
         if run.mode == SyncRun.Mode.WATCH or same.exists():
             mine.update(state=State.FAILED, error=words, finished=read_clock(), stage="")
         else:

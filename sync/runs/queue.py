@@ -1,4 +1,4 @@
-"""The run queue: waiting runs, and how many may start."""
+"""The run queue: the waiting runs that may begin, and the room for watches among them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 PERSON: Final = "person"
-"""The trigger of a run that somebody asked for."""
+"""The trigger of a run that a person requested."""
 STOPPED: Final = frozenset(
     {
         ClusterConnection.State.UNAUTHORIZED,
@@ -22,15 +22,15 @@ STOPPED: Final = frozenset(
         ClusterConnection.State.UNTRUSTED,
     }
 )
-"""States that waiting does not cure: nothing is asked of the cluster until a person does."""
+"""Connection states that waiting does not cure: only a person's run is tried."""
 UNSERVED: Final = dt.timedelta(seconds=2)
-"""A run that waits for so long finds no worker: one that is free begins within a second."""
+"""A run that waits longer has no free worker: a free one begins within a second."""
 
 
 def ready(now: dt.datetime) -> QuerySet[SyncRun]:
-    """Runs that wait, and may be begun: nobody works on their cluster, and it is due.
+    """The waiting runs that may begin: their cluster is free, and due.
 
-    What a person wants is due at once, and is all that a cluster is asked that stopped.
+    A person's run is due at once. A stopped cluster gets no others.
     """
     state = "cluster__sync_state"
     is_free = Q(**{f"{state}__lease_until": None}) | Q(**{f"{state}__lease_until__lte": now})
@@ -44,17 +44,18 @@ def ready(now: dt.datetime) -> QuerySet[SyncRun]:
     return waiting.filter(is_free & may_begin).order_by("id")
 
 
-def is_somebody_unserved(run: SyncRun, now: dt.datetime) -> bool:
-    """Whether a run of another cluster finds no worker, so that this one's should not go on."""
+def is_another_unserved(run: SyncRun, now: dt.datetime) -> bool:
+    """Whether a run of another cluster finds no worker, so that this watch should give way."""
     others = ready(now).exclude(cluster=run.cluster_id)
     return others.filter(created__lt=now - UNSERVED).exists()
 
 
 def room_for_watches(now: dt.datetime) -> int:
-    """How many more clusters may be watched: the last task of a worker is for all else."""
+    """The number of further clusters that may be watched."""
     watches = SyncRun.objects.filter(
         state=SyncRun.State.RUNNING,
         mode=SyncRun.Mode.WATCH,
         cluster__sync_state__lease_until__gt=now,
     )
+    # Watches are long: without one task that is never a watch, passes would starve.
     return max(0, settings.GATEHOUSE_WORKER_TASKS - 1 - watches.count())

@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sync.client import (
-    NEW,
+from sync.client import Client
+from sync.errors import (
     AlreadyExistsError,
-    Client,
     ConflictError,
     ExpiredError,
     FieldConflictError,
@@ -23,7 +22,7 @@ from sync.client import (
     UntrustedError,
 )
 from sync.reconcile import managers, normal
-from sync.values import Credentials
+from sync.values import NEW, Credentials
 from tests.builders import limit_range, resource_quota
 from tests.cluster.servers import Cluster, Options, cluster, start_apiserver
 

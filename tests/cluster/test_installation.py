@@ -16,7 +16,7 @@ from sync.client import Client
 from sync.connect import probe
 from sync.connect.kubeconfig import parse
 from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION
-from sync.installation.manifests import Asking, differences, manifests
+from sync.installation.manifests import WebhookClientConfig, differences, manifests
 from tests.cluster.portal import Portal, portal
 from tests.cluster.servers import Cluster, cluster
 from tests.processes import wait_for
@@ -315,7 +315,7 @@ DESERTED = Known(name="demo", covers_kube_system=True, portal_namespace="elsewhe
 @pytest.fixture(scope="module")
 def deserted(binaries: Binaries) -> Iterator[Cluster]:
     """A cluster that asks, about kube-system, too, and whose portal does not answer."""
-    away = Asking(portal_url="https://127.0.0.1:9", key="key")
+    away = WebhookClientConfig(portal_url="https://127.0.0.1:9", key="key")
     objects = manifests(DESERTED, away)
     with cluster(binaries) as made:
         whole = {"apiVersion": "v1", "kind": "List", "items": objects}

@@ -14,6 +14,7 @@ from sync.client import Client
 from sync.installation.custom_resource import metadata_policy_definition
 from sync.models import ClusterConnection, SyncedObject, SyncRun
 from sync.passes import full_pass, resolution
+from sync.passes import watch as passes_watch
 from sync.runs import leases
 from tests import factories
 from tests.cluster.test_client import credentials
@@ -62,7 +63,7 @@ def sync(client: Client, *, mode: str = "sync", watch: float = 0) -> SyncRun:
     run = SyncRun.objects.create(cluster=cluster, mode=mode, trigger="person", state="running")
     with leases.hold(cluster, 60) as lease:
         if watch:
-            full_pass.watch_for(cluster, client, run, lease, watch)
+            passes_watch.watch_for(cluster, client, run, lease, watch)
         else:
             run.state = full_pass.full_pass(cluster, client, run, lease)
     return run

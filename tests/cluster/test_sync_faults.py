@@ -15,7 +15,8 @@ import pytest
 
 from engine.metadata_policy import API_VERSION
 from policies import services
-from sync.client import APIError, Client
+from sync.client import Client
+from sync.errors import APIError
 from sync.installation.custom_resource import metadata_policy_definition
 from sync.models import SyncedObject, SyncOwnership
 from sync.reconcile import normal

@@ -1,4 +1,4 @@
-"""A cluster that answers a connection's test as it is told to."""
+"""A cluster in memory that answers the test of a connection with given results."""
 
 from __future__ import annotations
 

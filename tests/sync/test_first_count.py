@@ -13,11 +13,11 @@ from engine.request import Phase
 from policies import services, snapshot
 from policies.ledger import read_clock
 from policies.models import PolicyRevision, QuotaUsage, ResourceQuota
-from sync import first_count
+from sync import policy_writes
 from sync.connect import connections
 from sync.errors import APIError, BusyError, ForbiddenError, UnreachableError
 from sync.models import ClusterConnection, SyncState
-from sync.passes import full_pass, ledger_pass, lifecycle, watch
+from sync.passes import ledger_pass, lifecycle, watch
 from sync.runs import leases, pause
 from tests import factories
 from tests.builders import request
@@ -160,7 +160,7 @@ def test_quota_that_a_watch_takes_in_is_counted_in_that_watch(
     cluster = factories.cluster()
     run = cluster.sync_runs.create(mode="watch", state="running", trigger="watch")
     with leases.hold(cluster, 60) as lease:
-        full_pass.watch_for(cluster, there, run, lease, 0.2)  # type: ignore[arg-type]
+        watch.watch_for(cluster, there, run, lease, 0.2)  # type: ignore[arg-type]
     assert waiting() == []
     assert QuotaUsage.objects.get(quota__name="rq").used == {"pods": "3"}
 
@@ -226,7 +226,7 @@ def test_run_that_cannot_count_leaves_nobody_refused(
     there.trouble = trouble
     carry_out()
     assert waiting() == []
-    assert first_count.ALERT in open_alerts()
+    assert policy_writes.UNCOUNTED in open_alerts()
     assert judged().allowed
     there.trouble = None
     carry_out()
@@ -245,7 +245,7 @@ def test_cluster_that_cannot_be_reached_any_more_leaves_nobody_refused(
     monkeypatch.setattr(connections, "open_client", unreachable)
     carry_out()
     assert waiting() == []
-    assert first_count.ALERT in open_alerts()
+    assert policy_writes.UNCOUNTED in open_alerts()
     assert there.trouble is None
 
 
@@ -257,7 +257,7 @@ def test_person_who_stops_the_sync_leaves_nobody_refused(there: Peopled, how: st
     else:
         connections.disconnect(factories.cluster(), "ada")
     assert waiting() == []
-    assert open_alerts() == {first_count.ALERT}
+    assert open_alerts() == {policy_writes.UNCOUNTED}
     assert there.trouble is None
 
 
@@ -265,7 +265,7 @@ def test_quota_that_was_written_meanwhile_waits_for_the_next_count(there: People
     factories.resource_quota({"pods": "4"})
     read = services.uncounted(factories.cluster())
     factories.apply(quota({"pods": "4", "services": "1"}))
-    first_count.settle(factories.cluster(), read)
+    policy_writes.note_counted(factories.cluster(), read)
     assert waiting() == ["pods", "services"]
     carry_out()
     assert waiting() == []

@@ -1,4 +1,4 @@
-"""``manage.py sync``: asks, carries out, follows, and ends with a code that scripts can use."""
+"""``manage.py sync``: requests, carries out, follows, and exits with a code for scripts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_now_does_it_here(memory: Memory) -> None:
     assert SyncRun.objects.get().state == "done"
 
 
-def test_document_tells_all(memory: Memory) -> None:
+def test_document_has_all_fields(memory: Memory) -> None:
     told = json.loads(call("--now", "--import", "-o", "json"))
     assert (told["mode"], told["state"], told["counts"]["take-in"]) == ("import", "done", 2)
     assert {one["name"] for one in told["results"]} == {"rq", "team"}
@@ -122,7 +122,7 @@ def test_pausing_wants_a_reason_and_resuming_goes_on(memory: Memory) -> None:
 def test_what_fails_says_what_to_do(memory: Memory) -> None:
     memory.faults[1] = UntrustedError("x509: unknown authority")
     code, words = ending("--now")
-    assert (code, "connect the cluster anew" in words) == (1, True)
+    assert (code, "connect the cluster again" in words) == (1, True)
 
 
 def test_a_run_that_made_way_ends_the_following(
@@ -134,7 +134,7 @@ def test_a_run_that_made_way_ends_the_following(
     assert (code, "made way" in words) == (1, True)
 
 
-def test_gauges_tell_lag_states_and_trouble(memory: Memory) -> None:
+def test_gauges_show_lag_states_and_trouble(memory: Memory) -> None:
     call("--now")
     text = generate_latest(metrics.registry).decode()
     assert 'gatehouse_sync_objects{cluster="prod",state="unowned"} 1.0' in text

@@ -17,7 +17,7 @@ from policies import services
 from policies.models import Cluster, ResourceQuota
 from portal.dev.demo.clock import at
 from portal.dev.demo.plot import BEGAN
-from sync import reconcile
+from sync import policy_writes, reconcile
 from sync.models import (
     ClusterAlert,
     ClusterConnection,
@@ -28,7 +28,6 @@ from sync.models import (
     SyncState,
     WebhookHealth,
 )
-from sync.passes import native_policies
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -68,7 +67,7 @@ def pretend_connected(cluster: Cluster) -> None:
         services.set_authority(
             cluster=cluster, authority=Authority.NATIVE, user=USER, reason="demo data"
         )
-        native_policies.note(cluster)
+        policy_writes.note_native(cluster)
     SyncOwnership.objects.create(cluster=cluster, namespace="checkout", user=USER)
     SyncOwnership.objects.create(cluster=cluster, namespace="search", user=USER)
     _runs(cluster, objects, now)

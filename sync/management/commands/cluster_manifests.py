@@ -1,4 +1,4 @@
-"""`manage.py cluster_manifests`: print or apply what a cluster needs."""
+"""`manage.py cluster_manifests`: print or apply the portal's manifests for a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sync.connect import kubeconfig
 from sync.connect.connections import open_client
 from sync.errors import APIError
 from sync.installation.manifests import (
-    Asking,
+    WebhookClientConfig,
     is_valid,
     manifests,
     present_key,
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _HELP = """\
-Print what a cluster needs: the portal's account with its few rights, the MetadataPolicy resource,
-the two webhook configurations. Ready for kubectl, which an administrator of the cluster runs:
+Print the manifests that a cluster needs: the portal's account with its few permissions, the
+MetadataPolicy resource, the two webhook configurations. An administrator of the cluster applies
+them:
 
   manage.py cluster_manifests prod --ca-file ca.crt | kubectl apply --server-side -f -
   manage.py cluster_manifests prod --ca-file ca.crt --apply --kubeconfig admin.kubeconfig
@@ -57,7 +58,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("cluster", help="the cluster's name")
         add("--create", action="store_true", help="make the cluster, its own plugins enforcing")
@@ -78,11 +79,11 @@ class Command(Console):
         cluster = _cluster(options)
         self.stderr.write(remark(cluster))
         try:
-            asking = _asking(cluster, options)
+            config = _config(cluster, options)
             if options["apply"]:
-                self._apply(cluster, asking, options)
+                self._apply(cluster, config, options)
             else:
-                self._print(cluster, asking, options)
+                self._print(cluster, config, options)
         except ManifestError as error:
             raise CommandError(str(error), returncode=USAGE) from error
         except kubeconfig.KubeconfigError as error:
@@ -90,29 +91,40 @@ class Command(Console):
         except APIError as error:
             raise CommandError(f"{error.message} ({error.reason})", returncode=FINDINGS) from error
 
-    def _print(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
-        asking = asking if options["key_file"] else self._with_new_key(cluster, asking, options)
-        wanted = _wanted(cluster, asking, options)
+    def _print(
+        self, cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
+    ) -> None:
+        config = config if options["key_file"] else self._with_new_key(cluster, config, options)
+        wanted = _wanted(cluster, config, options)
         if options["output"] == "json":
             whole = {"apiVersion": "v1", "kind": "List", "items": wanted}
             self.stdout.write(json.dumps(whole, indent=2))
         else:
-            said = "".join(f"# {line}\n" for line in remark(cluster).splitlines())
-            self.stdout.write(said + render_documents(wanted), ending="")
+            comment = "".join(f"# {line}\n" for line in remark(cluster).splitlines())
+            self.stdout.write(comment + render_documents(wanted), ending="")
 
-    def _apply(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> None:
-        with _client(cluster, options) as client:
+    def _apply(
+        self, cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
+    ) -> None:
+        if options["kubeconfig"]:
+            text = read_sources([options["kubeconfig"]])[0].text
+            opened = Client(kubeconfig.parse(text, context=options["context"]))
+        else:
+            opened = open_client(cluster)
+        with opened as client:
             if not options["key_file"]:
                 key = present_key(cluster, client)
-                asking = (
-                    with_key(asking, key) if key else self._with_new_key(cluster, asking, options)
+                config = (
+                    with_key(config, key) if key else self._with_new_key(cluster, config, options)
                 )
-            for manifest in _wanted(cluster, asking, options):
+            for manifest in _wanted(cluster, config, options):
                 client.apply(manifest, force=options["force_conflicts"])
                 name = manifest["metadata"]["name"]
                 self.stdout.write(f"{manifest['kind']} {name}: applied")
 
-    def _with_new_key(self, cluster: Cluster, asking: Asking, options: dict[str, Any]) -> Asking:
+    def _with_new_key(
+        self, cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
+    ) -> WebhookClientConfig:
         label = f"cluster manifests, {timezone.now():%Y-%m-%d %H:%M}"
         made, secret = services.issue_webhook_credential(
             cluster=cluster, label=label, user=_user(options)
@@ -121,7 +133,7 @@ class Command(Console):
             f"issued credential {made.pk}; manage.py webhook_credential {cluster.name} lists them, "
             "revoke those that no cluster uses any more"
         )
-        return with_key(asking, secret)
+        return with_key(config, secret)
 
 
 def _user(options: dict[str, Any]) -> str:
@@ -133,49 +145,44 @@ def _cluster(options: dict[str, Any]) -> Cluster:
     if options["create"] and not Cluster.objects.filter(name=name).exists():
         made = Cluster(name=name, authority=Authority.NATIVE)
         services.save_cluster(cluster=made, user=_user(options))
-    found = find_cluster(name)
-    return _placed(found, options["portal_namespace"], _user(options))
-
-
-def _placed(cluster: Cluster, namespace: str, user: str) -> Cluster:
-    """Remember where the portal's account lives there: what is live is compared with that."""
+    cluster, namespace = find_cluster(name), options["portal_namespace"]
     if namespace in ("", cluster.portal_namespace):
         return cluster
+    # Stored, since the health check compares the live configurations with it.
     cluster.portal_namespace = namespace
     try:
-        services.save_cluster(cluster=cluster, user=user)
+        services.save_cluster(cluster=cluster, user=_user(options))
     except ValidationError as error:
         text = f"{namespace} cannot be a namespace: {'; '.join(error.messages)}"
         raise CommandError(text, returncode=USAGE) from error
     return cluster
 
 
-def _wanted(cluster: Cluster, asking: Asking, options: dict[str, Any]) -> list[dict[str, Any]]:
-    wanted = manifests(cluster, asking)
+def _wanted(
+    cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
+) -> list[dict[str, Any]]:
+    wanted = manifests(cluster, config)
     if options["token_secret"]:
+        # After its ServiceAccount: the API server rejects a token Secret without one.
         wanted.insert(3, token_secret(cluster))
     return wanted
 
 
-def _client(cluster: Cluster, options: dict[str, Any]) -> Client:
-    """Ask as an administrator, if a file says how, else as the portal itself."""
-    if not options["kubeconfig"]:
-        return open_client(cluster)
-    text = read_sources([options["kubeconfig"]])[0].text
-    return Client(kubeconfig.parse(text, context=options["context"]))
-
-
-def _asking(cluster: Cluster, options: dict[str, Any]) -> Asking:
-    """Read how the cluster shall ask; raises CommandError for what no API server takes."""
+def _config(cluster: Cluster, options: dict[str, Any]) -> WebhookClientConfig:
+    """Read how the cluster calls the portal; raises CommandError for an address without https."""
     address = options["portal_url"] or settings.GATEHOUSE_EXTERNAL_URL
     parts = urlsplit(address)
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
         text = f"{address} is no https address: give --portal-url, or set GATEHOUSE_EXTERNAL_URL"
         raise CommandError(text, returncode=USAGE)
-    asking = Asking(portal_url=address, ca=_authority(options["ca_file"]))
-    if options["key_file"]:
-        return with_key(asking, _key(cluster, options["key_file"]))
-    return asking
+    config = WebhookClientConfig(portal_url=address, ca=_authority(options["ca_file"]))
+    if not options["key_file"]:
+        return config
+    secret = read_sources([options["key_file"]])[0].text.strip()
+    if not is_valid(cluster, secret):
+        text = f"what {options['key_file']} holds is no valid credential of {cluster.name}"
+        raise CommandError(text, returncode=USAGE)
+    return with_key(config, secret)
 
 
 def _authority(name: str | None) -> bytes:
@@ -188,11 +195,3 @@ def _authority(name: str | None) -> bytes:
         text = f"{name} cannot be used: give a PEM file of certificates"
         raise CommandError(text, returncode=USAGE) from error
     return pem
-
-
-def _key(cluster: Cluster, name: str) -> str:
-    secret = read_sources([name])[0].text.strip()
-    if not is_valid(cluster, secret):
-        text = f"what {name} holds is no valid credential of {cluster.name}"
-        raise CommandError(text, returncode=USAGE)
-    return secret

@@ -1,4 +1,4 @@
-"""`manage.py connect_cluster`: connect a cluster by a kubeconfig."""
+"""`manage.py connect_cluster`: join a cluster by a kubeconfig, and print the findings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("cluster", help="the cluster's name in the portal; made if it is not there")
         add("--kubeconfig", required=True, metavar="FILE|-", help="the file, - for standard input")
@@ -58,18 +58,12 @@ class Command(Console):
         add("--other-cluster", action="store_true", help="the name leads to another cluster now")
         add("--user", default="", help="who, for the record (default: the system's user)")
         add("--reason", default="", help="why, for the record")
-        add(
-            "-o",
-            "--output",
-            choices=["text", "json"],
-            default="text",
-            help="the format of the output",
-        )
+        add("-o", "--output", choices=["text", "json"], default="text", help="the output's format")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Read, test, store, report."""
         try:
-            asked = join.JoinRequest(
+            request = join.JoinRequest(
                 name=options["cluster"],
                 text=read_sources([options["kubeconfig"]])[0].text,
                 context=options["context"],
@@ -79,7 +73,7 @@ class Command(Console):
             )
             seal_keys.ensure_keys()
             user = options["user"] or f"{getpass.getuser()} (command line)"
-            joined = join.join(asked, user=user, reason=options["reason"])
+            joined = join.join(request, user=user, reason=options["reason"])
         except ManifestError as error:
             raise CommandError(str(error), returncode=USAGE) from error
         except ValidationError as error:
@@ -87,31 +81,31 @@ class Command(Console):
         except KubeconfigError as error:
             raise self._refused(error, options["output"]) from None
         except join.NotUsableError as error:
-            self._tell_findings(error.findings, options["output"])
+            self._print_findings(error.findings, options["output"])
             text = "not stored: the connection there is works, and this one does not (--anyway)"
             raise CommandError(text, returncode=FINDINGS) from None
         except (SealingError, seal_keys.KeyFileError, OSError) as error:
             raise CommandError(f"nothing was stored: {error}", returncode=FINDINGS) from error
-        self._tell(joined, options["output"])
+        self._print(joined, options["output"])
 
     def _refused(self, error: KubeconfigError, output: str) -> CommandError:
         if output == "json":
             refusals = [one.to_json() for one in error.refusals]
             self.stdout.write(json.dumps({"refused": refusals}, indent=2))
         lines = "\n".join(f"{one} [{one.code}]" for one in error.refusals)
-        return CommandError(f"{lines}\nthe kubeconfig was not taken", returncode=FINDINGS)
+        return CommandError(f"{lines}\nthe kubeconfig was not accepted", returncode=FINDINGS)
 
-    def _tell(self, joined: Joined, output: str) -> None:
+    def _print(self, joined: Joined, output: str) -> None:
         if output == "text":
             cluster = joined.connection.cluster
             made = "new, " if joined.is_new else ""
             self.stdout.write(f"{joined.connection} ({made}authority {cluster.authority})")
-        self._tell_findings(joined.findings, output)
+        self._print_findings(joined.findings, output)
         if not joined.findings.is_usable:
             text = f"connected, but not usable yet: {joined.findings.message}"
             raise CommandError(text, returncode=FINDINGS)
 
-    def _tell_findings(self, findings: ProbeResult, output: str) -> None:
+    def _print_findings(self, findings: ProbeResult, output: str) -> None:
         if output == "json":
             self.stdout.write(json.dumps(findings.to_json(), indent=2))
             return

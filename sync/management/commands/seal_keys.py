@@ -37,18 +37,19 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("action", choices=["show", "create", "rotate", "retire"])
         add("key", nargs="?", default="", help="the key to retire (default: all that are old)")
         add("-o", "--output", choices=["text", "json"], default="text", help="how to show")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Do one of the four."""
+        """Carry out one of the four actions."""
         actions = {"show": self._show, "create": self._create, "rotate": self._rotate}
         try:
             if options["action"] == "retire":
-                self._retire(options["key"])
+                for name in key_rotation.retire(options["key"]):
+                    self.stdout.write(f"dropped: {name}")
             else:
                 actions[options["action"]](options["output"])
         except (SealingError, key_rotation.RetireError, seal_keys.KeyFileError, OSError) as error:
@@ -74,11 +75,7 @@ class Command(Console):
         rotation = key_rotation.rotate()
         self.stdout.write(f"{'new key' if rotation.is_new else 'finished for'} {rotation.key_id}")
         for name in rotation.done:
-            self.stdout.write(f"sealed anew: {name}")
+            self.stdout.write(f"sealed again: {name}")
         if rotation.failed:
             names = ", ".join(rotation.failed)
-            raise CommandError(f"do not open, connect anew: {names}", returncode=FINDINGS)
-
-    def _retire(self, key: str) -> None:
-        for name in key_rotation.retire(key):
-            self.stdout.write(f"dropped: {name}")
+            raise CommandError(f"do not open, connect again: {names}", returncode=FINDINGS)

@@ -1,4 +1,4 @@
-"""`manage.py sync`: synchronize a cluster now, and show the progress."""
+"""`manage.py sync`: request or carry out a pass over a cluster, show it, pause and resume."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from policies.models import Cluster
-    from sync.models import SyncResult
 
 _HELP = """\
-Ask for a pass over a cluster: policies go out, come in, and stay the same on both sides.
+Request a pass over a cluster: it imports and applies policies until both sides agree.
 
-  manage.py sync prod                    ask for it; beat finds it in seconds
+  manage.py sync prod                    request it; a worker begins within seconds
   manage.py sync prod --follow           the same, and show progress until it has ended
-  manage.py sync prod --preview --follow try it: dry runs and differences, nothing is written
-  manage.py sync prod --import --follow  read only: nothing is written to the cluster
-  manage.py sync prod --now              do it here, in this process; needs no broker, no worker
+  manage.py sync prod --preview --follow dry runs and differences; nothing is written
+  manage.py sync prod --import --follow  nothing is written to the cluster
+  manage.py sync prod --now              run it in this process, without broker and worker
   manage.py sync prod --now -o json      for machines
-  manage.py sync prod --pause --reason "an upgrade"   ask nothing of it until it is resumed
-  manage.py sync prod --resume           go on
+  manage.py sync prod --pause --reason "an upgrade"   send it no requests until it is resumed
+  manage.py sync prod --resume           end the pause
 
---now needs the private key with which credentials are opened, as the worker has it.
-Exit code 0: done, or asked for; 1: it failed, objects could not be written, or the sync is paused,
-or is so already, or is not; 2: wrong usage;
+--now needs the private key that opens credentials, as the worker has it.
+Exit code 0: done, or requested; 1: it failed, objects could not be written, the sync is paused, or
+--pause or --resume changes nothing; 2: wrong usage;
 3: held, since it would delete too much: a person has to confirm it.
 """
 HELD: Final = 3
-_PATIENCE: Final = 1.0  # seconds between two looks
+_INTERVAL: Final = 1.0  # seconds between two reads of the run
 _OVER: Final = frozenset({"done", "failed", "held", "parked"})
 
 
@@ -50,14 +49,16 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("cluster", help="its name")
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--preview", action="store_true", help="write nothing anywhere, report")
         mode.add_argument("--import", action="store_true", help="write nothing to the cluster")
-        mode.add_argument("--pause", action="store_true", help="ask nothing of it from now on")
-        mode.add_argument("--resume", action="store_true", help="go on after a pause")
+        mode.add_argument(
+            "--pause", action="store_true", help="send it no requests until it is resumed"
+        )
+        mode.add_argument("--resume", action="store_true", help="end the pause")
         add("--follow", action="store_true", help="show progress until the run has ended")
         add("--now", action="store_true", help="do it in this process")
         add("--timeout", type=float, default=900.0, help="seconds to follow (default: %(default)s)")
@@ -66,16 +67,23 @@ class Command(Console):
         add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Ask, follow, and end as the run did."""
+        """Request the run, carry it out or follow it, and exit with its result."""
         cluster = find_cluster(options["cluster"])
         user = options["user"] or f"{getpass.getuser()} (command line)"
         if options["pause"] or options["resume"]:
             self._pause(cluster, user=user, reason=options["reason"], resume=options["resume"])
             return
         _require_connection(cluster)
-        run = lifecycle.request(cluster, mode=_mode(options), trigger=lifecycle.PERSON, user=user)
+        mode = SyncRun.Mode.IMPORT if options["import"] else SyncRun.Mode.SYNC
+        mode = SyncRun.Mode.PREVIEW if options["preview"] else mode
+        run = lifecycle.request(cluster, mode=mode, trigger=lifecycle.PERSON, user=user)
         if options["now"]:
-            _carry_out_here(run)
+            # Until the worker that holds the cluster has ended; a watch gives way at once.
+            deadline = time.monotonic() + lifecycle.LEASE
+            while lifecycle.carry_out(run.pk) == SyncRun.State.WAITING:
+                if time.monotonic() >= deadline:
+                    break
+                time.sleep(_INTERVAL)
         elif options["follow"]:
             self._follow(run, quiet=options["output"] == "json", patience=options["timeout"])
         run.refresh_from_db()
@@ -93,7 +101,7 @@ class Command(Console):
         self.stdout.write(f"{cluster}: {pause.description(connection) or 'resumed'}")
 
     def _follow(self, run: SyncRun, *, quiet: bool, patience: float) -> None:
-        """Print a line whenever something moved, and what to do where nothing moves."""
+        """Print each change of the run's progress, with advice."""
         deadline, last = time.monotonic() + patience, ""
         while run.state not in _OVER:
             line = _progress(run)
@@ -101,35 +109,37 @@ class Command(Console):
                 self.stdout.write(line)
             last = line
             if time.monotonic() > deadline:
-                message = f"run {run.uid} is still {run.state}; it goes on without us"
+                message = f"run {run.uid} is still {run.state}; it continues in the background"
                 raise CommandError(message, returncode=FINDINGS)
-            time.sleep(_PATIENCE)
-            _look_again(run)
+            time.sleep(_INTERVAL)
+            try:
+                run.refresh_from_db()
+            except SyncRun.DoesNotExist:
+                message = f"run {run.uid} made way for one that a person confirmed"
+                raise CommandError(message, returncode=FINDINGS) from None
 
     def _show(self, run: SyncRun, *, output: str) -> None:
         results = list(run.results.all())
         if output == "json":
-            self.stdout.write(json.dumps(_document(run, results), indent=2))
+            names = ("kind", "namespace", "name", "action", "outcome", "message", "differences")
+            document = {
+                "uid": str(run.uid),
+                "cluster": run.cluster.name,
+                **{name: getattr(run, name) for name in ("mode", "state", "counts", "error")},
+                "results": [{name: getattr(one, name) for name in names} for one in results],
+            }
+            self.stdout.write(json.dumps(document, indent=2))
             return
         for result in results:
-            self.stdout.write(_line(result))
+            place = f"{result.namespace}/" if result.namespace else ""
+            head = f"{result.kind} {place}{result.name}: {result.action} {result.outcome}"
+            self.stdout.write(f"{head} {result.message}".rstrip())
+            for one in result.differences:
+                if one.get("field"):
+                    sides = f"ours {one.get('ours')}, theirs {one.get('theirs')}"
+                    self.stdout.write(f"  {one['field']}: {sides}")
         counts = ", ".join(f"{count} {word}" for word, count in sorted(run.counts.items()))
         self.stdout.write(f"run {run.uid}: {run.state}{f' ({counts})' if counts else ''}")
-
-
-def _look_again(run: SyncRun) -> None:
-    """Read the run; one that waited makes way for a held one of its kind that was confirmed."""
-    try:
-        run.refresh_from_db()
-    except SyncRun.DoesNotExist:
-        message = f"run {run.uid} made way for one that a person confirmed"
-        raise CommandError(message, returncode=FINDINGS) from None
-
-
-def _mode(options: dict[str, Any]) -> str:
-    if options["preview"]:
-        return SyncRun.Mode.PREVIEW
-    return SyncRun.Mode.IMPORT if options["import"] else SyncRun.Mode.SYNC
 
 
 def _require_connection(cluster: Cluster) -> None:
@@ -143,60 +153,17 @@ def _require_connection(cluster: Cluster) -> None:
         raise CommandError(message, returncode=FINDINGS)
 
 
-def _carry_out_here(run: SyncRun) -> None:
-    """Do the work, once whoever works on the cluster has ended; a watch gives way to us."""
-    deadline = time.monotonic() + lifecycle.LEASE
-    while lifecycle.carry_out(run.pk) == SyncRun.State.WAITING and time.monotonic() < deadline:
-        time.sleep(_PATIENCE)
-
-
 def _progress(run: SyncRun) -> str:
     share = f" {run.done} of {run.total}" if run.total else ""
     attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
-    return "\n".join(
-        filter(None, [f"{run.state}: {run.stage}{share}".rstrip(": ") + attempt, _hint(run)])
-    )
-
-
-def _hint(run: SyncRun) -> str:
-    """What to do, in a line of its own; empty where all goes its way."""
-    said = advice(run)
-    return f"  {said}" if said else ""
-
-
-def _line(result: SyncResult) -> str:
-    place = f"{result.namespace}/" if result.namespace else ""
-    head = f"{result.kind} {place}{result.name}: {result.action} {result.outcome}"
-    fields = [_difference(one) for one in result.differences if one.get("field")]
-    return "\n".join([f"{head} {result.message}".rstrip(), *fields])
-
-
-def _difference(one: dict[str, Any]) -> str:
-    return f"  {one['field']}: ours {one.get('ours')}, theirs {one.get('theirs')}"
-
-
-def _document(run: SyncRun, results: list[SyncResult]) -> dict[str, Any]:
-    names = ("kind", "namespace", "name", "action", "outcome", "message", "differences")
-    return {
-        "uid": str(run.uid),
-        "cluster": run.cluster.name,
-        "mode": run.mode,
-        "state": run.state,
-        "counts": run.counts,
-        "error": run.error,
-        "results": [{name: getattr(result, name) for name in names} for result in results],
-    }
+    hint = advice(run)
+    line = f"{run.state}: {run.stage}{share}".rstrip(": ") + attempt
+    return f"{line}\n  {hint}" if hint else line
 
 
 def _end(run: SyncRun) -> None:
-    """Raise what the run's end means for the exit code."""
+    """Raise CommandError with the exit code of a run that did not end well."""
     state = SyncRun.State
-    if run.state == state.HELD:
-        raise CommandError(_told(run), returncode=HELD)
-    if run.state in (state.FAILED, state.PARKED) or run.counts.get("failed"):
-        raise CommandError(_told(run), returncode=FINDINGS)
-
-
-def _told(run: SyncRun) -> str:
-    """The trouble, and what to do about it."""
-    return "\n".join(filter(None, [run.error or "it failed", advice(run)]))
+    if run.state in (state.HELD, state.FAILED, state.PARKED) or run.counts.get("failed"):
+        text = "\n".join(filter(None, [run.error or "it failed", advice(run)]))
+        raise CommandError(text, returncode=HELD if run.state == state.HELD else FINDINGS)

@@ -8,10 +8,9 @@ from typing import Final
 
 import pytest
 
-from sync.addresses import is_allowed, is_never_a_server
-from sync.client import RefusedAddressError
-from sync.client.addresses import resolve
-from sync.connect.kubeconfig_values import KubeconfigProblems, read_server
+from sync.addresses import is_allowed, is_never_a_server, resolve
+from sync.connect.kubeconfig import KubeconfigProblems, read_server
+from sync.errors import RefusedAddressError
 
 EVERYTHING: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 METADATA: Final = {
@@ -107,7 +106,7 @@ LOOPBACK: Final = {
 def found_at(host: str) -> list[str]:
     findings = KubeconfigProblems()
     read_server(f"https://{host}:6443", "server", findings)
-    return [code for code, *_ in findings.found]
+    return [one.code for one in findings.found]
 
 
 def dialled(host: str) -> tuple[str, ...]:

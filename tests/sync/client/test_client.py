@@ -1,4 +1,4 @@
-"""What the client asks for, and what it makes of an honest server's answers."""
+"""The client's requests, and its reading of an honest server's answers."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sync.client import (
-    NEW,
+from sync.client import Client
+from sync.errors import (
     AlreadyExistsError,
-    Client,
     ConflictError,
     ExpiredError,
     FieldConflictError,
     InvalidError,
-    Limits,
     NotFoundError,
     UnauthorizedError,
 )
-from sync.values import Credentials
+from sync.values import NEW, Credentials, Limits
 from tests.builders import limit_range, resource_quota
 from tests.sync.fake_api import FakeAPI, fake_api
 
@@ -55,9 +53,7 @@ def test_the_version_and_the_clock_are_the_servers(client: Client) -> None:
     assert client.server_time() is not None
 
 
-def test_a_permission_is_asked_for_by_resource_and_subresource(
-    api: FakeAPI, client: Client
-) -> None:
+def test_permission_is_checked_by_resource_and_subresource(api: FakeAPI, client: Client) -> None:
     api.denied.add(("get", "pods/status"))
     assert not client.can("get", "", "pods/status")
     assert client.can("get", "", "pods")
@@ -96,7 +92,7 @@ def test_a_watch_gives_changes_since_the_list_and_a_bookmark(api: FakeAPI, clien
     assert events[-1].resource_version == str(api.store.version)
 
 
-def test_a_watch_goes_on_while_other_questions_are_asked(api: FakeAPI, client: Client) -> None:
+def test_watch_continues_during_other_requests(api: FakeAPI, client: Client) -> None:
     since = client.list("ResourceQuota").resource_version
     api.store.put(quota("a"))
     seen = []
@@ -194,7 +190,7 @@ def test_what_is_not_there_is_none_and_its_kind_not_found(api: FakeAPI, client: 
         client.list("MetadataPolicy")
 
 
-def test_a_missing_namespace_is_told(client: Client) -> None:
+def test_missing_namespace_is_reported(client: Client) -> None:
     manifest = limit_range({"type": "Container"})
     manifest["metadata"] = {"name": "l", "namespace": "nowhere"}
     with pytest.raises(NotFoundError):
@@ -202,7 +198,7 @@ def test_a_missing_namespace_is_told(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["../secrets", "a/b", "a?x=1", "a#b", "a%2fb", "..", "a b"])
-def test_a_name_that_leads_elsewhere_is_never_asked_for(
+def test_name_that_leads_elsewhere_is_never_requested(
     api: FakeAPI, client: Client, name: str
 ) -> None:
     with pytest.raises(InvalidError):
@@ -212,7 +208,7 @@ def test_a_name_that_leads_elsewhere_is_never_asked_for(
     assert not api.asked
 
 
-def test_a_namespace_is_asked_for_where_there_is_one(client: Client) -> None:
+def test_namespace_is_required_for_namespaced_kinds(client: Client) -> None:
     with pytest.raises(InvalidError):
         client.get("ResourceQuota", "q")
     with pytest.raises(InvalidError):

@@ -10,21 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sync.addresses import is_allowed
-from sync.client import (
-    KINDS,
-    AlreadyExistsError,
-    APIError,
-    BusyError,
-    Client,
-    ExpiredError,
-    FieldConflictError,
-    GarbageError,
-    InvalidError,
-    Limits,
-    RefusedAddressError,
-    UnreachableError,
-    UntrustedError,
-)
+from sync.client import KINDS, Client
 from sync.client.answers import (
     checked_event,
     checked_object,
@@ -32,7 +18,19 @@ from sync.client.answers import (
     decode,
     error_from,
 )
-from sync.values import Credentials
+from sync.errors import (
+    AlreadyExistsError,
+    APIError,
+    BusyError,
+    ExpiredError,
+    FieldConflictError,
+    GarbageError,
+    InvalidError,
+    RefusedAddressError,
+    UnreachableError,
+    UntrustedError,
+)
+from sync.values import Credentials, Limits
 from tests.processes import free_port
 from tests.sync.fake_api import FakeAPI, fake_api
 
@@ -172,7 +170,7 @@ def test_the_certificate_must_bear_the_name(api: FakeAPI) -> None:
 
 
 @pytest.mark.parametrize("field", ["ca", "certificate"])
-def test_certificates_that_cannot_be_read_are_told(api: FakeAPI, field: str) -> None:
+def test_unreadable_certificates_are_reported(api: FakeAPI, field: str) -> None:
     with pytest.raises(UntrustedError):
         Client(replace(api.credentials, **{field: b"-----BEGIN NOTHING-----"}))
 
@@ -231,7 +229,7 @@ def test_what_is_never_allowed_cannot_be_listed() -> None:
     assert not is_allowed(ip_address("fe80::1"), everything)
 
 
-def test_an_error_is_told_within_bounds_and_without_control_characters() -> None:
+def test_error_message_is_bounded_and_has_no_control_characters() -> None:
     error = error_from({"message": "a\x1b[31m\n" + "x" * 10_000, "reason": 7, "details": []}, 403)
     assert error.message.isprintable()
     assert len(error.message) <= 2_000

@@ -1,4 +1,4 @@
-"""What a cluster's server has to prove is the same with every Python."""
+"""The verification of a server's certificate is the same with every Python."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sync.client import Client, UntrustedError
+from sync.client import Client
 from sync.client.network import tls_context
+from sync.errors import UntrustedError
 from sync.values import Credentials
 from tests.cluster.certificates import issue, make_authority
 from tests.sync.fake_api import fake_api

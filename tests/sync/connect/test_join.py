@@ -79,7 +79,7 @@ def test_connecting_anew_replaces_and_counts() -> None:
     assert (second.pk, second.generation, second.method) == (first.pk, 2, "certificate")
 
 
-def test_history_tells_of_the_connection_without_its_secret() -> None:
+def test_history_has_the_connection_without_its_secret() -> None:
     connected()
     revision = PolicyRevision.objects.get(kind="ClusterConnection")
     assert revision.after["spec"]["server"] == SERVER
@@ -154,7 +154,7 @@ def test_new_cluster_is_made_native_and_tested(fake: FakeClient) -> None:
     assert stored.tested is not None
 
 
-def test_every_permission_is_asked_for(fake: FakeClient) -> None:
+def test_every_permission_is_checked(fake: FakeClient) -> None:
     join()
     asked = sum(len(grant.verbs) * max(1, len(grant.names)) for grant in GRANTS)
     assert len(set(fake.asked)) == len(fake.asked) == asked
@@ -188,14 +188,14 @@ def test_trouble_becomes_a_state(state: str, error: Exception, fake: FakeClient)
 def test_other_cluster_under_the_same_address_is_noticed(fake: FakeClient) -> None:
     connection = join().connection
     fake.uid = "cluster-2"
-    assert probe.ProbeResult.to_json(connections.test(connection, fake))["state"] == "untrusted"
+    assert probe.ProbeResult.to_json(probe.test(connection, fake))["state"] == "untrusted"
     assert ClusterAlert.objects.filter(kind="other-cluster", resolved=None).exists()
     assert join(is_other_cluster=True).connection.cluster_uid == "cluster-2"
     assert not ClusterAlert.objects.filter(kind="other-cluster", resolved=None).exists()
 
 
 @pytest.mark.parametrize("skew", [-3600.0, 3600.0])
-def test_clock_skew_is_told(skew: float, fake: FakeClient) -> None:
+def test_clock_skew_is_reported(skew: float, fake: FakeClient) -> None:
     fake.skew = skew
     joined = join()
     assert [code for code, _ in joined.findings.problems] == ["clock-skew"]

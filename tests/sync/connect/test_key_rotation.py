@@ -112,7 +112,7 @@ def test_old_key_goes_after_the_rotation() -> None:
 def test_row_that_does_not_open_is_alarmed_and_the_others_go_on() -> None:
     ClusterConnection.objects.filter(cluster__name="b").update(server="https://evil.example.com")
     code, said = seal_keys("rotate")
-    assert (code, "do not open, connect anew: b" in said) == (1, True)
+    assert (code, "do not open, connect again: b" in said) == (1, True)
     assert ClusterAlert.objects.get(kind="sealed-credential").cluster.name == "b"
     assert ClusterConnection.objects.filter(key_id=sealed_box.current_key_id()).count() == 2
 

@@ -1,4 +1,4 @@
-"""What is taken from a kubeconfig, and everything that is refused, with nothing run or dialled."""
+"""The accepted and the refused fields of a kubeconfig, with nothing executed or dialled."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_doubled_name_is_refused() -> None:
     assert refused(json.dumps(whole)).code == "duplicate-name"
 
 
-def test_all_reasons_are_told_at_once() -> None:
+def test_all_reasons_are_reported_at_once() -> None:
     found = refused(text({"exec": {}, "tokenFile": "x"}, server="http://a", **{"proxy-url": "b"}))
     assert [one.code for one in found.refusals] == ["proxy", "exec", "file-reference", "http"]
 

@@ -100,7 +100,7 @@ def test_webhook_that_is_not_reached_refuses_everybody(there: PretendedCluster) 
     assert alarms() == [("webhook-not-called", "critical")]
 
 
-def test_mutating_webhook_that_is_not_asked_is_noticed(there: PretendedCluster) -> None:
+def test_mutating_webhook_that_is_not_called_raises_an_alert(there: PretendedCluster) -> None:
     there.on_create = lambda manifest: refuse(manifest, mutated=False)
     look(there)
     assert alarms() == [("mutating-webhook-silent", "warning")]
@@ -166,7 +166,7 @@ def test_configuration_that_may_not_be_read_is_no_longer_well(there: PretendedCl
     assert alarms() == []
 
 
-def test_cluster_that_cannot_be_asked_is_in_doubt(
+def test_unreachable_cluster_is_in_doubt(
     there: PretendedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look(there)
@@ -220,7 +220,7 @@ def test_canary_is_a_pod_that_nothing_else_refuses(there: PretendedCluster) -> N
     ("days", "severity"),
     [(40, ""), (29, "warning"), (6, "critical"), (0.5, "critical"), (-1, "critical")],
 )
-def test_ends_are_told_thirty_days_seven_and_one_before(days: float, severity: str) -> None:
+def test_expiry_alerts_thirty_seven_and_one_days_before(days: float, severity: str) -> None:
     now = timezone.now()
     assert expiry.words_of("x", now + dt.timedelta(days=days), now)[0] == severity
 
@@ -240,7 +240,7 @@ def test_credential_in_use_that_ends_soon_is_an_alarm_until_another_is_used(
 def use(there: PretendedCluster, key: str) -> None:
     """Have both configurations ask with a credential."""
     there.objects.clear()
-    asking = manifests.Asking(key=key)
+    asking = manifests.WebhookClientConfig(key=key)
     for configuration in manifests.webhooks(factories.cluster(), asking):
         there.put(configuration, configuration["kind"])
 

@@ -1,4 +1,4 @@
-"""What a cluster gets: webhooks that fail as they must, few rights; and what is noticed later."""
+"""The manifests of a cluster: webhooks that fail as they must, few permissions; later changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from engine.request import GroupVersionResource
 from engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
 from policies.models import Cluster, PolicyRevision, WebhookCredential
 from sync.connect.permissions import CANARY_NAMESPACE, GRANTS
-from sync.installation.manifests import Asking, differences, key_in, manifests, webhooks
+from sync.installation.manifests import (
+    WebhookClientConfig,
+    differences,
+    key_in,
+    manifests,
+    webhooks,
+)
 from tests import factories
 
 if TYPE_CHECKING:
@@ -30,7 +36,9 @@ def built(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     where = {"portal_namespace": place} if place else {}
     cluster = Cluster(name="prod", covers_kube_system=covers, **where)
-    mutating, validating = webhooks(cluster, Asking(portal_url=URL, key="k/1", **asking))
+    mutating, validating = webhooks(
+        cluster, WebhookClientConfig(portal_url=URL, key="k/1", **asking)
+    )
     return mutating, validating
 
 
@@ -92,7 +100,7 @@ def test_address_carries_cluster_and_credential() -> None:
 
 
 def test_portal_may_do_no_more_than_it_asks_for() -> None:
-    found = manifests(Cluster(name="prod"), Asking(portal_url=URL))
+    found = manifests(Cluster(name="prod"), WebhookClientConfig(portal_url=URL))
     rules = [
         rule for one in found if one["kind"] in {"Role", "ClusterRole"} for rule in one["rules"]
     ]
@@ -106,7 +114,7 @@ def test_portal_may_do_no_more_than_it_asks_for() -> None:
 
 
 def test_webhooks_come_last() -> None:
-    kinds = [one["kind"] for one in manifests(Cluster(name="prod"), Asking())]
+    kinds = [one["kind"] for one in manifests(Cluster(name="prod"), WebhookClientConfig())]
     assert [kind.endswith("WebhookConfiguration") for kind in kinds[-3:]] == [False, True, True]
 
 

@@ -1,4 +1,4 @@
-"""What to do about a run is said in words that fit its state, its cluster and its worker."""
+"""Advice about a run fits its state, its cluster and its worker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def timetable(cluster: Cluster, **fields: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "fields", "times", "told"),
+    ("state", "fields", "times", "expected"),
     [
         ("waiting", dict, dict, ""),
         ("waiting", lambda: {"created": ago(60)}, dict, "No worker has taken it"),
@@ -48,8 +48,8 @@ def timetable(cluster: Cluster, **fields: Any) -> None:
         ("held", dict, dict, "confirm it"),
         ("parked", dict, dict, "worker's log"),
         ("done", dict, dict, ""),
-        ("done", lambda: {"counts": {"failed": 1}}, dict, "tried again in a minute"),
-        ("done", lambda: {"counts": {"conflict": 1}}, dict, "has to choose"),
+        ("done", lambda: {"counts": {"failed": 1}}, dict, "next attempt follows in a minute"),
+        ("done", lambda: {"counts": {"conflict": 1}}, dict, "has to resolve"),
         ("failed", lambda: {"finished": ago(9)}, lambda: {"due": ago(-99)}, "by itself at "),
         ("failed", lambda: {"finished": ago(9)}, lambda: {"due": ago(9)}, "by itself now"),
         ("failed", lambda: {"finished": ago(9)}, lambda: {"last_success": ago(1)}, "since: there"),
@@ -60,12 +60,12 @@ def test_advice_fits(
     state: str,
     fields: Callable[[], dict[str, Any]],
     times: Callable[[], dict[str, Any]],
-    told: str,
+    expected: str,
 ) -> None:
     cluster = connected()
     timetable(cluster, **times())
-    said = advice(run_of(cluster, state, **fields()))
-    assert (told in said) if told else said == ""
+    found = advice(run_of(cluster, state, **fields()))
+    assert (expected in found) if expected else found == ""
 
 
 @pytest.mark.parametrize("state", ["unauthorized", "forbidden", "untrusted"])
@@ -78,7 +78,7 @@ def test_a_cluster_that_stopped_needs_a_person(state: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["waiting", "failed"])
-def test_a_pause_and_a_lost_connection_are_told(state: str) -> None:
+def test_advice_names_a_pause_and_a_lost_connection(state: str) -> None:
     cluster = connected()
     run = run_of(cluster, state, finished=ago(9))
     pause.pause(cluster, user="ada", reason="an upgrade")

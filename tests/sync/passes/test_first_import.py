@@ -154,7 +154,7 @@ def test_what_cannot_be_taken_in_says_why_and_holds_up_no_other() -> None:
     assert "spec.limits[0].min[cpu]" in refused.message
 
 
-def test_what_the_database_refuses_is_told_from_what_it_takes() -> None:
+def test_object_that_the_database_refuses_does_not_stop_the_others() -> None:
     with connection.cursor() as cursor:
         cursor.execute("CREATE UNIQUE INDEX only_one ON policies_limitrange (name)")
     try:
@@ -191,7 +191,7 @@ def test_import_is_taken_up_where_its_worker_was_lost(monkeypatch: pytest.Monkey
     assert not stored("rq", namespace="n003")
     SyncState.objects.update(lease_until=None)
     SyncRun.objects.update(heartbeat=read_clock() - 2 * lifecycle.LOST)
-    lifecycle.take_up_lost()
+    lifecycle.recover_lost()
     assert lifecycle.carry_out(run.pk) == "done"
     run.refresh_from_db()
     assert run.counts["take-in"] == run.results.filter(outcome="done").count() == 21

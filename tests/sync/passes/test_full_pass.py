@@ -229,7 +229,7 @@ def test_one_refused_object_holds_up_no_other() -> None:
     ],
     ids=["plugin", "permission", "webhook", "busy"],
 )
-def test_errors_of_one_object_are_told_from_those_of_the_cluster(
+def test_errors_of_one_object_are_distinguished_from_those_of_the_cluster(
     error: Exception, *, goes_on: bool
 ) -> None:
     memory = adopted()
@@ -265,7 +265,7 @@ def test_five_lost_races_are_a_conflict() -> None:
     assert memory.writes == []
 
 
-def test_missing_namespace_is_said_without_asking() -> None:
+def test_missing_namespace_is_reported_without_a_request() -> None:
     memory = Memory("other")
     cluster = connected()
     own(cluster)

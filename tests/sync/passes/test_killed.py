@@ -64,7 +64,7 @@ def test_killed_run_is_finished_by_the_next_worker(
         lifecycle.carry_out(run.pk)
     SyncState.objects.update(lease_until=None)
     SyncRun.objects.update(heartbeat=read_clock() - 2 * lifecycle.LOST)
-    assert lifecycle.take_up_lost() == 1
+    assert lifecycle.recover_lost() == 1
     assert lifecycle.carry_out(run.pk) == "done"
     assert both_sides(memory) == {
         "changed": ({"hard": {"pods": "2"}}, {"hard": {"pods": "2"}}),

@@ -1,4 +1,4 @@
-"""The ledger as the last part of a run: its trouble is said, and policies go in and out."""
+"""The ledger as the last part of a run: its failures are reported and stop no policies."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_claims_and_services_are_looked_at_where_a_quota_counts_them(
     assert sorted(set(there.listed)) == ["ResourceQuota", "Service"]
 
 
-def test_resource_that_may_not_be_listed_is_left_and_said(there: PretendedCluster) -> None:
+def test_forbidden_resource_is_left_out_and_reported(there: PretendedCluster) -> None:
     factories.resource_quota({"pods": "9", "services": "9"})
     let_in(live_pod("lost"))
     age()
@@ -293,7 +293,7 @@ def test_difference_is_explained_by_what_was_admitted_and_is_not_there(
     assert (one["name"], one["side"], one["why"]) == ("lost", "ledger", usage_comparison.NOT_SEEN)
 
 
-def test_difference_that_no_object_explains_is_said(there: PretendedCluster) -> None:
+def test_difference_that_no_object_explains_is_reported(there: PretendedCluster) -> None:
     factories.resource_quota({"pods": "9"})
     there.put(native_quota({"pods": "9"}, {"pods": "3"}), "ResourceQuota")
     there.put(live_pod("a"))

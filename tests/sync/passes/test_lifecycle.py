@@ -1,4 +1,4 @@
-"""Runs: asked for once, carried out by one, taken up when lost, parked when nothing helps."""
+"""Runs: requested once, carried out by one worker, recovered when lost, parked after failures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_second_request_joins_the_first() -> None:
     assert ask(cluster, mode="preview").pk != first.pk
 
 
-def test_run_tells_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_has_its_results(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory = connected(), Memory("team")
     memory.put(quota({"pods": "5"}))
     serve(monkeypatch, memory)
@@ -106,7 +106,7 @@ def test_lost_run_ends_where_another_such_run_waits() -> None:
     cluster = connected()
     run = lost_run(cluster)
     ask(cluster)
-    assert lifecycle.take_up_lost() == 1
+    assert lifecycle.recover_lost() == 1
     run.refresh_from_db()
     assert run.state == "failed"
 
@@ -115,7 +115,7 @@ def test_living_run_is_left_alone() -> None:
     cluster = connected()
     run = lost_run(cluster)
     SyncRun.objects.update(heartbeat=read_clock())
-    assert lifecycle.take_up_lost() == 0
+    assert lifecycle.recover_lost() == 0
     run.refresh_from_db()
     assert run.state == "running"
 
@@ -193,7 +193,7 @@ STOPPING = [
 
 
 @pytest.mark.parametrize("error", [error for error, _ in STOPPING[::2]], ids=["401", "x509"])
-def test_canary_does_not_fly_where_nothing_may_be_asked(
+def test_canary_does_not_fly_to_a_stopped_cluster(
     error: APIError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, memory = connected(), Memory("team")
@@ -224,7 +224,9 @@ def test_refused_credential_stops_the_cluster(
     assert not ClusterAlert.objects.filter(resolved=None).exists()
 
 
-def test_unreachable_cluster_is_asked_later_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_cluster_is_retried_at_growing_intervals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster, memory = connected(), Memory("team")
     serve(monkeypatch, memory)
     memory.faults[1] = UnreachableError("reset")
@@ -254,7 +256,7 @@ def test_retry_after_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert due > read_clock() + dt.timedelta(seconds=150)
 
 
-def test_two_beats_tell_of_a_run_once() -> None:
+def test_two_beats_notify_of_a_run_once() -> None:
     connected()
     assert len(schedule.due_runs()) == 1
     assert schedule.due_runs() == []
@@ -324,7 +326,7 @@ def test_cluster_with_a_held_run_is_watched_and_counted(monkeypatch: pytest.Monk
     assert cluster.alerts.filter(kind="deletions-held", resolved=None).exists()
 
 
-def test_person_is_asked_once_about_the_same_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_deletions_are_held_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = held(monkeypatch)
     first = SyncRun.objects.get(state="held")
     assert lifecycle.carry_out(ask(cluster).pk) == "done"

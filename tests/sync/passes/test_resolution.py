@@ -1,4 +1,4 @@
-"""What people decide is carried out by the next pass, unless the cluster changed since."""
+"""The next pass carries out a person's resolution, unless the cluster changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A decision is taken back: the difference is open again, or the cluster gets back what it had."""
+"""Undoing a resolution opens the difference again, or restores the cluster's former side."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Between full passes: what a watch takes in, and what it leaves to the next pass."""
+"""Between full passes: a watch imports changes, and leaves writes and deletions to a pass."""
 
 from __future__ import annotations
 
 import pytest
 
 from sync.models import SyncCursor, SyncRun, SyncState
-from sync.passes import full_pass
 from sync.passes import watch as passes_watch
 from sync.runs import leases
 from tests.sync.memory import Memory
@@ -32,7 +31,7 @@ def watch(memory: Memory) -> SyncRun:
     cluster = connected()
     run = SyncRun.objects.create(cluster=cluster, mode="watch", state="running", trigger="watch")
     with leases.hold(cluster, 60) as lease:
-        full_pass.watch_for(cluster, memory, run, lease, 0.2)  # type: ignore[arg-type]
+        passes_watch.watch_for(cluster, memory, run, lease, 0.2)  # type: ignore[arg-type]
     return run
 
 
@@ -107,7 +106,7 @@ def test_watch_gives_way_to_a_run_that_waits() -> None:
     assert len(memory.calls) == asked
 
 
-def test_server_that_hangs_up_at_once_is_not_asked_on_and_on() -> None:
+def test_server_that_hangs_up_at_once_is_not_asked_in_a_loop() -> None:
     memory = known()
     asked = len(memory.calls)
     watch(memory)
@@ -116,7 +115,7 @@ def test_server_that_hangs_up_at_once_is_not_asked_on_and_on() -> None:
 
 def test_watch_ends_when_its_worker_does(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = known()
-    monkeypatch.setattr(passes_watch, "_stopping", bytearray(1))
+    monkeypatch.setattr(passes_watch, "stop_flag", bytearray(1))
     passes_watch.stop()
     asked = len(memory.calls)
     watch(memory)

@@ -1,4 +1,4 @@
-"""A person pauses a cluster's sync: nothing begins, what goes on stops, and it says who and why."""
+"""A person pauses a cluster's sync: no run begins, the present one stops, user and reason show."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 from policies.ledger import read_clock
 from sync.models import ClusterConnection, SyncRun, SyncState
-from sync.passes import full_pass, schedule, watch
+from sync.passes import schedule, watch
 from sync.runs import leases
 from tests.sync.memory import Memory
 from tests.sync.working import connected, sync
@@ -39,14 +39,14 @@ def waits(cluster: Cluster, **more: str) -> SyncRun:
     return run
 
 
-def told() -> list[str]:
-    """The clusters of whose runs a worker is told now, and what these are for."""
+def notified() -> list[str]:
+    """The clusters and modes of the runs that workers are notified of now."""
     runs = [SyncRun.objects.get(pk=run) for run in schedule.due_runs()]
     return [f"{run.cluster.name} {run.mode}" for run in runs]
 
 
 def begin_all() -> None:
-    """Have workers begin what they were told of."""
+    """Let workers begin the runs that they were notified of."""
     SyncRun.objects.exclude(queued=None).filter(state="waiting").update(state="running")
     until = read_clock() + LONG_AGO
     busy = SyncRun.objects.filter(state="running").values("cluster")
@@ -61,7 +61,7 @@ def watched(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, *, share: float) 
     run = SyncRun.objects.create(cluster=cluster, mode="watch", state="running", trigger="watch")
     memory = Memory("team")
     with leases.hold(cluster, 60) as lease:
-        full_pass.watch_for(cluster, memory, run, lease, 0.3)  # type: ignore[arg-type]
+        watch.watch_for(cluster, memory, run, lease, 0.3)  # type: ignore[arg-type]
     return len(memory.calls)
 
 
@@ -94,32 +94,32 @@ def test_watch_goes_on_for_what_could_not_begin(why: str, monkeypatch: pytest.Mo
 def test_watches_leave_a_task_to_all_else_and_take_turns(settings: Any) -> None:
     settings.GATEHOUSE_WORKER_TASKS = 3
     in_sync("one", "other", "third")
-    assert told() == ["one watch", "other watch"]
+    assert notified() == ["one watch", "other watch"]
     begin_all()
-    assert told() == []
+    assert notified() == []
     SyncRun.objects.filter(cluster__name="one").delete()
     SyncState.objects.filter(cluster__name="one").update(lease_until=None)
-    assert told() == ["third watch"]
+    assert notified() == ["third watch"]
     begin_all()
-    assert told() == []
+    assert notified() == []
 
 
 def test_pass_finds_a_worker_while_all_that_may_be_are_watched(settings: Any) -> None:
     settings.GATEHOUSE_WORKER_TASKS = 2
     _, other = in_sync("one", "other")
-    assert told() == ["one watch"]
+    assert notified() == ["one watch"]
     begin_all()
     SyncState.objects.filter(cluster=other).update(last_full_pass=None)
-    assert told() == ["other sync"]
+    assert notified() == ["other sync"]
 
 
-def test_stopped_cluster_is_asked_by_persons_alone() -> None:
+def test_stopped_cluster_gets_runs_of_persons_alone() -> None:
     (one,) = in_sync("one")
     ClusterConnection.objects.update(state="forbidden")
     waits(one, mode="sync", trigger="policy")
-    assert told() == []
+    assert notified() == []
     waits(one, mode="preview", trigger="person")
-    assert told() == ["one preview"]
+    assert notified() == ["one preview"]
 
 
 def test_run_that_another_beat_has_made_and_done_is_not_made_again(
@@ -127,12 +127,12 @@ def test_run_that_another_beat_has_made_and_done_is_not_made_again(
 ) -> None:
     (one,) = in_sync("one")
     SyncState.objects.update(last_full_pass=None)
-    make = schedule._make
+    make = schedule.make_run
 
     def others_were_faster(cluster: Cluster, now: dt.datetime) -> None:
         SyncState.objects.update(last_full_pass=now, due=now + dt.timedelta(seconds=1))
         make(cluster, now)
 
-    monkeypatch.setattr(schedule, "_make", others_were_faster)
+    monkeypatch.setattr(schedule, "make_run", others_were_faster)
     assert schedule.due_runs() == []
     assert not SyncRun.objects.filter(cluster=one).exists()

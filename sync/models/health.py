@@ -1,4 +1,4 @@
-"""Health of a cluster's webhooks, and alerts about clusters. Shape only."""
+"""WebhookHealth, ClusterAlert and UsageComparison: findings about one cluster. Shape only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from policies.models.cluster import Cluster
 
 
 class WebhookHealth(models.Model):
-    """The last look at one cluster's webhooks. Times are the database's."""
+    """The last check of one cluster's webhooks. Times are the database's."""
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="webhook_health")
     checked = models.DateTimeField(null=True, blank=True)
@@ -36,10 +36,10 @@ class WebhookHealth(models.Model):
 
 
 class ClusterAlert(models.Model):
-    """Something about a cluster that needs a person; open until ``resolved``."""
+    """A condition of a cluster that needs a person; open until ``resolved``."""
 
     class Severity(models.TextChoices):
-        """How soon."""
+        """How soon a person is needed."""
 
         CRITICAL = "critical"
         WARNING = "warning"
@@ -56,6 +56,7 @@ class ClusterAlert(models.Model):
     class Meta:
         ordering: ClassVar = ["-since", "-id"]
         constraints: ClassVar = [
+            # Several processes may raise the same alert at once.
             models.UniqueConstraint(
                 fields=["cluster", "kind", "subject"],
                 condition=Q(resolved=None),
@@ -65,3 +66,31 @@ class ClusterAlert(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.kind}: {self.message}"
+
+
+class UsageComparison(models.Model):
+    """One quota's usage in the cluster and in the ledger, amounts by resource name.
+
+    ``differences`` are ``{resource, cluster, ledger, objects: [{kind, name, uid, amount, side,
+    why}], unexplained}``: ``side`` is the only one that counts the object.
+    """
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="usage_comparisons")
+    namespace = models.CharField(max_length=63)
+    quota = models.CharField(max_length=253)
+    observed = models.JSONField(default=dict, blank=True)
+    ledger = models.JSONField(default=dict, blank=True)
+    differences = models.JSONField(default=list, blank=True)
+    compared = models.DateTimeField()
+    since = models.DateTimeField(null=True, blank=True, help_text="since when they differ")
+
+    class Meta:
+        ordering: ClassVar = ["cluster_id", "namespace", "quota"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "namespace", "quota"], name="usagecomparison_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.namespace}/{self.quota}"

@@ -1,4 +1,4 @@
-"""What is merely counted: listed by its metadata where a quota counts it, and granted then only."""
+"""Resources that only quotas count: listed by metadata, and granted only while counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from policies import services
 from policies.models import Charge, LedgerPass
-from sync.connect import counted_resources, probe
+from sync.connect import permissions, probe
 from sync.connect.permissions import GRANTS
 from sync.errors import BusyError, ForbiddenError, NotFoundError
 from sync.models import ClusterAlert, SyncedObject
@@ -78,7 +78,7 @@ def test_whatever_a_quota_counts_is_listed(there: PretendedCluster, name: str, l
 
 @pytest.mark.parametrize("name", ["count/events", "count/", "count/a*b", "count/pods/log"])
 def test_what_no_quota_counts_or_nobody_could_ask_for_is_not(name: str) -> None:
-    assert counted_resources.where_counted([("team", [name])]) == {}
+    assert permissions.where_counted([("team", [name])]) == {}
 
 
 def test_claims_for_devices_are_listed_with_their_contents(there: PretendedCluster) -> None:
@@ -104,7 +104,7 @@ def test_secrets_are_listed_in_the_namespaces_that_count_them(there: PretendedCl
     assert used("secrets") == "1"
 
 
-def test_what_may_not_be_listed_is_said_and_keeps_its_charges(there: PretendedCluster) -> None:
+def test_forbidden_resource_is_reported_and_keeps_its_charges(there: PretendedCluster) -> None:
     factories.resource_quota({"secrets": "9", "pods": "9"}, used={"secrets": "5"})
     there.failing["secrets"] = FORBIDDEN
     let_in(secret("a"))
@@ -213,7 +213,7 @@ def test_only_what_is_counted_may_be_listed_and_nothing_else_done() -> None:
     assert "secrets" not in text.lower()
 
 
-def test_right_to_secrets_is_of_their_namespaces_and_said_plainly() -> None:
+def test_permission_for_secrets_is_limited_to_their_namespaces_with_a_remark() -> None:
     factories.resource_quota({"count/secrets": "9"})
     text, manifests = printed()
     assert rights(manifests, "ClusterRole", "gatehouse") == ALWAYS
@@ -243,7 +243,7 @@ class Stingy(PretendedCluster):
 
 def test_test_of_a_connection_names_the_rights_that_are_missing() -> None:
     factories.resource_quota({DEPLOYMENTS: "9", "configmaps": "9", "secrets": "9"})
-    grants = counted_resources.grants_of(factories.cluster())
+    grants = permissions.grants_of(factories.cluster())
     found = probe.probe(Stingy(), grants=grants)  # type: ignore[arg-type]
     missing = ("list deployments.apps", "list secrets in namespace team")
     assert (found.state, found.missing) == ("ok", missing)
@@ -255,5 +255,5 @@ def test_another_clusters_quotas_and_namespaces_that_are_not_there_give_no_right
     SyncedObject.objects.create(
         cluster=factories.cluster(), kind="Namespace", name="other", theirs={}, since=now, seen=now
     )
-    assert counted_resources.grants_of(factories.cluster()) == GRANTS
-    assert counted_resources.grants_of(factories.cluster("else")) == GRANTS
+    assert permissions.grants_of(factories.cluster()) == GRANTS
+    assert permissions.grants_of(factories.cluster("else")) == GRANTS

@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from policies import services, snapshot
+from sync import policy_writes
 from sync.models import SyncedObject
-from sync.passes import native_policies
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -43,12 +43,12 @@ def test_range_is_the_api_servers_once_it_is_there(fields: dict[str, Any], expec
     factories.limit_range({"type": "Pod", "max": {"cpu": "1"}})
     services.set_authority(cluster=factories.cluster(), authority="native", user="root")
     seen(**fields)
-    native_policies.note(factories.cluster())
+    policy_writes.note_native(factories.cluster())
     assert authority() == expected
 
 
 def test_other_namespaces_are_left_as_they_are() -> None:
     factories.limit_range({"type": "Pod", "max": {"cpu": "1"}})
     seen(state="in-sync", theirs={})
-    assert native_policies.note(factories.cluster(), ["other"]) == []
-    assert native_policies.note(factories.cluster(), ["team"]) == ["team"]
+    assert policy_writes.note_native(factories.cluster(), ["other"]) == []
+    assert policy_writes.note_native(factories.cluster(), ["team"]) == ["team"]

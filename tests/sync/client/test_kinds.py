@@ -1,4 +1,4 @@
-"""Where a resource lives is asked of the API server, and believed only as far as it makes sense."""
+"""Discovery of resources on the API server, whose answers are validated."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sync.client import discovery
-from sync.client.kinds import METADATA, kind_at
+from sync.client.kinds import METADATA, find_resource, kind_at, names_alone
 from sync.errors import APIError, GarbageError, InvalidError, NotFoundError
 from sync.values import Listing
 
@@ -29,7 +28,7 @@ def found(v2: Any, v1: Any = (), *, versions: Any = VERSIONS, name: str = "widge
         "apis/example.com/v1": {"resources": list(v1)},
         "api/v1": {"resources": [{**WIDGETS, "name": "secrets", "kind": "Secret"}]},
     }
-    return discovery.find(answers.__getitem__, "" if name == "secrets" else "example.com", name)
+    return find_resource(answers.__getitem__, "" if name == "secrets" else "example.com", name)
 
 
 def test_preferred_version_counts() -> None:
@@ -70,7 +69,7 @@ def test_name_that_would_lead_elsewhere_is_refused(name: str) -> None:
 def test_only_what_names_an_object_is_kept() -> None:
     metadata = {"name": "a", "uid": "u", "annotations": {"last-applied": "password"}}
     listing = Listing(({"metadata": metadata},), "1", datetime.now(UTC))
-    [item] = discovery.without_the_rest(listing).items
+    [item] = names_alone(listing).items
     assert item["metadata"] == {"name": "a", "namespace": "", "uid": "u", "resourceVersion": ""}
 
 

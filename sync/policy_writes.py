@@ -1,0 +1,107 @@
+"""Policy writes on a cluster's behalf: not sent back to it, native policies, first counts.
+
+Until existing objects are counted under a name that is new in a quota, reviews that would charge it
+are refused (``services.uncounted``). To end this quickly, a run that cannot count them lets the
+ledger's own charges stand, and raises an alert.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+
+from policies import services
+from policies.models import Cluster
+from sync import alerts
+from sync.models import SyncedObject, SyncState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from contextlib import AbstractContextManager
+
+    from policies.services import Uncounted
+
+
+ENFORCED_KINDS: Final = ("LimitRange", "ResourceQuota")
+"""The kinds that the API server's own plugins enforce."""
+UNCOUNTED: Final = "quota-uncounted"
+SHOWN: Final = 5
+log = logging.getLogger(__name__)
+
+
+def user_of(cluster: Cluster) -> str:
+    """The user in the history of policies that came from a cluster."""
+    return f"cluster:{cluster.name}"
+
+
+@contextmanager
+def our_own_write(cluster: Cluster) -> Iterator[None]:
+    """Keep the writes inside the block from making the cluster due for another comparison.
+
+    Changes of others before the block still make it due. Enter this in a transaction: it keeps
+    concurrent writes out of the block.
+    """
+    with services.policy_write(cluster):
+        before = policy_revision(cluster)
+        yield
+    # Only a state that was up to date may skip our revisions: an older one has others to compare.
+    compared = SyncState.objects.filter(cluster=cluster, policy_revision=before)
+    compared.update(policy_revision=policy_revision(cluster))
+
+
+def policy_revision(cluster: Cluster) -> int:
+    """Read the cluster's policy revision from the database; the given instance may be stale."""
+    found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
+    return found
+
+
+def note_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> list[str]:
+    """Note which ranges and quotas the cluster has, after a pass or the write of some objects.
+
+    Every object there counts, whoever wrote it and however it differs: the API server enforces it.
+    Returns the namespaces whose enforcement changed hands.
+    """
+    there = SyncedObject.objects.filter(
+        cluster=cluster, kind__in=ENFORCED_KINDS, theirs__isnull=False, gone=None
+    )
+    if namespaces is not None:
+        there = there.filter(namespace__in=namespaces)
+    return services.note_native(
+        cluster=cluster,
+        native=frozenset(there.values_list("kind", "namespace", "name")),
+        user=user_of(cluster),
+        namespaces=namespaces,
+    )
+
+
+def note_counted(
+    cluster: Cluster,
+    quotas: Collection[Uncounted],
+    *,
+    guard: Callable[[], AbstractContextManager[object]] = transaction.atomic,
+) -> None:
+    """Let reviews charge these new names, whose existing objects are in the ledger now."""
+    if quotas:
+        with guard(), our_own_write(cluster):
+            services.note_counted(cluster=cluster, quotas=quotas, user=user_of(cluster))
+    alerts.resolve(cluster, UNCOUNTED)
+
+
+def give_up_counting(cluster: Cluster, why: str) -> None:
+    """Let the ledger's own charges stand for objects that cannot be counted; raise an alert."""
+    quotas = services.uncounted(cluster)
+    if not quotas:
+        return
+    with transaction.atomic(), our_own_write(cluster):
+        services.note_counted(cluster=cluster, quotas=quotas, user=user_of(cluster))
+    names = [f"{each.namespace}/{each.name} ({', '.join(each.names)})" for each in quotas]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    message = (
+        f"of {', '.join(names[:SHOWN])}{more} only what the portal admitted itself counts as used, "
+        f"until the cluster can be looked at: {why}"
+    )
+    log.warning("quotas of %s are not counted: %s", cluster, message)
+    alerts.raise_alert(cluster, UNCOUNTED, severity=alerts.WARNING, message=message)
