@@ -15,5 +15,5 @@ class PortalConfig(AppConfig):
     def ready(self) -> None:
         """Let the checks be known, and what has to happen when an account changes."""
         import_module("portal.checks")
-        import_module("portal.auth.access")
+        import_module("portal.auth.accounts")
         import_module("portal.pages.policies.restart_impact")

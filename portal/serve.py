@@ -59,8 +59,7 @@ def _why_taken(host: str, port: int) -> str:
 
 
 def _serve() -> None:
-    from portal.serving.certificate import Files  # noqa: PLC0415  needs settings
-    from portal.serving.certificate_watch import Watch  # noqa: PLC0415  beside it
+    from portal.serving.certificate import Files, Watch  # noqa: PLC0415  needs settings
     from portal.serving.server import Server  # noqa: PLC0415  beside it
 
     files = None

@@ -9,11 +9,9 @@ from urllib.parse import quote, urlsplit
 
 from csp.constants import NONE, SELF
 
-from portal.beat_schedule import BEAT_SCHEDULE
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
 from portal.logs import logging_config
-from portal.machine import available
-from portal.secret_key import derive_key, keep_secret
+from portal.machine import available, derive_key, keep_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -251,11 +249,10 @@ CELERY_WORKER_CONCURRENCY = GATEHOUSE_WORKER_TASKS
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 
 # People: sessions for pages, tokens for programs; rights by role bindings, or Django's own
 AUTHENTICATION_BACKENDS = [
-    "portal.auth.backend.ThrottledBackend",
+    "portal.auth.sign_in.ThrottledBackend",
     "django.contrib.auth.backends.ModelBackend",
     "policies.roles.RoleBackend",
 ]
@@ -269,10 +266,10 @@ AUTH_PASSWORD_VALIDATORS = [
             "NumericPasswordValidator",
         )
     ),
-    {"NAME": "portal.auth.passwords.EndTokens"},
+    {"NAME": "portal.auth.accounts.EndTokens"},
 ]
 PASSWORD_HASHERS = [
-    "portal.auth.passwords.Argon2",
+    "portal.auth.sign_in.Argon2",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 LOGIN_URL = "login"

@@ -20,7 +20,7 @@ from psycopg_pool import PoolTimeout
 from policies import snapshot
 from portal import graceful_shutdown
 from portal.auth.callers import is_local
-from portal.health import background, key_check
+from portal.health import problems
 from sync import metrics as cluster_metrics
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def _clusters() -> bytes:
     """What the database knows of the clusters; nothing while it does not answer."""
     try:
-        return generate_latest(cluster_metrics.registry) + generate_latest(background.registry)
+        return generate_latest(cluster_metrics.registry) + generate_latest(problems.registry)
     except _UNREACHABLE:
         return b""
 
@@ -132,7 +132,7 @@ def _answer(request: HttpRequest, name: str, checks: Mapping[str, Check]) -> Htt
     if not failed and "verbose" not in request.GET:
         return HttpResponse("ok", content_type="text/plain")
     lines = [f"[-]{e} failed: {why}" if why else f"[+]{e} ok" for e, why in found.items()]
-    if checks is READY and (wrong := key_check.problem()):
+    if checks is READY and (wrong := problems.key_problem()):
         # No reason to send reviews elsewhere: it is the same for every process.
         lines.append(f"[!]key {wrong}")
     lines.append(f"{name} check {'failed' if failed else 'passed'}")

@@ -1,4 +1,4 @@
-"""The WSGI application of both stacks, and the threads that run beside it.
+"""The life of a web process: build the application, load, serve, drain.
 
 ``build`` may run before a process divides itself; ``begin`` starts threads and must run after.
 """
@@ -9,17 +9,21 @@ import gc
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.wsgi import get_wsgi_application
 
-from portal.graceful_shutdown import saying_farewell
+from portal import graceful_shutdown
 
 if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+    from socket import socket
+
     from portal.serving.front import Front
     from portal.serving.lean import Application
 
 logger = logging.getLogger(__name__)
+_FLUSH_WITHIN: Final = 5.0  # seconds
 _RARELY: Final = 20_000  # objects: those of some dozens of reviews
 
 
@@ -44,7 +48,7 @@ def build_front() -> Front:
     answering = build()
     from portal.serving.front import Front  # noqa: PLC0415  needs Django to be set up
 
-    return Front(saying_farewell(answering))
+    return Front(graceful_shutdown.saying_farewell(answering))
 
 
 def begin() -> None:
@@ -54,12 +58,12 @@ def begin() -> None:
 
     from admission.metrics import begin_at_zero  # noqa: PLC0415  the same
     from policies import snapshot  # noqa: PLC0415  the same
-    from portal.health import key_check  # noqa: PLC0415  the same
+    from portal.health import problems  # noqa: PLC0415  the same
 
     snapshot.start()
     try:
         begin_at_zero(snapshot.current().clusters)
-        if wrong := key_check.problem():
+        if wrong := problems.key_problem():
             logger.error(wrong)
     except (Error, PoolTimeout) as error:
         # /readyz says so until the thread that was just started has read them.
@@ -87,3 +91,28 @@ def finish(timeout: float) -> None:
     writer.stop(timeout)
     snapshot.stop()
     connections.close_all()
+
+
+def load(
+    front: Front | None, listener: int | None, ready: Event, probe_listener: socket | None = None
+) -> Front:
+    """The application, with all policies in memory; ``ready`` is set when that is so.
+
+    It is the one that the parent loaded, where this process is a copy of the parent.
+    """
+    graceful_shutdown.listen_for_signals(listener)
+    answering = front or build_front()
+    if probe_listener:
+        answering.answer_probes(probe_listener)  # before the database is asked for the policies
+    begin()
+    settle()
+    ready.set()
+    return answering
+
+
+def run(*words: Any) -> None:
+    """Serve until stopped and the last request is answered, then finish what is left."""
+    from granian.server.mp import MPServer  # noqa: PLC0415  wsgi.py needs none of it
+
+    MPServer._spawn_rsgi_worker(*words)  # noqa: SLF001 - the server's own way to run a process
+    finish(_FLUSH_WITHIN)

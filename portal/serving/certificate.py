@@ -1,4 +1,4 @@
-"""TLS certificate, key and client authority: read, verified, reloaded.
+"""TLS certificate, key and client authority: read, checked, copied, and watched for changes.
 
 They are renewed one file after the other. Files that are incomplete or do not match are
 reported here, before any server process loads them. No Django in here.
@@ -6,14 +6,21 @@ reported here, before any server process loads them. No Django in here.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import ssl
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+INTERVAL: Final = 1.0  # seconds
 _PLACE: Final = re.compile(r"^\[.*?\] | \(_ssl\.c:\d+\)$")  # where in Python's source it failed
 
 
@@ -102,3 +109,46 @@ def check(contents: Contents) -> None:
 def _no_password() -> str:
     """Refuse instead of asking whoever sits at the terminal."""
     raise CertificateError("the key has a password")
+
+
+class Watch:
+    """Calls ``changed`` when the files hold something new that can be used.
+
+    Nothing is judged before two looks saw the same: one file is written after the other.
+    """
+
+    def __init__(self, files: Files, changed: Callable[[], object]) -> None:
+        self._files, self._changed = files, changed
+        self._judged = self._seen = self._look()
+
+    def start(self) -> None:
+        """Look every second, until the process ends."""
+        threading.Thread(target=self._run, name="certificate-watch", daemon=True).start()
+
+    def look(self) -> None:
+        """Look once."""
+        seen, self._seen = self._seen, self._look()
+        if self._seen == seen and self._seen != self._judged:
+            self._judged = self._seen
+            self._judge(self._seen)
+
+    def _look(self) -> Contents | str:
+        try:
+            return self._files.read()
+        except CertificateError as error:
+            return str(error)
+
+    def _judge(self, found: Contents | str) -> None:
+        try:
+            if isinstance(found, str):
+                raise CertificateError(found)  # noqa: TRY301 - one way to report it
+            check(found)
+        except CertificateError as error:
+            logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
+        else:
+            self._changed()
+
+    def _run(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(INTERVAL):
+            self.look()

@@ -18,7 +18,7 @@ from django.urls import Resolver404, get_resolver
 from django.utils.module_loading import import_string
 from psycopg_pool import PoolTimeout
 
-from admission.api import authentication
+from admission.api import authentication, urls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     Application: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 PREFIX: Final = "/admission/"
-URLCONF: Final = "portal.serving.admission_urls"
+URLCONF: Final = __name__
 _REMEMBERED: Final = 1024  # addresses: two for each credential of each cluster
+urlpatterns = [each for each in urls.urlpatterns if str(each.pattern).startswith(PREFIX[1:])]
 
 
 class LeanRequest(WSGIRequest):

@@ -25,8 +25,8 @@ from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there t
 from granian.server.mp import MPServer
 
 from portal import graceful_shutdown, logs
-from portal.serving import probes, worker
-from portal.serving.application import build_front
+from portal.serving import probes
+from portal.serving.application import build_front, load, run
 from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
 from portal.serving.pauses import Pauses
 
@@ -141,8 +141,8 @@ class Server(MPServer):
             holder, self._sso = self._slots[idx]
             self._shd, listener = holder, holder.get_fd()
         ready = multiprocessing.Event()
-        load = partial(worker.load, self._front, listener, ready, self._probe_listener)
-        made = super()._spawn_worker(idx, worker.run, load)
+        loader = partial(load, self._front, listener, ready, self._probe_listener)
+        made = super()._spawn_worker(idx, run, loader)
         made.is_ready = ready.is_set  # type: ignore[attr-defined]
         return made
 

@@ -15,10 +15,9 @@ from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
 from policies.models import Cluster
 from portal.dev.demo import connected
-from portal.dev.demo.clock import at
-from portal.dev.demo.plot import BEGAN
+from portal.dev.demo.plot import BEGAN, at
 from portal.dev.demo.story import write_story
-from portal.secret_key import write_private
+from portal.machine import write_private
 
 HERE: Final = Path(__file__).resolve().parent
 CLUSTER: Final = "demo"

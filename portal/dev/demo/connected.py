@@ -14,8 +14,7 @@ from django.utils import timezone
 
 from policies import services
 from policies.models import Cluster, ResourceQuota
-from portal.dev.demo.clock import at
-from portal.dev.demo.plot import BEGAN
+from portal.dev.demo.plot import BEGAN, at
 from sync import reconcile
 from sync.models import (
     ClusterAlert,

@@ -1,19 +1,31 @@
-"""The script of the demo's month: workloads, and changes of policies."""
+"""The script of the demo's month: its dates, its workloads, and its changes of policies."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
+
+from django.utils import timezone
 
 from engine.policy import ENFORCEMENT_ANNOTATION
 from portal.dev.demo.workloads import Workload, asking
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import datetime as dt
+    from collections.abc import Iterator, Mapping
 
 BEGAN: Final = timedelta(days=28)
 ADA, GRACE, LIN, CI = "ada", "grace", "lin", "ci-deployer"
+
+
+@contextmanager
+def at(moment: dt.datetime) -> Iterator[None]:
+    """Have Django's clock, which dates what is stored, stand still at a moment."""
+    with patch.object(timezone, "now", return_value=moment):
+        yield
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
 from policies.models import Cluster, QuotaUsagePoint, ResourceQuota
 from portal.dev.demo import connected
-from portal.dev.demo.clock import at
 from portal.dev.demo.month import Month
-from portal.dev.demo.plot import BEGAN, CHANGES
+from portal.dev.demo.plot import BEGAN, CHANGES, at
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -19,10 +19,10 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 
-from portal.auth.first_admin import ensure_first_admin
+from portal.auth.accounts import ensure_first_admin
 from portal.dev import bundle
 from portal.dev.demo import begin_demo, demo_credential
-from portal.health import key_check
+from portal.health import problems
 from sync.connect import seal_keys
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def prepare_data() -> tuple[str | None, str]:
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=0)
         seal_keys.ensure_keys()
-        if wrong := key_check.ensure():
+        if wrong := problems.keep_key_check():
             sys.stderr.write(f"gatehouse: {wrong}\n")
         begin_demo()
         secret = demo_credential()

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.management import call_command
 
 from policies.management.console import Console
-from portal.auth.first_admin import ensure_first_admin
-from portal.health import key_check
+from portal.auth.accounts import ensure_first_admin
+from portal.health import problems
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -44,8 +44,8 @@ class Command(Console):
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=min(options["verbosity"], 1))
         if options["accept_key"]:
-            key_check.accept()
-        if wrong := key_check.ensure():
+            problems.accept_key()
+        if wrong := problems.keep_key_check():
             self.stderr.write(f"gatehouse: {wrong}")
         password = ensure_first_admin()
         if password:

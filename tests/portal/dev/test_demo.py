@@ -15,7 +15,7 @@ from admission.models.tally import added, counted
 from policies import ledger, services, snapshot
 from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
 from policies.snapshot import Authentication
-from portal.auth.first_admin import ensure_first_admin
+from portal.auth.accounts import ensure_first_admin
 from portal.dev.demo import CLUSTER, begin_demo, demo_credential, seed_demo
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import pytest
 
 from portal.dev import self_signed
 from portal.health import probe
-from portal.serving.certificate import CertificateError, Files, PrivateCopies, check
-from portal.serving.certificate_watch import Watch
+from portal.serving.certificate import CertificateError, Files, PrivateCopies, Watch, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

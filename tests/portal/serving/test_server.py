@@ -13,7 +13,7 @@ import pytest
 
 from portal import graceful_shutdown, serve
 from portal.dev import self_signed
-from portal.serving import application, server, worker
+from portal.serving import application, server
 from portal.serving.certificate import Files
 
 if TYPE_CHECKING:
@@ -211,21 +211,21 @@ def test_sockets_belong_to_the_parent(made: server.Server) -> None:
 @pytest.mark.django_db
 def test_process_is_ready_once_its_policies_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
-    monkeypatch.setattr(worker, "begin", lambda: begun.append("begin"))
-    monkeypatch.setattr(worker.graceful_shutdown, "listen_for_signals", begun.append)
+    monkeypatch.setattr(application, "begin", lambda: begun.append("begin"))
+    monkeypatch.setattr(application.graceful_shutdown, "listen_for_signals", begun.append)
     monkeypatch.setattr(application.gc, "freeze", lambda: begun.append("freeze"))
     ready = multiprocessing.Event()
     front = object()
-    assert worker.load(front, 7, ready) is front
+    assert application.load(front, 7, ready) is front
     assert begun == [7, "begin", "freeze"]
     assert ready.is_set()
 
 
 def test_process_finishes_after_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
-    monkeypatch.setattr(worker.MPServer, "_spawn_rsgi_worker", lambda *words: done.append(words))
-    monkeypatch.setattr(worker, "finish", lambda _timeout: done.append("finish"))
-    worker.run("a", "b")
+    monkeypatch.setattr(server.MPServer, "_spawn_rsgi_worker", lambda *words: done.append(words))
+    monkeypatch.setattr(application, "finish", lambda _timeout: done.append("finish"))
+    application.run("a", "b")
     assert done == [("a", "b"), "finish"]
 
 

@@ -1,4 +1,4 @@
-"""The authentication backend: count failed sign-ins and throttle further ones.
+"""Sign-in: refuse further tries after too many failures, and hash two passwords at a time.
 
 The counts are in the database: one for all processes. A name is refused only to addresses from
 which it has not signed in of late, so that nobody can lock somebody else out.
@@ -6,10 +6,13 @@ which it has not signed in of late, so that nobody can lock somebody else out.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.dispatch import receiver
 from rest_framework.exceptions import Throttled
@@ -18,12 +21,17 @@ from policies.models import SignInCount
 from portal.auth.callers import address_of, group_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.http import HttpRequest
 
 WINDOW: Final = timedelta(minutes=5)
 MOST_BY_ADDRESS: Final = 50
 MOST_BY_NAME: Final = 20
 KNOWN_FOR: Final = timedelta(days=30)
+AT_A_TIME: Final = 2
+PATIENCE: Final = 2.0  # seconds that a further one waits for its turn
+_turns = threading.BoundedSemaphore(AT_A_TIME)
 
 
 class ThrottledBackend:
@@ -67,3 +75,35 @@ def remember_address(user: Any, request: HttpRequest | None = None, **_: Any) ->
 def _key(*words: str) -> str:
     """A digest: neither names nor addresses are kept, and every key has one length."""
     return hashlib.sha256("\0".join(words).encode("utf-8", "replace")).hexdigest()
+
+
+class Argon2(Argon2PasswordHasher):
+    """argon2id with 19 MiB, two passes and one lane; two at a time in each process.
+
+    Each hash takes its memory and a processor for some 30 ms: sixty at once would stop all else.
+    Source: OWASP's password storage cheat sheet. Hashes of other costs are renewed at sign-in.
+    """
+
+    memory_cost = 19 * 1024  # KiB
+    time_cost = 2
+    parallelism = 1
+
+    def encode(self, password: str, salt: str) -> str:
+        """Hash once there is a turn; raises Throttled where none comes."""
+        with _turn():
+            return super().encode(password, salt)
+
+    def verify(self, password: str, encoded: str) -> bool:
+        """Compare once there is a turn; raises Throttled where none comes."""
+        with _turn():
+            return super().verify(password, encoded)
+
+
+@contextlib.contextmanager
+def _turn() -> Iterator[None]:
+    if not _turns.acquire(timeout=PATIENCE):
+        raise Throttled(wait=PATIENCE, detail="Too many sign-ins at once.")
+    try:
+        yield
+    finally:
+        _turns.release()

@@ -1,14 +1,24 @@
-"""Health of worker, beat and the record's tasks, for Prometheus and Home."""
+"""What a person should look at: background work that is late or failed, and a wrong secret key.
+
+A database that is restored without ``var/secret-key`` knows every credential and accepts none: a
+cluster whose webhook fails closed then admits nothing. The check value says why.
+"""
 
 from __future__ import annotations
 
+import hmac
 from typing import TYPE_CHECKING, Final
 
+from django.conf import settings
+from django.db import DatabaseError
 from django.utils import timezone
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
+from psycopg_pool import PoolTimeout
 
 from admission.models import BackgroundWork
+from policies.models import KeyCheck
+from portal.machine import derive_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +27,12 @@ if TYPE_CHECKING:
 
 LATE: Final = 120.0  # seconds without a heartbeat, from which a person should look
 _HEARTBEATS: Final = (BackgroundWork.Name.WORKER, BackgroundWork.Name.BEAT)
+
+KEY_PROBLEM: Final = (
+    "the secret key is not the one that webhook credentials were made with: every cluster is"
+    " refused. Restore var/secret-key (or GATEHOUSE_SECRET_KEY, GATEHOUSE_KEY_PEPPER) from the"
+    " backup; or issue new credentials and run manage.py bootstrap --accept-key"
+)
 
 
 class BackgroundCollector:
@@ -44,7 +60,7 @@ class BackgroundCollector:
         yield from (age, failed)
 
 
-def problems() -> list[str]:
+def background_problems() -> list[str]:
     """What a person should look at, one sentence each."""
     now = timezone.now()
     found = []
@@ -58,3 +74,27 @@ def problems() -> list[str]:
 
 registry: Final = CollectorRegistry()
 registry.register(BackgroundCollector())
+
+
+def keep_key_check() -> str:
+    """Keep the key's check value where there is none yet; gives what is wrong, empty if nothing."""
+    KeyCheck.objects.get_or_create(id=1, defaults={"value": _key_check()})
+    return key_problem()
+
+
+def accept_key() -> None:
+    """Take the key in use for the right one from now on."""
+    KeyCheck.objects.update_or_create(id=1, defaults={"value": _key_check()})
+
+
+def key_problem() -> str:
+    """What is wrong with the key, empty if nothing is, or if the database is unreachable."""
+    try:
+        found = KeyCheck.objects.first()
+    except (DatabaseError, PoolTimeout):
+        return ""
+    return KEY_PROBLEM if found and not hmac.compare_digest(found.value, _key_check()) else ""
+
+
+def _key_check() -> str:
+    return derive_key(settings.GATEHOUSE_KEY_PEPPER, "gatehouse key check")
