@@ -1,9 +1,9 @@
-"""Accounts: the first admin, and which tokens and sessions end with an account or a password."""
+"""The first admin; the end of tokens and sessions with an account or a password."""
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY, get_user_model
@@ -13,14 +13,11 @@ from django.db.models.signals import post_save
 from django.dispatch import receiver
 from knox.models import AuthToken
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 def ensure_first_admin() -> str | None:
-    """Make the first admin where no superuser exists; returns its password if it was generated.
+    """Create the first admin if no superuser exists; returns its password if it was generated.
 
-    ``GATEHOUSE_ADMIN_USER`` and ``GATEHOUSE_ADMIN_PASSWORD`` (or ``…_FILE``) say who that is.
+    ``GATEHOUSE_ADMIN_USER`` and ``GATEHOUSE_ADMIN_PASSWORD`` (or ``…_FILE``) set name and password.
     """
     users = get_user_model().objects
     if users.filter(is_superuser=True).exists():
@@ -33,34 +30,34 @@ def ensure_first_admin() -> str | None:
 
 @receiver(post_save, sender=User)
 def end_access(instance: User, **_: Any) -> None:
-    """Forget tokens and sessions, so that activating it again revives none."""
+    """Delete tokens and sessions, so that reactivating the account revives none."""
     if instance.is_active:
         return
     AuthToken.objects.filter(user=instance).delete()
-    Session.objects.filter(pk__in=list(_sessions_of(instance))).delete()
-
-
-def _sessions_of(user: User) -> Iterator[str]:
-    for session in Session.objects.iterator():
-        if session.get_decoded().get(SESSION_KEY) == str(user.pk):
-            yield session.session_key
+    # Only the encoded data of a session names its account, so every session has to be read.
+    theirs = [
+        session.pk
+        for session in Session.objects.iterator()
+        if session.get_decoded().get(SESSION_KEY) == str(instance.pk)
+    ]
+    Session.objects.filter(pk__in=theirs).delete()
 
 
 class EndTokens:
-    """Ends a person's tokens when the password changes, wherever it is changed.
+    """A password validator that deletes a person's tokens when the password changes.
 
-    Django informs its validators of each password that was set and stored; it ends the other
-    sessions itself. A hash that is renewed at sign-in is no change.
+    Django calls ``password_changed`` after every change, on any page; it ends the other sessions
+    itself. Renewing a hash at sign-in is no change.
     """
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Every password is good enough for this one."""
+        """Accept every password."""
 
     def password_changed(self, _password: str, user: Any = None) -> None:
-        """Take all tokens of this person back."""
+        """Delete all tokens of this person."""
         if user is not None and user.pk:
             AuthToken.objects.filter(user=user).delete()
 
     def get_help_text(self) -> str:
-        """What the form says beside the field."""
+        """The hint beside the form field."""
         return "A new password ends your other sessions and your tokens."

@@ -1,7 +1,7 @@
-"""What a person should look at: background work that is late or failed, and a wrong secret key.
+"""Problems for a person: late or failed background work, and a secret key that does not fit.
 
-A database that is restored without ``var/secret-key`` knows every credential and accepts none: a
-cluster whose webhook fails closed then admits nothing. The check value says why.
+A database that is restored without ``var/secret-key`` holds every credential and accepts none: a
+cluster whose webhook fails closed then admits nothing. A check value in the database detects it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ KEY_PROBLEM: Final = (
 
 
 class BackgroundCollector:
-    """Gauges by part, read from the database each time: web processes answer, workers work."""
+    """Gauges by part, read from the database each time: web processes know nothing of workers."""
 
     def collect(self) -> Iterator[Metric]:
-        """Give both families; a part that was never seen has no age."""
+        """Yield both families; a part that was never seen has no age."""
         now = timezone.now()
         age = GaugeMetricFamily(
             "gatehouse_background_age_seconds",
@@ -61,7 +61,7 @@ class BackgroundCollector:
 
 
 def background_problems() -> list[str]:
-    """What a person should look at, one sentence each."""
+    """Problems of worker, beat and the record's tasks, one sentence each."""
     now = timezone.now()
     found = []
     for row in BackgroundWork.objects.order_by("name"):
@@ -77,18 +77,18 @@ registry.register(BackgroundCollector())
 
 
 def keep_key_check() -> str:
-    """Keep the key's check value where there is none yet; gives what is wrong, empty if nothing."""
+    """Store the key's check value if there is none yet; returns ``key_problem()``."""
     KeyCheck.objects.get_or_create(id=1, defaults={"value": _key_check()})
     return key_problem()
 
 
 def accept_key() -> None:
-    """Take the key in use for the right one from now on."""
+    """Store the check value of the key in use: it counts as the right one from now on."""
     KeyCheck.objects.update_or_create(id=1, defaults={"value": _key_check()})
 
 
 def key_problem() -> str:
-    """What is wrong with the key, empty if nothing is, or if the database is unreachable."""
+    """The problem with the key; empty if there is none, or if the database is unreachable."""
     try:
         found = KeyCheck.objects.first()
     except (DatabaseError, PoolTimeout):

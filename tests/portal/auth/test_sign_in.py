@@ -67,14 +67,14 @@ def test_sign_in_without_a_turn_is_told_to_wait(
     settings.PASSWORD_HASHERS = ["portal.auth.sign_in.Argon2"]
     monkeypatch.setattr(limits, "PATIENCE", 0.01)
     for _ in range(limits.AT_A_TIME):
-        limits._turns.acquire()
+        limits.turns.acquire()
     try:
         assert sign_in(client, where, PASSWORD) == 429
     finally:
         for _ in range(limits.AT_A_TIME):
-            limits._turns.release()
-    assert limits._turns.acquire(timeout=0)
-    limits._turns.release()
+            limits.turns.release()
+    assert limits.turns.acquire(timeout=0)
+    limits.turns.release()
 
 
 @pytest.mark.parametrize("where", ADDRESSES)

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_seen", {})
+def _forget() -> None:
+    views.migrated.clear()
 
 
 def no_cursor() -> None:

@@ -15,7 +15,7 @@ from admission.metrics import begin_at_zero
 from admission.models import BackgroundWork, note_work
 from admission.record import export
 from policies.models import KeyCheck
-from portal.celery import _note_beat
+from portal.celery import note_beat
 from portal.health import problems
 from portal.serving import application
 from portal.tasks import note_worker
@@ -43,13 +43,13 @@ def _connections_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_heartbeats_have_an_age_once_they_were_seen(client: Client) -> None:
     assert gauge(client, "age_seconds", "worker") is None
     note_worker()
-    _note_beat("portal.tasks.note_worker")
+    note_beat("portal.tasks.note_worker")
     ages = [gauge(client, "age_seconds", name) for name in ("worker", "beat")]
     assert all(age is not None and 0 <= age < 60 for age in ages)
 
 
 def test_other_tasks_are_no_heartbeat_of_beat() -> None:
-    _note_beat("portal.tasks.clear_expired")
+    note_beat("portal.tasks.clear_expired")
     assert not BackgroundWork.objects.exists()
 
 

@@ -85,7 +85,7 @@ def test_failure_of_a_view_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("portal.serving.lean._call_view", fail)
+    monkeypatch.setattr("portal.serving.lean.call_view", fail)
     assert call(LeanHandler(no_others), "/admission/demo/validate")[0].startswith("500")
 
 

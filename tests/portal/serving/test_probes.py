@@ -94,7 +94,7 @@ def test_port_that_is_taken_is_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(serve, "_LET_GO_WITHIN", 0.0)
+    monkeypatch.setattr(serve, "FREE_WITHIN", 0.0)
     settings.GATEHOUSE_LISTEN_PORT = free_port()
     settings.GATEHOUSE_PROBE_PORT = port
     settings.GATEHOUSE_TLS_CERTIFICATE = settings.GATEHOUSE_TLS_KEY = None

@@ -276,7 +276,7 @@ def _own_metrics_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_port_that_is_taken_is_told_in_one_line(
     settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(serve, "_LET_GO_WITHIN", 0.1)
+    monkeypatch.setattr(serve, "FREE_WITHIN", 0.1)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
