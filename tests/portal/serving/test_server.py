@@ -47,10 +47,12 @@ class Process:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "SHORTEST_FAREWELL", 0.0)
-    monkeypatch.setattr(server, "_LAST", 0.0)
+    monkeypatch.setattr(server, "SHORTEST_DRAIN", 0.0)
+    monkeypatch.setattr(server, "LAST_REQUEST_WITHIN", 0.0)
     monkeypatch.setattr(server, "READY_WITHIN", 0.2)
-    monkeypatch.setattr(server, "_signal", lambda process, number: process.events.append(number))
+    monkeypatch.setattr(
+        server, "send_signal", lambda process, number: process.events.append(number)
+    )
     monkeypatch.setattr(server, "build_front", lambda: None)
 
 
@@ -68,7 +70,7 @@ def made(tmp_path: Path) -> Iterator[server.Server]:
 def fresh(monkeypatch: pytest.MonkeyPatch, made: server.Server, *, is_ready: bool) -> Process:
     """The process that the server would start next."""
     process = Process(is_ready=is_ready)
-    monkeypatch.setattr(made, "_spawn_worker", lambda *_: process)
+    monkeypatch.setattr(made, "new_process", lambda *_: process)
     return process
 
 
@@ -82,7 +84,7 @@ def test_successor_is_ready_before_its_predecessor_is_told(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
     old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=True)
-    made._respawn_workers([0], None, None)
+    made.replace([0])
     assert made.wrks == [new]
     assert new.events == ["start"]
     assert not new.interrupt_by_parent
@@ -93,7 +95,7 @@ def test_successor_that_does_not_come_up_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, made: server.Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=False)
-    made._respawn_workers([0], None, None)
+    made.replace([0])
     assert made.wrks == [old]
     assert new.events == ["start", "terminate", "join"]
     assert old.events == []  # type: ignore[attr-defined]
@@ -110,9 +112,9 @@ def test_successors_of_what_ended_come_until_one_is_ready(
     last = Process()
     coming = iter([*broken, last])
     pauses: list[float] = []
-    monkeypatch.setattr(made, "_spawn_worker", lambda *_: next(coming))
-    monkeypatch.setattr(made, "_wait", pauses.append)
-    made._respawn_workers([0], None, None)
+    monkeypatch.setattr(made, "new_process", lambda *_: next(coming))
+    monkeypatch.setattr(made, "wait", pauses.append)
+    made.replace([0])
     assert made.wrks == [last]
     assert pauses == [0.0, 0.1, 0.2, 0.4, 0.8]
     assert not made.interrupt_signal
@@ -133,9 +135,9 @@ def test_who_ends_while_others_are_waited_for_is_replaced_with_them(
             made.interrupt_children.append(1)
         return coming[idx].pop(0)
 
-    monkeypatch.setattr(made, "_spawn_worker", spawn)
-    monkeypatch.setattr(made, "_wait", lambda _: None)
-    made._respawn_workers([0], None, None)
+    monkeypatch.setattr(made, "new_process", spawn)
+    monkeypatch.setattr(made, "wait", lambda _: None)
+    made.replace([0])
     assert made.wrks == [first, second]
     assert made.interrupt_children == []
 
@@ -145,8 +147,8 @@ def test_server_that_stops_starts_no_successor(
 ) -> None:
     made.wrks[0].alive = False  # type: ignore[attr-defined]
     made.interrupt_signal = True
-    monkeypatch.setattr(made, "_spawn_worker", None)
-    made._respawn_workers([0], None, None)
+    monkeypatch.setattr(made, "new_process", None)
+    made.replace([0])
 
 
 def test_crashes_in_a_row_are_no_loop_to_the_server(
@@ -155,7 +157,7 @@ def test_crashes_in_a_row_are_no_loop_to_the_server(
     """granian ends where a process that it started anew ends within 5.5 seconds."""
     made.wrks[0].alive = False  # type: ignore[attr-defined]
     fresh(monkeypatch, made, is_ready=True)
-    made._respawn_workers([0], None, None)
+    made.replace([0])
     assert made.respawned_wrks == {}
 
 
@@ -164,7 +166,7 @@ def test_reload_takes_the_pair_that_fits(
     monkeypatch: pytest.MonkeyPatch, made: server.Server, tmp_path: Path, *, fits: bool
 ) -> None:
     before, told = made.ssl_ctx, []
-    monkeypatch.setattr(made, "_respawn_workers", lambda *words: told.append(words[0]))
+    monkeypatch.setattr(made, "replace", told.append)
     if not fits:
         (tmp_path / "tls.key").write_text("nothing")
     made._reload(None, None)
@@ -175,7 +177,7 @@ def test_reload_takes_the_pair_that_fits(
 def test_reload_does_not_swallow_the_end(made: server.Server) -> None:
     made.interrupt_signal = True
     made._files = None
-    made._respawn_workers = lambda *_: None  # type: ignore[method-assign, assignment]
+    made.replace = lambda *_: None  # type: ignore[method-assign, assignment]
     made._reload(None, None)
     assert made.main_loop_interrupt.is_set()
 
@@ -200,7 +202,7 @@ def test_clients_are_asked_for_certificates_where_an_authority_is_named(tmp_path
 
 def test_sockets_belong_to_the_parent(made: server.Server) -> None:
     made._init_shared_socket()
-    process: Any = made._spawn_worker(0, None, None)
+    process = made.new_process(0)
     assert not process.is_ready()
     (_, owned) = made._slots[0]
     assert isinstance(owned, socket.socket)
@@ -223,6 +225,7 @@ def test_process_is_ready_once_its_policies_are_read(monkeypatch: pytest.MonkeyP
 
 def test_process_finishes_after_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
+    # granian has no public way to run a process.
     monkeypatch.setattr(server.MPServer, "_spawn_rsgi_worker", lambda *words: done.append(words))
     monkeypatch.setattr(application, "finish", lambda _timeout: done.append("finish"))
     application.run("a", "b")
