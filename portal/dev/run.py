@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import django
 from django.conf import settings
 
+from portal.dev.install import say
+from portal.dev.supervisor.children import Children, StartError, commands
 from portal.env import SettingsError, gather
 from portal.health.probe import is_ready
 from portal.machine import ROOT
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    from portal.dev.supervisor.children import Children
 
 READY_WITHIN: Final = 120.0  # seconds; the end of a process is reported at once
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -46,18 +46,19 @@ POD: Final = {
 }
 
 
-class Interrupted(Exception):  # noqa: N818  not an error: somebody asked to stop
+class Interrupted(Exception):  # noqa: N818  not an error, but the usual end
     """Somebody pressed Ctrl-C or sent SIGTERM."""
 
 
 def main(words: list[str] | None = None) -> int:
     """Run until stopped; returns the exit code."""
-    options = _read_words(words)
-    _choose_port(options.port)
+    parser = argparse.ArgumentParser(
+        prog="python -m portal.dev.run",
+        description="Start web, worker and beat with demo policies; Ctrl-C stops them all.",
+    )
+    parser.add_argument("--port", help="listen there (default: GATEHOUSE_LISTEN_PORT or 8000)")
+    _choose_port(parser.parse_args(words).port)
     django.setup()
-    # Whatever reads settings is imported once they are known to be good.
-    from portal.dev.supervisor.preparation import StartError  # noqa: PLC0415  needs settings
-
     for number in SIGNALS:
         signal.signal(number, _interrupt)
     try:
@@ -66,21 +67,12 @@ def main(words: list[str] | None = None) -> int:
         sys.stderr.write(f"gatehouse: {error}\n")
         return 1
     except Interrupted:
-        _say("stopped")
+        say("stopped")
         return 0
 
 
-def _read_words(words: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m portal.dev.run",
-        description="Start web, worker and beat with demo policies; Ctrl-C stops them all.",
-    )
-    parser.add_argument("--port", help="listen there (default: GATEHOUSE_LISTEN_PORT or 8000)")
-    return parser.parse_args(words)
-
-
 def _choose_port(port: str | None) -> None:
-    """Say the port and the address it makes where nothing else says them."""
+    """Set the port, and the portal's address that follows from it unless it is configured."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     if port:
         os.environ["GATEHOUSE_LISTEN_PORT"] = port
@@ -95,8 +87,7 @@ def _choose_port(port: str | None) -> None:
 
 
 def _run() -> NoReturn:
-    from portal.dev.supervisor.children import Children, commands  # noqa: PLC0415  needs settings
-    from portal.dev.supervisor.preparation import (  # noqa: PLC0415  needs settings
+    from portal.dev.supervisor.preparation import (  # noqa: PLC0415  needs Django set up
         check_port,
         hold_folder,
         prepare_data,
@@ -106,59 +97,45 @@ def _run() -> NoReturn:
         check_port()
         password, secret = prepare_data()
         if password:
-            # Printed before anything else can go wrong: it is not kept anywhere.
-            _say(
-                f"sign in as {settings.GATEHOUSE_ADMIN_USER} with password {password} (shown once)"
-            )
+            # Printed before anything else can fail: the password is not stored anywhere.
+            user = settings.GATEHOUSE_ADMIN_USER
+            say(f"sign in as {user} with password {password} (shown once)")
         children = Children()
         try:
             children.start(commands())
             _wait_until_ready(children)
-            _tell(secret)
-            _watch(children)
+            address = settings.GATEHOUSE_EXTERNAL_URL
+            say(f"ready at {address} (Ctrl-C stops it)")
+            say("ask for a pod, as an API server does:")
+            sys.stdout.write(f"\n{_curl(address, secret)}\n\n")
+            sys.stdout.flush()
+            while True:
+                _restart_ended(children)
+                time.sleep(_STEP)
         finally:
             _ignore_signals()
             children.stop()
 
 
 def _wait_until_ready(children: Children) -> None:
-    from portal.dev.supervisor.preparation import StartError  # noqa: PLC0415  needs settings
-
     deadline = time.monotonic() + READY_WITHIN
     values = gather(os.environ, ROOT / ".env")
     while not is_ready(values):
-        _start_ended(children)
+        _restart_ended(children)
         if time.monotonic() > deadline:
             raise StartError(f"the portal was not ready within {READY_WITHIN:.0f} s")
         time.sleep(_STEP)
 
 
-def _watch(children: Children) -> NoReturn:
-    """Keep all running until a signal comes; raises StartError for what cannot heal."""
-    while True:
-        _start_ended(children)
-        time.sleep(_STEP)
-
-
-def _start_ended(children: Children) -> None:
-    """Start again what has ended, after its pause; raises StartError where that cannot help."""
-    from portal.dev.supervisor.preparation import StartError  # noqa: PLC0415  needs settings
-
+def _restart_ended(children: Children) -> None:
+    """Restart ended processes after their pauses; raises StartError if a restart cannot help."""
     for end in children.ended():
         if not end.can_heal:
-            raise StartError(f"{end}; its last words stand above")
+            raise StartError(f"{end}; its last lines are above")
         pause = children.start_later(end.name)
         sys.stderr.write(f"gatehouse: {end}; it is started again in {pause:.1f} s\n")
         sys.stderr.flush()
     children.start_due()
-
-
-def _tell(secret: str) -> None:
-    address = settings.GATEHOUSE_EXTERNAL_URL
-    _say(f"ready at {address} (Ctrl-C stops it)")
-    _say("ask for a pod, as an API server does:")
-    sys.stdout.write(f"\n{_curl(address, secret)}\n\n")
-    sys.stdout.flush()
 
 
 def _curl(address: str, secret: str) -> str:
@@ -184,18 +161,13 @@ def _curl(address: str, secret: str) -> str:
     return shlex.join([*words, "-d", json.dumps(review, separators=(",", ":"))])
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(f"gatehouse: {text}\n")
-    sys.stdout.flush()
-
-
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     _ignore_signals()
     raise Interrupted
 
 
 def _ignore_signals() -> None:
-    """From here on all is being stopped: a second Ctrl-C must not leave half of it behind."""
+    # All processes are being stopped: a second Ctrl-C must not leave some of them running.
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 

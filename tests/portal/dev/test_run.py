@@ -105,7 +105,7 @@ def test_database_that_does_not_answer_is_told_without_its_password(tmp_path: Pa
     settings = {"GATEHOUSE_DATABASE_URL": address, "GATEHOUSE_BROKER_URL": "redis://127.0.0.1:1/0"}
     line = said(run(tmp_path, "--port", str(free_port()), **settings))
     assert line.startswith("gatehouse: the database does not answer")
-    assert line.endswith("start it, or mend GATEHOUSE_DATABASE_URL")
+    assert line.endswith("start it, or correct GATEHOUSE_DATABASE_URL")
     assert "hunter2" not in line
 
 
