@@ -14,54 +14,54 @@ app = Celery("gatehouse")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf.beat_schedule = {
-    "say that worker and beat are at work": {
+    "heartbeat of worker and beat": {
         "task": "portal.tasks.note_worker",
         "schedule": 30.0,
         "options": {"expires": 30.0},
     },
     # A task expires when its successor is due, so that they do not pile up without a worker.
-    "look which clusters are due": {
+    "start due sync runs": {
         "task": "sync.tasks.look_for_due_runs",
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
-    "try whether clusters ask before they let pods in": {
+    "send canaries through webhooks": {
         "task": "sync.tasks.look_after_webhooks",
         "schedule": 60.0,
         "options": {"expires": 50.0},
     },
-    "forget old runs and tombstones": {
+    "delete old runs and tombstones": {
         "task": "sync.tasks.forget_old_runs",
         "schedule": 3600.0,
     },
-    "forget expired sessions and tokens": {
+    "delete expired sessions and tokens": {
         "task": "portal.tasks.clear_expired",
         "schedule": 3600.0,
     },
-    "keep how full quotas are": {
+    "store points of quota usage": {
         "task": "policies.tasks.keep_usage_points",
         "schedule": 3600.0,
     },
-    "look for differences in the quota ledger": {
+    "compare the quota ledger with its charges": {
         "task": "policies.tasks.report_differences",
         "schedule": 6 * 3600.0,
     },
-    "count the answers of the last minutes": {
+    "tally recent decisions": {
         "task": "admission.tasks.tally_answers",
         "schedule": 60.0,
         "options": {"expires": 50.0},
     },
     # These run hourly, so that a machine that sleeps at midnight catches up; with nothing to do,
     # each is one query.
-    "make the partitions of the coming days": {
+    "create the partitions of the coming days": {
         "task": "admission.tasks.prepare_partitions",
         "schedule": 3600.0,
     },
-    "export the days that are over": {
+    "export past days of the record": {
         "task": "admission.tasks.export_record",
         "schedule": 3600.0,
     },
-    "take off the record what is past its time": {
+    "apply retention to the record": {
         "task": "admission.tasks.apply_retention",
         "schedule": 3600.0,
     },

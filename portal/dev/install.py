@@ -64,7 +64,7 @@ def _works(python: Path) -> bool:
 
 def _make() -> None:
     if VENV.exists():
-        say(".venv is half made: building it anew")
+        say(".venv is half made: building it again")
         shutil.rmtree(VENV)
     else:
         say("making .venv")

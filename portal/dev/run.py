@@ -106,7 +106,7 @@ def _run() -> NoReturn:
             _wait_until_ready(children)
             address = settings.GATEHOUSE_EXTERNAL_URL
             say(f"ready at {address} (Ctrl-C stops it)")
-            say("ask for a pod, as an API server does:")
+            say("have a pod reviewed, as an API server does:")
             sys.stdout.write(f"\n{_curl(address, secret)}\n\n")
             sys.stdout.flush()
             while True:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-LATE: Final = 120.0  # seconds without a heartbeat, from which a person should look
+LATE: Final = 120.0  # seconds without a heartbeat before it is a problem
 _HEARTBEATS: Final = (BackgroundWork.Name.WORKER, BackgroundWork.Name.BEAT)
 
 KEY_PROBLEM: Final = (
@@ -43,12 +43,12 @@ class BackgroundCollector:
         now = timezone.now()
         age = GaugeMetricFamily(
             "gatehouse_background_age_seconds",
-            "Seconds since worker, beat or a task of the record was last at work.",
+            "Seconds since worker, beat or a task of the record was last active.",
             labels=["name"],
         )
         failed = GaugeMetricFamily(
             "gatehouse_background_failed",
-            "Whether its last try came to nothing.",
+            "Whether its last run failed.",
             labels=["name"],
         )
         rows = {row.name: row for row in BackgroundWork.objects.all()}

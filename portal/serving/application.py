@@ -111,7 +111,7 @@ def load(
 
 
 def run(*words: Any) -> None:
-    """Serve until stopped and the last request is answered, then commit what is left."""
+    """Serve until stopped and the last request is answered, then commit the rest."""
     from granian.server.mp import MPServer  # noqa: PLC0415  wsgi.py needs none of it
 
     MPServer._spawn_rsgi_worker(*words)  # noqa: SLF001 - the server's own way to run a process

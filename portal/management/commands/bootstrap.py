@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from django.core.management.base import CommandParser
 
 _HELP = """\
-Migrate the database and make the first admin, if there is none. Safe to run at every start.
+Migrate the database, and create the first admin if there is none. Safe to run at every start.
 
   GATEHOUSE_ADMIN_USER=ada GATEHOUSE_ADMIN_PASSWORD_FILE=/run/secrets/password manage.py bootstrap
-  manage.py bootstrap --accept-key      after the secret key was lost and credentials were made anew
+  manage.py bootstrap --accept-key      after the secret key was lost and credentials were replaced
 
-Without a password one is generated and printed, this once.
+Without a password, the command generates one and prints it once.
 """
 
 
@@ -31,12 +31,11 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read one option."""
+        """Declare the option."""
         parser.add_argument(
             "--accept-key",
             action="store_true",
-            help="take the secret key in use for the right one; credentials made with another stay"
-            " invalid",
+            help="accept the secret key in use; credentials made with another one stay invalid",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
