@@ -59,7 +59,7 @@ def _let_go(listener: int) -> None:
         os.dup2(silent.fileno(), listener)
 
 
-def saying_farewell(application: Application) -> Application:
+def with_connection_close(application: Application) -> Application:
     """Wrap the application: its answers close their connections once this process is closing."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

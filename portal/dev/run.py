@@ -130,7 +130,7 @@ def _wait_until_ready(children: Children) -> None:
 def _restart_ended(children: Children) -> None:
     """Restart ended processes after their pauses; raises StartError if a restart cannot help."""
     for end in children.ended():
-        if not end.can_heal:
+        if not end.can_restart:
             raise StartError(f"{end}; its last lines are above")
         pause = children.start_later(end.name)
         sys.stderr.write(f"gatehouse: {end}; it is started again in {pause:.1f} s\n")

@@ -48,7 +48,7 @@ def build_front() -> Front:
     answering = build()
     from portal.serving.front import Front  # noqa: PLC0415  needs Django to be set up
 
-    return Front(graceful_shutdown.saying_farewell(answering))
+    return Front(graceful_shutdown.with_connection_close(answering))
 
 
 def begin() -> None:

@@ -69,7 +69,7 @@ class End:
     code: int
 
     @property
-    def can_heal(self) -> bool:
+    def can_restart(self) -> bool:
         """Whether a restart may help: not if a setting is wrong or the port is in use."""
         return self.code != os.EX_CONFIG
 

@@ -1,4 +1,4 @@
-"""Signing in: how many at once, how often, from where, and what a new password ends."""
+"""Sign-in: how many at once, how often and from where; tokens end with their password."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_hash_of_other_costs_is_renewed_at_sign_in(client: Client, settings: Any
 
 
 @pytest.mark.parametrize("where", ADDRESSES)
-def test_sign_in_without_a_turn_is_told_to_wait(
+def test_sign_in_without_a_turn_has_to_wait(
     client: Client, ada: Any, monkeypatch: pytest.MonkeyPatch, settings: Any, where: str
 ) -> None:
     settings.PASSWORD_HASHERS = ["portal.auth.sign_in.Argon2"]
@@ -112,7 +112,7 @@ def test_name_that_others_guess_at_is_still_let_in_from_where_it_was(
     assert sign_in(client, ADDRESSES[0], PASSWORD, REMOTE_ADDR="192.0.2.1") == 302
 
 
-def test_window_that_is_over_counts_anew(client: Client, ada: Any) -> None:
+def test_count_starts_again_after_its_window(client: Client, ada: Any) -> None:
     key = "k"
     SignInCount.objects.count_one(key, timedelta(minutes=5))
     SignInCount.objects.update(since=timezone.now() - timedelta(minutes=6))
@@ -196,7 +196,7 @@ def test_caller_without_a_request_is_not_throttled() -> None:
     assert issubclass(Throttled, Exception)
 
 
-def test_account_that_is_activated_again_has_to_sign_in_anew(client: Client, ada: Any) -> None:
+def test_account_that_is_activated_again_has_to_sign_in_again(client: Client, ada: Any) -> None:
     client.force_login(ada)
     AuthToken.objects.create(user=ada)
     ada.is_active = False

@@ -1,4 +1,4 @@
-"""What a person should look at is in metrics, in probes and at Home, with what to do."""
+"""Problems of background work and of the secret key: in metrics, in probes and on Home."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_export_that_fails_is_seen_until_one_succeeds(
     assert gauge(client, "failed", "export") == 0
 
 
-def test_worker_that_was_not_seen_for_long_is_told_at_home() -> None:
+def test_late_worker_is_a_problem() -> None:
     note_work(NAME.WORKER)
     assert problems.background_problems() == []
     BackgroundWork.objects.update(seen=timezone.now() - timedelta(seconds=problems.LATE + 1))
@@ -109,19 +109,19 @@ def test_key_itself_is_not_kept(settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("restored")
-def test_other_key_is_told_by_ready_probe_which_stays_ready(client: Client) -> None:
+def test_other_key_is_reported_by_ready_probe_which_stays_ready(client: Client) -> None:
     answer = client.get("/readyz?verbose")
     assert answer.status_code == 200
     assert "[!]key" in answer.content.decode()
 
 
 @pytest.mark.usefixtures("restored")
-def test_other_key_is_told_at_home(admin_client: Client) -> None:
+def test_other_key_is_shown_on_home(admin_client: Client) -> None:
     assert 'id="key-problem"' in admin_client.get("/").content.decode()
 
 
 @pytest.mark.usefixtures("restored")
-def test_other_key_is_told_at_the_start_until_it_is_accepted(capsys: Any) -> None:
+def test_other_key_is_reported_at_each_start_until_it_is_accepted(capsys: Any) -> None:
     call_command("bootstrap", verbosity=0)
     assert "--accept-key" in capsys.readouterr().err
     call_command("bootstrap", "--accept-key", verbosity=0)

@@ -59,7 +59,7 @@ def status_of(reading: Callable[[Bodies], Awaitable[bytes]]) -> int:
         assert found.held == before
         task = asyncio.current_task()
         assert task
-        assert task.cancelling() == 0  # whoever answers may wait for something else
+        assert task.cancelling() == 0  # the answer may have to wait for something else
         return str(refused.value.status).encode()
 
     return int(run(read)[0])

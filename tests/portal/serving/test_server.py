@@ -1,4 +1,4 @@
-"""The web server's parent: who is started, told and stopped, in which order; no process runs."""
+"""The web server's parent starts, signals and stops processes in order; no process runs here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """Stands for a web process: it notes what happens to it, and is as ready as it is told."""
+    """Stands for a web process: it records its events, and is as ready as it is made."""
 
     def __init__(self, *, is_ready: bool = True) -> None:
         self.is_ready = lambda: is_ready
@@ -80,7 +80,7 @@ def test_connections_outlive_those_that_an_api_server_keeps(made: server.Server)
     assert made.http1_settings.header_read_timeout > 100_000
 
 
-def test_successor_is_ready_before_its_predecessor_is_told(
+def test_successor_is_ready_before_its_predecessor_is_signalled(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
     old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=True)
@@ -91,7 +91,7 @@ def test_successor_is_ready_before_its_predecessor_is_told(
     assert old.events == [graceful_shutdown.REPLACED, "terminate", "join"]  # type: ignore[attr-defined]
 
 
-def test_successor_that_does_not_come_up_changes_nothing(
+def test_successor_that_does_not_start_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, made: server.Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=False)
@@ -121,7 +121,7 @@ def test_successors_of_what_ended_come_until_one_is_ready(
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
-def test_who_ends_while_others_are_waited_for_is_replaced_with_them(
+def test_process_that_ends_during_a_replacement_is_replaced_with_the_others(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
     made.wrks = [Process(), Process()]  # type: ignore[list-item]
@@ -151,10 +151,10 @@ def test_server_that_stops_starts_no_successor(
     made.replace([0])
 
 
-def test_crashes_in_a_row_are_no_loop_to_the_server(
+def test_crashes_in_a_row_do_not_stop_the_server(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
-    """granian ends where a process that it started anew ends within 5.5 seconds."""
+    """granian ends where a process that it restarted ends within 5.5 seconds."""
     made.wrks[0].alive = False  # type: ignore[attr-defined]
     fresh(monkeypatch, made, is_ready=True)
     made.replace([0])
@@ -165,12 +165,12 @@ def test_crashes_in_a_row_are_no_loop_to_the_server(
 def test_reload_takes_the_pair_that_fits(
     monkeypatch: pytest.MonkeyPatch, made: server.Server, tmp_path: Path, *, fits: bool
 ) -> None:
-    before, told = made.ssl_ctx, []
-    monkeypatch.setattr(made, "replace", told.append)
+    before, replaced = made.ssl_ctx, []
+    monkeypatch.setattr(made, "replace", replaced.append)
     if not fits:
         (tmp_path / "tls.key").write_text("nothing")
     made._reload(None, None)
-    assert told == ([range(1)] if fits else [])
+    assert replaced == ([range(1)] if fits else [])
     assert (made.ssl_ctx != before) is fits
 
 
@@ -186,16 +186,16 @@ def test_stop_is_announced(made: server.Server, monkeypatch: pytest.MonkeyPatch)
     made._drain, process = 1, made.wrks[0]
     monkeypatch.setattr(server.time, "sleep", lambda _: None)
     made._stop_workers()
-    told = process.events[:3]  # type: ignore[attr-defined]
-    assert told == [graceful_shutdown.STOPPING, graceful_shutdown.REPLACED, "terminate"]
+    events = process.events[:3]  # type: ignore[attr-defined]
+    assert events == [graceful_shutdown.STOPPING, graceful_shutdown.REPLACED, "terminate"]
 
 
-def test_clients_are_asked_for_certificates_where_an_authority_is_named(tmp_path: Path) -> None:
+def test_client_certificates_are_required_where_an_authority_is_named(tmp_path: Path) -> None:
     self_signed.main(["--folder", str(tmp_path)])
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "tls.crt")
     found = server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
-    is_on, _, _, _, oldest, authority, _, is_asked = found.ssl_ctx
-    assert (is_on, oldest, is_asked) == (True, "tls1.2", True)
+    is_on, _, _, _, oldest, authority, _, is_required = found.ssl_ctx
+    assert (is_on, oldest, is_required) == (True, "tls1.2", True)
     assert Path(authority).read_bytes() == files.certificate.read_bytes()
     found._stop_workers()
 
@@ -276,7 +276,7 @@ def _own_metrics_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_own_metrics_folder")
-def test_port_that_is_taken_is_told_in_one_line(
+def test_port_in_use_is_one_line(
     settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(serve, "FREE_WITHIN", 0.1)
@@ -290,7 +290,7 @@ def test_port_that_is_taken_is_told_in_one_line(
 
 
 @pytest.mark.usefixtures("_own_metrics_folder")
-def test_wrong_pair_is_told_in_one_line(
+def test_wrong_pair_is_one_line(
     settings: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.GATEHOUSE_LISTEN_PORT = 0
