@@ -1,4 +1,4 @@
-"""URL patterns of the whole site."""
+"""URL patterns of the whole site, and the answer to unknown addresses."""
 
 from __future__ import annotations
 

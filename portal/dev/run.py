@@ -59,8 +59,13 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--port", help="listen there (default: GATEHOUSE_LISTEN_PORT or 8000)")
     _choose_port(parser.parse_args(words).port)
     django.setup()
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        _ignore_signals()
+        raise Interrupted
+
     for number in SIGNALS:
-        signal.signal(number, _interrupt)
+        signal.signal(number, interrupt)
     try:
         _run()
     except StartError as error:
@@ -159,11 +164,6 @@ def _curl(address: str, secret: str) -> str:
         words += ["--cacert", str(settings.GATEHOUSE_TLS_CERTIFICATE)]
     words += ["-H", f"Authorization: Bearer {secret}", "-H", "Content-Type: application/json"]
     return shlex.join([*words, "-d", json.dumps(review, separators=(",", ":"))])
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    _ignore_signals()
-    raise Interrupted
 
 
 def _ignore_signals() -> None:

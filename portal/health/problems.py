@@ -1,4 +1,4 @@
-"""Problems for a person: late or failed background work, and a secret key that does not fit.
+"""Late or failed background work and a wrong secret key: sentences for people, gauges for metrics.
 
 A database that is restored without ``var/secret-key`` holds every credential and accepts none: a
 cluster whose webhook fails closed then admits nothing. A check value in the database detects it.

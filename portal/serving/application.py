@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
     from socket import socket
 
+    from portal.graceful_shutdown import Application
     from portal.serving.front import Front
-    from portal.serving.lean import Application
 
 logger = logging.getLogger(__name__)
 _COMMIT_WITHIN: Final = 5.0  # seconds

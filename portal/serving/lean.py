@@ -22,14 +22,11 @@ from admission.api import authentication, urls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import TypeAlias
 
     from django.http import HttpRequest, HttpResponse
     from django.urls import ResolverMatch
 
-    Environ: TypeAlias = dict[str, Any]
-    StartResponse: TypeAlias = Callable[..., Any]
-    Application: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
+    from portal.graceful_shutdown import Application
 
 PREFIX: Final = "/admission/"
 URLCONF: Final = __name__
@@ -42,7 +39,7 @@ class LeanRequest(WSGIRequest):
 
     _encoding = "utf-8"  # as JSON requires; avoids a look-up in the settings
 
-    def __init__(self, environ: Environ) -> None:  # omits the parent's costly parsing
+    def __init__(self, environ: dict[str, Any]) -> None:  # omits the parent's costly parsing
         self.environ = self.META = environ
         self.path = self.path_info = environ["PATH_INFO"]
         self.method = environ["REQUEST_METHOD"]
@@ -82,7 +79,9 @@ class LeanHandler:
         self._chain: Callable[[HttpRequest], HttpResponse] = chain
         self._https_only: bool = settings.SECURE_SSL_REDIRECT
 
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
         """Answer one call; the full stack answers other addresses and plain HTTP."""
         match = find(environ["PATH_INFO"])
         if match is None:

@@ -90,16 +90,16 @@ class Probes:
         line, _, rest = head.partition(b"\r\n")
         words = line.decode("latin-1").split(" ")
         if len(words) != 3 or words[0] not in {"GET", "HEAD"}:  # noqa: PLR2004 - method, target, version
-            return _answer(400)
+            return _response(400)
         with suppress(ValueError):
             target = urlsplit(words[1])
             if thread := self._threads.get(target.path):
                 environ = _environ(words[0], target.path, target.query, rest, peer)
                 loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(thread, self._ask, environ)
-        return _answer(404)
+                return await loop.run_in_executor(thread, self._call, environ)
+        return _response(404)
 
-    def _ask(self, environ: dict[str, Any]) -> bytes:
+    def _call(self, environ: dict[str, Any]) -> bytes:
         started: list[Any] = []
         try:
             pieces = self._application(environ, lambda *words: started.extend(words))
@@ -110,10 +110,10 @@ class Probes:
                     close()
         except Exception:
             logger.exception("a probe was not answered")
-            return _answer(500)
+            return _response(500)
         names = {name.lower(): text for name, text in started[1]}
         body = b"" if environ["REQUEST_METHOD"] == "HEAD" else body
-        return _answer(int(started[0][:3]), body, names.get("content-type", "text/plain"))
+        return _response(int(started[0][:3]), body, names.get("content-type", "text/plain"))
 
 
 def _environ(
@@ -140,7 +140,7 @@ def _environ(
     }
 
 
-def _answer(status: int, body: bytes = b"", media_type: str = "text/plain") -> bytes:
+def _response(status: int, body: bytes = b"", media_type: str = "text/plain") -> bytes:
     head = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media_type}\r\n"
         f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"

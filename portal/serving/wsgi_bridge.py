@@ -116,9 +116,9 @@ class _Call:
 
     def answer(self, environ: dict[str, Any]) -> None:
         try:
-            pieces = self.application(environ, self._start_response)
+            pieces = self.application(environ, self.start_response)
             try:
-                self._send(iter(pieces))
+                self.send(iter(pieces))
             finally:
                 if close := getattr(pieces, "close", None):
                     close()
@@ -128,12 +128,12 @@ class _Call:
             logger.exception("a call was not answered")
             self.protocol.response_bytes(500, [("content-type", "text/plain")], b"")
 
-    def _start_response(
+    def start_response(
         self, status: str, headers: list[tuple[str, str]], _exc_info: Any = None
     ) -> None:
         self.status, self.headers = status, headers
 
-    def _send(self, pieces: Iterator[bytes]) -> None:
+    def send(self, pieces: Iterator[bytes]) -> None:
         # The application sets status and headers with its first piece at the latest.
         first, second = next(pieces, b""), next(pieces, None)
         status = int(self.status[:3])

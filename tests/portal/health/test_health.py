@@ -108,7 +108,7 @@ def test_metrics_of_several_processes_are_added_up(
     client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-    # Counts of this process are not in the folder; metrics of the database are reported all the same.
+    # Counts of this process are not in the folder; metrics of the database are still reported.
     content = client.get("/metrics").content
     assert b"gatehouse_admission" not in content
     assert b"gatehouse_cluster_alerts" in content
