@@ -23,8 +23,9 @@ admin.site.unregister(Group)
 class _ForSuperusers:
     """Grants everything to superusers: anyone who may change an account may become anybody."""
 
-    def has_module_permission(self, request: HttpRequest, _obj: Any = None) -> bool:
+    def has_module_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whether this person may see, add, change and delete."""
+        del obj  # Django passes it by name
         return bool(request.user.is_active and request.user.is_superuser)
 
     has_view_permission = has_add_permission = has_module_permission
