@@ -32,7 +32,7 @@ _PLAIN: Final = (
 
 
 class BundleError(Exception):
-    """What could not be built and why, in one line."""
+    """A failed build and its cause, in one line."""
 
 
 def main() -> int:

@@ -78,7 +78,7 @@ class PrivateCopies:
 
 
 def _keep(content: bytes) -> tuple[int, str]:
-    # In memory where the system can: the key then never gets on another disk.
+    # In memory if the system can: the key is then never written to another disk.
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("gatehouse-tls")
         path = f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -58,7 +58,7 @@ def _die_with_parent() -> Callable[[], object] | None:
 
 
 class StartError(Exception):
-    """Why nothing was started and what to do, in one line."""
+    """A failed start and its remedy, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
