@@ -148,13 +148,13 @@ def decide_some() -> dict[str, str]:
     from admission.record import backdate  # noqa: PLC0415  after setup
     from engine.request import Phase  # noqa: PLC0415  after setup
     from policies import snapshot  # noqa: PLC0415  after setup
-    from portal.dev.demo.workloads import Workload, asking  # noqa: PLC0415  after setup
+    from portal.dev.demo.workloads import Workload, requirements  # noqa: PLC0415  after setup
 
     made, rows, found = Random(1), [], {}  # noqa: S311  no secrets
     policies = snapshot.load(CLUSTERS[0], "team-000")
     asked: dict[str, Any] = {
-        "denied": asking("5", "9Gi", cpu_limit="6", memory_limit="9Gi"),
-        "mutated": asking(),
+        "denied": requirements("5", "9Gi", cpu_limit="6", memory_limit="9Gi"),
+        "mutated": requirements(),
     }
     for verdict, resources in asked.items():
         workload = Workload(

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the secrets that docker-compose.yml reads; what is there already is kept.
+# Creates the secrets that docker-compose.yml reads, and keeps those that exist.
 set -eu
 cd "$(dirname "$0")"
 umask 077
@@ -12,13 +12,13 @@ make_secret secret_key
 make_secret admin_password
 [ -s secrets/database_url ] ||
     printf 'postgres://gatehouse:%s@postgres:5432/gatehouse' "$(cat secrets/postgres_password)" > secrets/database_url
-# Clusters' credentials are sealed with the public key; the worker alone has the private one.
+# The public key seals clusters' credentials; only the worker has the private key.
 [ -s secrets/seal_private_keys ] ||
     openssl genpkey -algorithm X25519 -out secrets/seal_private_keys
 [ -s secrets/seal_public_keys ] ||
     openssl pkey -in secrets/seal_private_keys -pubout -out secrets/seal_public_keys
-# Compose mounts these files as they are: their own mode and owner count in the containers, so the
-# services run as whoever owns them. Root hands them to a number of its own; nothing runs as root.
+# Compose mounts these files with their own mode and owner, so the services must run as their owner.
+# Root therefore gives them to another user: no service runs as root.
 uid=$(id -u)
 if [ "$uid" = 0 ]; then
     uid=10001

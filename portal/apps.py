@@ -1,4 +1,4 @@
-"""Django app configuration of the portal."""
+"""Django app configuration: registers the portal's system checks and signal receivers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from django.apps import AppConfig
 
 
 class PortalConfig(AppConfig):
-    """The portal app."""
+    """The portal's pages, server and settings, as Django sees them."""
 
     name = "portal"
 
     def ready(self) -> None:
-        """Let the checks be known, and what has to happen when an account changes."""
+        """Import the modules that register system checks and signal receivers."""
         import_module("portal.checks")
-        import_module("portal.auth.access")
+        import_module("portal.auth.accounts")
         import_module("portal.pages.policies.restart_impact")

@@ -1,4 +1,4 @@
-"""The Celery application that worker and beat load."""
+"""The Celery application of worker and beat: the schedule, and what each does at start and stop."""
 
 from __future__ import annotations
 
@@ -13,11 +13,64 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 app = Celery("gatehouse")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.conf.beat_schedule = {
+    "heartbeat of worker and beat": {
+        "task": "portal.tasks.note_worker",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
+    # A task expires when its successor is due, so that they do not pile up without a worker.
+    "start due sync runs": {
+        "task": "sync.tasks.look_for_due_runs",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "send canaries through webhooks": {
+        "task": "sync.tasks.look_after_webhooks",
+        "schedule": 60.0,
+        "options": {"expires": 50.0},
+    },
+    "delete old runs and tombstones": {
+        "task": "sync.tasks.forget_old_runs",
+        "schedule": 3600.0,
+    },
+    "delete expired sessions and tokens": {
+        "task": "portal.tasks.clear_expired",
+        "schedule": 3600.0,
+    },
+    "store points of quota usage": {
+        "task": "policies.tasks.keep_usage_points",
+        "schedule": 3600.0,
+    },
+    "compare the quota ledger with its charges": {
+        "task": "policies.tasks.report_differences",
+        "schedule": 6 * 3600.0,
+    },
+    "tally recent decisions": {
+        "task": "admission.tasks.tally_answers",
+        "schedule": 60.0,
+        "options": {"expires": 50.0},
+    },
+    # These run hourly, so that a machine that sleeps at midnight catches up; with nothing to do,
+    # each is one query.
+    "create the partitions of the coming days": {
+        "task": "admission.tasks.prepare_partitions",
+        "schedule": 3600.0,
+    },
+    "export past days of the record": {
+        "task": "admission.tasks.export_record",
+        "schedule": 3600.0,
+    },
+    "apply retention to the record": {
+        "task": "admission.tasks.apply_retention",
+        "schedule": 3600.0,
+    },
+}
 
 
 @worker_init.connect
 def make_keys(**_: Any) -> None:
-    """Make the keys of clusters' credentials where there are none: they are the worker's."""
+    """Create the keys that seal clusters' credentials, if there are none: the worker owns them."""
     from sync.connect import seal_keys  # noqa: PLC0415  needs settings
 
     try:
@@ -27,12 +80,14 @@ def make_keys(**_: Any) -> None:
 
 
 @beat_init.connect
-def note_beat(**_: Any) -> None:
-    """Have each heartbeat that beat sends to the worker be one of its own, too."""
-    before_task_publish.connect(_note_beat, weak=False)
+def watch_beat(**_: Any) -> None:
+    """Record a heartbeat of beat whenever it sends the worker's heartbeat task."""
+    # Only in beat's own process: other processes publish tasks, too.
+    before_task_publish.connect(note_beat, weak=False)
 
 
-def _note_beat(sender: str = "", **_: Any) -> None:
+def note_beat(sender: str = "", **_: Any) -> None:
+    """Record a heartbeat of beat if the published task is the worker's heartbeat."""
     from django.db import Error, connections  # noqa: PLC0415  needs settings
     from psycopg_pool import PoolTimeout  # noqa: PLC0415  the same
 
@@ -43,14 +98,15 @@ def _note_beat(sender: str = "", **_: Any) -> None:
     try:
         note_work(BackgroundWork.Name.BEAT)
     except (Error, PoolTimeout) as error:
-        logging.getLogger(__name__).warning("beat's heartbeat is not kept: %s", error)
+        logging.getLogger(__name__).warning("beat's heartbeat is not stored: %s", error)
     finally:
+        # Beat sleeps between tasks: an open connection would only occupy the server.
         connections.close_all()
 
 
 @worker_shutting_down.connect
 def end_watches(**_: Any) -> None:
-    """Leave no run behind that another worker has to find: watches end on request."""
+    """Ask watches to end, so that no run is left for another worker to recover."""
     from sync.passes import watch  # noqa: PLC0415  needs settings
 
     watch.stop()

@@ -1,4 +1,4 @@
-"""System checks of settings and database, each with its fix."""
+"""Django system checks of settings and of the PostgreSQL server, each with its remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_external_url(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_secret_key_file(**_: Any) -> list[CheckMessage]:
-    """The generated secret key is its owner's alone."""
+    """Only its owner may read the generated secret key."""
     path = Path(settings.GATEHOUSE_VAR) / "secret-key"
     if not path.exists() or not stat.S_IMODE(path.stat().st_mode) & 0o077:
         return []
@@ -42,7 +42,7 @@ def check_secret_key_file(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.compatibility)
 def check_broker(**_: Any) -> list[CheckMessage]:
-    """A database for several machines goes with a broker for several machines."""
+    """A database that several machines share needs a broker that they share."""
     is_shared = settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
     if not is_shared or not settings.CELERY_BROKER_URL.startswith("filesystem:"):
         return []
@@ -53,26 +53,28 @@ def check_broker(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_allowed_hosts(**_: Any) -> list[CheckMessage]:
-    """A host name that anybody may claim ends up in links."""
+    """Links use the host name of a request, so a wildcard lets callers choose it."""
     if "*" not in settings.ALLOWED_HOSTS:
         return []
     hint = "Name the hosts in GATEHOUSE_ALLOWED_HOSTS; probes need none."
-    return [Warning("Any host name is taken.", hint=hint, id="portal.W004")]
+    return [Warning("Any host name is accepted.", hint=hint, id="portal.W004")]
 
 
 @register(Tags.database)
 def check_durability(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """An answer that was given must survive a power cut: the server writes before it confirms."""
-    return [found for name in databases or () for found in _check_server(name)]
+    """An answered decision must survive a power cut: the server must write before it confirms."""
+    hint = "Turn it on in postgresql.conf: without it, answered decisions can be lost."
+    return [
+        Error(f"PostgreSQL runs with {each} = off.", hint=hint, id="portal.E001")
+        for name in databases or ()
+        if connections[name].vendor == "postgresql"
+        for each in _switched_off(name)
+    ]
 
 
 @register(Tags.database)
 def check_session(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """A session of ours is one session of the server's: locks and prepared statements belong to it.
-
-    A pooler that shares sessions by transaction gives the session of one idle connection to
-    another, and the first one another session later.
-    """
+    """One of our connections must keep one session: locks and prepared statements belong to it."""
     hint = "Connect to PostgreSQL itself, or set the pooler to share by session (pool_mode)."
     message = "A pooler between the portal and PostgreSQL shares sessions by transaction."
     return [
@@ -83,6 +85,8 @@ def check_session(databases: Sequence[str] | None = None, **_: Any) -> list[Chec
 
 
 def _is_shared_by_transaction(name: str) -> bool:
+    # Such a pooler gives the session of an idle connection to another one that begins a
+    # transaction, and the idle connection a different session later.
     words = connections[name].get_connection_params()
     words.pop("pool", None)
     try:
@@ -91,7 +95,7 @@ def _is_shared_by_transaction(name: str) -> bool:
             with psycopg.connect(**words, autocommit=True) as busy, busy.transaction():
                 return _session(busy) == before or _session(idle) != before
     except psycopg.Error:
-        return False  # whoever asks for the database next says so better
+        return False  # the next query reports the failure better
 
 
 def _session(connection: psycopg.Connection[Any]) -> int:
@@ -99,20 +103,11 @@ def _session(connection: psycopg.Connection[Any]) -> int:
     return int(row[0]) if row else 0
 
 
-def _check_server(name: str) -> list[CheckMessage]:
-    connection = connections[name]
-    if connection.vendor != "postgresql":
-        return []
+def _switched_off(name: str) -> list[str]:
+    query = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(_DURABLE)]
-            )
-            switched_off = sorted(each for each, value in cursor.fetchall() if value == "off")
+        with connections[name].cursor() as cursor:
+            cursor.execute(query, [list(_DURABLE)])
+            return sorted(each for each, value in cursor.fetchall() if value == "off")
     except (DatabaseError, PoolTimeout):
-        return []  # whoever asks for the database next says so better
-    hint = "Turn it on in postgresql.conf: without it, answered decisions can be lost."
-    return [
-        Error(f"PostgreSQL runs with {each} = off.", hint=hint, id="portal.E001")
-        for each in switched_off
-    ]
+        return []  # the next query reports the failure better

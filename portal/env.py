@@ -1,7 +1,7 @@
-"""Typed readers of GATEHOUSE_* settings, which report all mistakes at once; no Django.
+"""Typed readers of GATEHOUSE_* settings, which report all mistakes at once. Plain Python.
 
 A value comes from the environment, else from ``.env``, else from its default. A setting that may
-be secret is also read from the file that ``<NAME>_FILE`` points at (one trailing newline cut).
+be secret can also be in a file that ``<NAME>_FILE`` names (without one trailing newline).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREFIX: Final = "GATEHOUSE_"
 TRUE: Final = frozenset({"1", "true", "yes", "on"})
 FALSE: Final = frozenset({"0", "false", "no", "off"})
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-# What Kubernetes sets in every pod beside a Service named "gatehouse".
+# Kubernetes sets these variables in every pod of a namespace with a Service named "gatehouse".
 _SERVICE_LINK: Final = re.compile(r"GATEHOUSE_(SERVICE_(HOST|PORT\w*)|PORT_[0-9]+_\w+)")
 _LINE: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _HIGHEST_PORT: Final = 65535
@@ -29,7 +29,7 @@ _MOST_HOPS: Final = 16
 
 
 class SettingsError(Exception):
-    """One or more settings cannot be used; ``problems`` has one line for each."""
+    """One or more settings are invalid; ``problems`` has one line for each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(f"gatehouse: {problem}" for problem in problems))
@@ -38,7 +38,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseURL:
-    """A database address, taken apart: ``engine`` is ``sqlite3`` or ``postgresql``.
+    """The parts of a database address: ``engine`` is ``sqlite3`` or ``postgresql``.
 
     ``options`` are libpq's other parameters, such as ``sslmode`` and ``sslrootcert``.
     """
@@ -54,9 +54,9 @@ class DatabaseURL:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads settings one by one and remembers what was asked for and what was wrong.
+    """Reads settings one by one, and collects the names that are read and the problems.
 
-    ``finish()`` raises SettingsError when a value was bad, or a name was set that nobody reads.
+    ``finish()`` raises SettingsError if a value is invalid, or a variable is set that nobody reads.
     """
 
     values: Mapping[str, str]
@@ -64,12 +64,12 @@ class Reader:
     known: set[str] = field(default_factory=set)
 
     def text(self, name: str, default: str = "") -> str:
-        """A text as it stands, without the space around it."""
+        """A text, without surrounding space."""
         self.known.add(name)
         return self.values.get(name, "").strip() or default
 
     def secret(self, name: str, default: str = "") -> str:
-        """A text that may instead stand in the file named by ``<name>_FILE``."""
+        """A text that may be in the file named by ``<name>_FILE`` instead."""
         in_file = f"{name}_FILE"
         path = self.text(in_file)
         value = self.text(name)
@@ -77,7 +77,13 @@ class Reader:
             return value or default
         if value:
             self.complain(name, f"and {in_file} are both set", "keep one of them")
-        return self._read_file(in_file, path) or default
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not text"
+            self.complain(in_file, f"points at {path}: {reason}", "name a file that can be read")
+            return default
+        return text.removesuffix("\n").removesuffix("\r") or default
 
     def boolean(self, name: str, *, default: bool) -> bool:
         """``true`` or ``false``, also 1/0, yes/no, on/off."""
@@ -97,14 +103,14 @@ class Reader:
         return default
 
     def hops(self, name: str) -> int:
-        """How many proxies stand in front: ``true`` is one, ``false`` none, a number that many."""
+        """The number of proxies in front: ``true`` is one, ``false`` none."""
         value = self.text(name).lower()
         if value in TRUE | FALSE | {""}:
             return int(value in TRUE)
         return self.integer(name, 0, lowest=0, highest=_MOST_HOPS)
 
     def long_secret(self, name: str, default: str = "", *, shortest: int) -> str:
-        """A secret of at least so many characters; empty where none is given."""
+        """A secret of at least so many characters; empty if none is given."""
         value = self.secret(name, default)
         if value and len(value) < shortest:
             self.complain(name, f"has {len(value)} characters", f"use at least {shortest}")
@@ -174,7 +180,7 @@ class Reader:
         return "filesystem://"
 
     def file(self, name: str, folder: Path) -> Path | None:
-        """A file that is there, seen from the folder; None where none is named."""
+        """An existing file, relative to the folder; None if none is named."""
         value = self.text(name)
         if not value:
             return None
@@ -184,10 +190,11 @@ class Reader:
         return path
 
     def finish(self) -> None:
-        """Raise when anything was wrong, unknown names included."""
+        """Raise SettingsError if there are problems or unknown names."""
         ours = {name for name in self.values if name.startswith(PREFIX)}
         for name in sorted(ours - self.known):
-            if _is_service_link(name, self.values[name]):
+            is_address = self.values[name].startswith(("tcp://", "udp://"))
+            if _SERVICE_LINK.fullmatch(name) or (name == "GATEHOUSE_PORT" and is_address):
                 continue
             close = difflib.get_close_matches(name, sorted(self.known), n=1, cutoff=0.6)
             hint = f"did you mean {close[0]}?" if close else "docs/reference/settings.md lists all"
@@ -196,22 +203,14 @@ class Reader:
             raise SettingsError(self.problems)
 
     def complain(self, name: str, what: str, hint: str) -> None:
-        """Remember one problem and the way out of it."""
+        """Add one problem and its remedy."""
         self.problems.append(f"{name} {what}: {hint}")
-
-    def _read_file(self, name: str, path: str) -> str:
-        try:
-            return Path(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "is not text"
-            self.complain(name, f"points at {path}: {reason}", "name a file that can be read")
-            return ""
 
 
 def read_env_file(path: Path) -> dict[str, str]:
     """The ``NAME=value`` lines of a file; quotes around a value and comment lines are dropped.
 
-    A missing file is empty. Raises SettingsError at a line of another shape.
+    A missing file counts as empty. Raises SettingsError at a malformed line.
     """
     if not path.is_file():
         return {}
@@ -222,8 +221,10 @@ def read_env_file(path: Path) -> dict[str, str]:
             continue
         match = _LINE.fullmatch(text)
         if match is None:
-            raise SettingsError([f"{path.name}, line {number} is not NAME=value: mend the line"])
-        values[match[1]] = _unquoted(match[2].strip())
+            raise SettingsError([f"{path.name}, line {number} is not NAME=value: correct the line"])
+        value = match[2].strip()
+        is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        values[match[1]] = value[1:-1] if is_quoted else value
     return values
 
 
@@ -232,16 +233,6 @@ def gather(environment: Mapping[str, str], env_file: Path) -> dict[str, str]:
     named = environment.get("GATEHOUSE_ENV_FILE")
     path = env_file if named is None else Path(named)
     return {**read_env_file(path), **environment}
-
-
-def _is_service_link(name: str, value: str) -> bool:
-    linked_port = name == "GATEHOUSE_PORT" and value.startswith(("tcp://", "udp://"))
-    return linked_port or _SERVICE_LINK.fullmatch(name) is not None
-
-
-def _unquoted(value: str) -> str:
-    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-    return value[1:-1] if quoted else value
 
 
 def _split(value: str) -> SplitResult | None:
@@ -254,7 +245,7 @@ def _split(value: str) -> SplitResult | None:
 
 
 def _database(value: str, password: str) -> DatabaseURL:
-    """Raise ValueError, perhaps with a reason, for what is no address of a database."""
+    """Raise ValueError, perhaps with a reason, if the value is no database address."""
     parts = _split(value)
     if parts is None:
         raise ValueError
@@ -267,8 +258,8 @@ def _database(value: str, password: str) -> DatabaseURL:
 
 
 def _postgresql(value: str, password: str) -> DatabaseURL:
-    """An address as libpq reads it, its options in its query."""
-    # Read here only: probes, which start for each look, need no database.
+    """Parse an address with libpq's own rules; its query holds the options."""
+    # Imported here only: each probe starts a process that reads settings and needs no database.
     from psycopg import ProgrammingError  # noqa: PLC0415
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
-"""The file broker of ``make run``: kombu's file transport, made safe for several processes.
+"""The Celery broker of ``make run``: kombu's file transport, made safe for several processes.
 
-Kombu's own lets others see a message, or its table of queues, before there is anything in it: the
-message is lost, and the process that read it stops. Here every file is complete when it appears.
+Kombu's own transport shows others a message, or its table of queues, before its content is
+written: the message is lost, and its reader crashes. Here every file is complete when it appears.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Channel(filesystem.Channel):
-    """Messages and tables of queues, a file each, in folders that processes share."""
+    """Messages and tables of queues: one file each, in folders that processes share."""
 
     def get_table(self, exchange: str) -> Table:  # type: ignore[override] # as kombu has it
-        """Which queues an exchange gives its messages to: routing key, pattern, queue."""
+        """The bindings of an exchange: routing key, pattern, queue."""
         return [filesystem.exchange_queue_t(*binding) for binding in self._bindings(exchange)]
 
     def _queue_bind(
@@ -48,20 +48,16 @@ class Channel(filesystem.Channel):
                 bindings.remove(binding)
 
     def _bindings(self, exchange: str) -> list[Binding]:
+        file = self._exchange_file(exchange)  # type: ignore[attr-defined] # it is there
         try:
-            found: list[Binding] = loads(self._file(exchange).read_text())
+            return list(loads(file.read_text()))
         except FileNotFoundError:
             return []
-        return found
-
-    def _file(self, exchange: str) -> Path:
-        found: Path = self._exchange_file(exchange)  # type: ignore[attr-defined] # it is there
-        return found
 
     @contextmanager
     def _changing(self, exchange: str) -> Iterator[list[Binding]]:
-        """Have the table for oneself, and replace it by what has become of it."""
-        file = self._file(exchange)
+        """Lock the table, and replace it by the changed bindings at the end."""
+        file = self._exchange_file(exchange)  # type: ignore[attr-defined] # it is there
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -70,16 +66,17 @@ class Channel(filesystem.Channel):
             _write(file, bindings)
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override] # as it is
-        # By this machine's clock, so that messages are read in turn even after it was started anew.
+        # The wall clock: messages keep their order across restarts of the machine. Kombu's own
+        # monotonic clock starts again at zero.
         name = f"{time_ns() // 1_000_000:015}_{uuid.uuid4()}.{queue}.msg"
         _write(Path(self.data_folder_out) / name, payload)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:  # noqa: ARG002 - never waits
         for file in sorted(Path(self.data_folder_in).glob(f"*.{queue}.msg")):
             if file.name.partition(".")[2] != f"{queue}.msg":
-                continue
+                continue  # the queue "a.celery", where "celery" was wanted
             taken = file.with_suffix(".taken")
-            try:
+            try:  # a rename succeeds for one process only: it claims the message
                 file.rename(taken)
             except FileNotFoundError:  # another worker was faster
                 continue
@@ -97,7 +94,7 @@ class FileTransport(filesystem.Transport):
 
 
 def _write(file: Path, value: object) -> None:
-    """Make the file, or replace it, all at once."""
+    """Create or replace the file in one step: a rename is atomic, a write is not."""
     part = file.with_suffix(f".{uuid.uuid4()}.part")
     part.write_text(dumps(value))
     part.rename(file)

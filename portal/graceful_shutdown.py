@@ -1,6 +1,6 @@
-"""Graceful shutdown of a web process: readiness, closing connections, draining requests.
+"""Graceful shutdown of a web process: signals, readiness, and closing connections.
 
-A signal handler sets the flags; requests and ``/readyz`` read them. No Django in here.
+Signal handlers set the flags; requests and ``/readyz`` read them. Plain Python.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     Application: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-STOPPING: Final = signal.SIGUSR2  # the whole portal stops: say so to whoever asks
-REPLACED: Final = signal.SIGUSR1  # another process has taken over: take no further connection
+STOPPING: Final = signal.SIGUSR2  # the whole portal stops: /readyz fails
+REPLACED: Final = signal.SIGUSR1  # another process has taken over: accept no more
 
 
 @dataclass(slots=True)
 class ShutdownState:
-    """What this process reports: that it is not ready, and that callers should connect anew."""
+    """Whether this process reports that it is not ready, and whether it closes connections."""
 
     is_stopping: bool = False
     is_closing: bool = False
@@ -34,7 +34,7 @@ state: Final = ShutdownState()
 
 
 def listen_for_signals(listener: int | None) -> None:
-    """Heed both signals from here on; ``listener`` is the number of the socket to let go of."""
+    """Handle both signals from now on; ``listener`` is the descriptor of the socket to leave."""
 
     def stopping(_number: int, _frame: FrameType | None) -> None:
         state.is_stopping = state.is_closing = True
@@ -49,20 +49,18 @@ def listen_for_signals(listener: int | None) -> None:
 
 
 def _let_go(listener: int) -> None:
-    """Accept nothing more, and lose nothing.
-
-    The server has no word for this, so another socket, at which nobody calls, takes the number of
-    the listening one. That one stays open elsewhere, with all who wait at it.
-    """
+    """Stop accepting connections without losing those that wait in the backlog."""
+    # granian cannot stop accepting while it serves. So a silent socket takes the descriptor of the
+    # listening one, which stays open in the parent, with its backlog, for the successor.
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(1)
-        silent.settimeout(0)  # never waits
+        silent.settimeout(0)  # non-blocking, like the one it replaces
         os.dup2(silent.fileno(), listener)
 
 
-def saying_farewell(application: Application) -> Application:
-    """The application, whose answers end their connection once this process is closing."""
+def with_connection_close(application: Application) -> Application:
+    """Wrap the application: its answers close their connections once this process is closing."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if not state.is_closing:

@@ -1,4 +1,4 @@
-"""Log formatting: request ids, and no secrets of webhook addresses."""
+"""Logging configuration and formats: request ids, access lines, no secrets of webhook addresses."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-# Whatever stands behind a cluster's name may be a credential, however the address is misspelt; so
-# may any long word without a meaning.
+# Anything after a cluster's name may be a credential, even in a misspelt address; so may any long
+# word without spaces.
 _BEHIND_CLUSTER: Final = re.compile(r"(?i)(admission\w*/+[^/\s?]+/+)([^\s?\"']+)")
 _SECRET: Final = re.compile(r"(?<![\w-])[\w-]{40,}(?![\w-])", re.ASCII)
 _PHASES: Final = frozenset({"mutate", "validate", ""})
 ACCESS: Final = "granian.access"
-"""The logger of one line for each request, where a setting asks for them."""
+"""The logger of one line for each request, if a setting enables it."""
 ACCESS_FORMAT: Final = "%(addr)s %(method)s %(path)s %(status)d %(dt_ms).1f ms"
 _OF_ACCESS: Final = ("addr", "method", "path", "status", "dt_ms")
 
@@ -44,29 +44,28 @@ def logging_config(level: str, form: str) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level},
-            "httpx2": {"level": "WARNING"},  # a line for each request to a cluster, else
+            "httpx2": {"level": "WARNING"},  # below, it logs each request to a cluster
             ACCESS: {"level": "INFO"},
         },
     }
 
 
 def redact(text: str) -> str:
-    """The text with the credential in an address of the endpoint left out."""
-    return _SECRET.sub("…", _BEHIND_CLUSTER.sub(_without_key, text))
+    """The text without the credentials in webhook addresses."""
 
+    def without_key(found: re.Match[str]) -> str:
+        words = found[2].split("/")
+        kept = (word if word in _PHASES or word.endswith(".py") else "…" for word in words)
+        return found[1] + "/".join(kept)
 
-def _without_key(found: re.Match[str]) -> str:
-    words = [
-        word if word in _PHASES or word.endswith(".py") else "…" for word in found[2].split("/")
-    ]
-    return found[1] + "/".join(words)
+    return _SECRET.sub("…", _BEHIND_CLUSTER.sub(without_key, text))
 
 
 class RequestFilter(logging.Filter):
-    """Gives each record its request's id and takes the credentials out of its message."""
+    """Adds the request's id to each record and removes credentials from its message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Amend the record; it is always kept."""
+        """Amend the record; every record passes."""
         record.request_id = request_id.get()
         if record.name == ACCESS and isinstance(record.args, dict):
             fields = {name: record.args[name] for name in _OF_ACCESS}
@@ -78,12 +77,12 @@ class RequestFilter(logging.Filter):
 
 
 class TextFormatter(logging.Formatter):
-    """One line, its time in UTC as RFC 3339 writes it."""
+    """One line of text, with its time in UTC as in RFC 3339."""
 
     def formatTime(  # noqa: N802 - as logging calls it
         self, record: logging.LogRecord, datefmt: str | None = None
     ) -> str:
-        """When it was logged, to the millisecond."""
+        """The time of the record, to the millisecond."""
         del datefmt
         moment = datetime.fromtimestamp(record.created, UTC)
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

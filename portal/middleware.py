@@ -1,4 +1,4 @@
-"""Middleware of every request: request ids, probes, cache headers, security headers."""
+"""Middleware: request ids, probes, the page for throttled people (HTTP 429), cache headers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestIdMiddleware:
-    """Takes ``X-Request-Id`` from the caller when it is well-formed, else makes one."""
+    """Takes ``X-Request-Id`` from the caller if it is well-formed, else generates one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -41,16 +41,16 @@ class RequestIdMiddleware:
 
 
 def name_of_request(given: str) -> str:
-    """The caller's id where it is well-formed, else one of ours."""
+    """The caller's request id if it is well-formed, else a new one."""
     if given and _WELL_FORMED.fullmatch(given):
         return given
-    # It distinguishes them and keeps nothing secret. The system's own bits, with which a process
-    # begins, would have the thread stand back each time.
+    # The id is no secret. The system's own random source costs a system call for each request,
+    # in which the thread gives up the interpreter lock.
     return f"{random.getrandbits(128):032x}"
 
 
 class ProbeMiddleware:
-    """Answers probes before hosts are checked: a kubelet asks by the pod's own address."""
+    """Answers probes before the host is checked: a kubelet calls the pod by its IP address."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -62,7 +62,7 @@ class ProbeMiddleware:
 
 
 class ThrottledMiddleware:
-    """Says on a page, too, that somebody has to wait."""
+    """Shows a page with HTTP 429 where a view raises Throttled."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -72,7 +72,7 @@ class ThrottledMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer 429 with the seconds to wait; the API words its own."""
+        """Answer 429 with the seconds to wait; the API answers in its own form."""
         if not isinstance(error, Throttled):
             return None
         seconds = math.ceil(getattr(error, "wait", None) or 1)
@@ -82,13 +82,13 @@ class ThrottledMiddleware:
 
 
 class NoStoreMiddleware:
-    """Lets no cache keep an answer that does not say itself how long it is true."""
+    """Forbids caching of every answer without a ``Cache-Control`` of its own."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Mark the answer, also one about an error: it may say what only its reader may see."""
+        """Mark the answer, errors included: its content may be for this reader only."""
         response = self.get_response(request)
         if not response.has_header("Cache-Control"):
             add_never_cache_headers(response)

@@ -1,4 +1,4 @@
-"""``python -m portal.serve``: the web server, for ``make run`` and the container image."""
+"""``python -m portal.serve``: check address and certificate, then start the web server."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Final
 
 from django.conf import settings
 
-_LET_GO_WITHIN: Final = 5.0  # seconds for processes of a server that ended to leave its port
+FREE_WITHIN: Final = 5.0  # seconds: processes of a server that ended may still hold its port
 _STEP: Final = 0.1
 
 
 def main() -> int:
-    """Serve until SIGTERM; returns the exit code, EX_CONFIG for what starting again cannot heal."""
+    """Serve until SIGTERM; returns the exit code, EX_CONFIG if a restart cannot help."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     logging.config.dictConfig(settings.LOGGING)
-    # What serves is imported once the settings are known to be good.
+    # Imported here: the modules below read settings, and a wrong setting must stop us in one line.
     from portal.serving.certificate import CertificateError  # noqa: PLC0415  needs settings
 
     host = settings.GATEHOUSE_LISTEN_HOST
@@ -31,7 +31,7 @@ def main() -> int:
             return os.EX_CONFIG
     try:
         with tempfile.TemporaryDirectory(prefix="gatehouse-metrics-") as folder:
-            # Several processes count into files, so that /metrics can add them up.
+            # Several processes count into files in one folder, and /metrics adds them up.
             if settings.GATEHOUSE_WEB_WORKERS > 1:
                 os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)
             _serve()
@@ -42,8 +42,8 @@ def main() -> int:
 
 
 def _why_taken(host: str, port: int) -> str:
-    """Why nobody can listen there, empty where one can; asked until a few seconds have passed."""
-    deadline = time.monotonic() + _LET_GO_WITHIN
+    """Why the port cannot be used, empty if it can; tries for a few seconds."""
+    deadline = time.monotonic() + FREE_WITHIN
     while True:
         try:
             family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -59,8 +59,7 @@ def _why_taken(host: str, port: int) -> str:
 
 
 def _serve() -> None:
-    from portal.serving.certificate import Files  # noqa: PLC0415  needs settings
-    from portal.serving.certificate_watch import Watch  # noqa: PLC0415  beside it
+    from portal.serving.certificate import Files, Watch  # noqa: PLC0415  needs settings
     from portal.serving.server import Server  # noqa: PLC0415  beside it
 
     files = None

@@ -1,4 +1,4 @@
-"""All settings, read from the environment."""
+"""Django's settings and the portal's own, read from the environment."""
 
 from __future__ import annotations
 
@@ -9,18 +9,11 @@ from urllib.parse import quote, urlsplit
 
 from csp.constants import NONE, SELF
 
-from portal.beat_schedule import BEAT_SCHEDULE
 from portal.env import LOG_LEVELS, Reader, SettingsError, gather
 from portal.logs import logging_config
-from portal.machine import available
-from portal.secret_key import derive_key, keep_secret
+from portal.machine import available, derive_key, keep_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-
-
-def _stop(error: SettingsError) -> SystemExit:
-    # Every process reads this module first: a wrong setting gives these lines, and no traceback.
-    return SystemExit(str(error))
 
 
 def _secret_key(reader: Reader, folder: Path) -> str:
@@ -30,19 +23,20 @@ def _secret_key(reader: Reader, folder: Path) -> str:
     try:
         return keep_secret(folder / "secret-key")
     except OSError as error:
-        hint = "set it, or let GATEHOUSE_VAR name a folder that can be written"
-        reader.complain("GATEHOUSE_SECRET_KEY", f"cannot be made ({error.strerror})", hint)
+        hint = "set it, or set GATEHOUSE_VAR to a writable folder"
+        reader.complain("GATEHOUSE_SECRET_KEY", f"cannot be created ({error.strerror})", hint)
         return "unused"
 
 
 try:
     env = Reader(gather(os.environ, BASE_DIR / ".env"))
 except SettingsError as error:
-    raise _stop(error) from None
-env.text("GATEHOUSE_ENV_FILE")
+    # Every process reads this module first: a wrong setting prints these lines and no traceback.
+    raise SystemExit(str(error)) from None
+env.text("GATEHOUSE_ENV_FILE")  # read by gather; named here so that it counts as known
 env.text("GATEHOUSE_UID")  # read by docker-compose.yml, from the same .env
 
-# Where things are
+# Paths, addresses and processes
 GATEHOUSE_VAR = (BASE_DIR / env.text("GATEHOUSE_VAR", "var")).resolve()
 GATEHOUSE_LISTEN_HOST = env.text("GATEHOUSE_LISTEN_HOST", "127.0.0.1")
 GATEHOUSE_LISTEN_PORT = env.port("GATEHOUSE_LISTEN_PORT", 8000)
@@ -50,7 +44,7 @@ GATEHOUSE_PROBE_PORT = env.port("GATEHOUSE_PROBE_PORT", 0)  # 0: no port of thei
 GATEHOUSE_WEB_WORKERS = env.integer(
     "GATEHOUSE_WEB_WORKERS", min(64, available()), lowest=1, highest=64
 )
-# For pages, and for what is unusual about a review; the others need none.
+# For pages and unusual reviews; the event loop answers all other reviews itself.
 GATEHOUSE_WEB_THREADS = env.integer("GATEHOUSE_WEB_THREADS", 16, lowest=1, highest=256)
 GATEHOUSE_DRAIN_SECONDS = env.integer("GATEHOUSE_DRAIN_SECONDS", 5, lowest=0, highest=300)
 GATEHOUSE_TLS_CERTIFICATE = env.file("GATEHOUSE_TLS_CERTIFICATE", BASE_DIR)
@@ -66,14 +60,14 @@ GATEHOUSE_EXTERNAL_URL = env.web_address(
 )
 GATEHOUSE_BEHIND_PROXY = env.hops("GATEHOUSE_BEHIND_PROXY")
 _external = urlsplit(GATEHOUSE_EXTERNAL_URL)
-# Nobody serves pages over plain HTTP unless the address was given so, as ``make run`` does.
+# Pages are served over plain HTTP only if the address is set so, as ``make run`` does.
 _is_plain = _external.scheme == "http" and bool(env.text("GATEHOUSE_EXTERNAL_URL"))
 
-# The queue before the writer of each process
+# The queue of the writer in each process
 GATEHOUSE_QUEUE_LIMIT = env.integer("GATEHOUSE_QUEUE_LIMIT", 1024, lowest=1, highest=100_000)
 GATEHOUSE_BATCH_LIMIT = env.integer("GATEHOUSE_BATCH_LIMIT", 256, lowest=1, highest=4096)
 
-# How long the record is kept, in days (0: for ever), and where it is exported to before it goes
+# Retention of the record in days (0: for ever), and the folder of exports made before deletion
 GATEHOUSE_RETENTION_ALLOWED_DAYS = env.integer(
     "GATEHOUSE_RETENTION_ALLOWED_DAYS", 30, lowest=0, highest=36500
 )
@@ -84,23 +78,23 @@ GATEHOUSE_EXPORT_FOLDER = (
     BASE_DIR / env.text("GATEHOUSE_EXPORT_FOLDER", str(GATEHOUSE_VAR / "audit-exports"))
 ).resolve()
 
-# Where clusters may be, beside public addresses: never link-local ones and clouds' metadata
+# Networks of clusters beside public addresses; link-local ones and cloud metadata stay forbidden
 GATEHOUSE_CLUSTER_ADDRESSES = env.networks(
     "GATEHOUSE_CLUSTER_ADDRESSES", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
 )
 
-# Clusters: how often all of one is compared, and for how long it is watched at a time (0: never)
+# Clusters: minutes between full comparisons, and seconds of each watch (0: no watches)
 GATEHOUSE_SYNC_FULL_PASS_MINUTES = env.integer(
     "GATEHOUSE_SYNC_FULL_PASS_MINUTES", 10, lowest=1, highest=1440
 )
 GATEHOUSE_SYNC_WATCH_SECONDS = env.integer(
     "GATEHOUSE_SYNC_WATCH_SECONDS", 20, lowest=0, highest=300
 )
-# Saving asks twice where more of a hundred running pods would not come back
+# Saving asks for confirmation if more than this share of running pods could not restart
 GATEHOUSE_CONFIRM_REFUSED_PERCENT = env.integer(
     "GATEHOUSE_CONFIRM_REFUSED_PERCENT", 20, lowest=0, highest=100
 )
-# How much a worker does at once; one task less may be watches, so that all else goes on
+# Tasks that a worker runs at once; all but one may be watches, so that other work goes on
 GATEHOUSE_WORKER_TASKS = env.integer("GATEHOUSE_WORKER_TASKS", 4, lowest=2, highest=64)
 
 # Secrets
@@ -109,7 +103,7 @@ GATEHOUSE_KEY_PEPPER = env.secret("GATEHOUSE_KEY_PEPPER") or derive_key(
     SECRET_KEY, "webhook credentials"
 )
 GATEHOUSE_METRICS_TOKEN = env.secret("GATEHOUSE_METRICS_TOKEN")
-# Cluster credentials: closed with a public key, which everybody has, opened by the sync worker.
+# Cluster credentials: sealed with the public key, opened with the private key by the worker alone.
 GATEHOUSE_SEAL_PUBLIC_KEYS_FILE = BASE_DIR / env.text(
     "GATEHOUSE_SEAL_PUBLIC_KEYS_FILE", str(GATEHOUSE_VAR / "seal" / "public-keys.pem")
 )
@@ -119,7 +113,7 @@ GATEHOUSE_SEAL_PRIVATE_KEYS_FILE = BASE_DIR / env.text(
 GATEHOUSE_ADMIN_USER = env.text("GATEHOUSE_ADMIN_USER", "admin")
 GATEHOUSE_ADMIN_PASSWORD = env.long_secret("GATEHOUSE_ADMIN_PASSWORD", shortest=12)
 
-# Who may be asked for what
+# Hosts and addresses
 DEBUG = env.boolean("GATEHOUSE_DEBUG", default=False)
 ALLOWED_HOSTS = sorted(
     {_external.hostname or "127.0.0.1", "127.0.0.1", "localhost", "[::1]"}
@@ -162,7 +156,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "portal.middleware.ThrottledMiddleware",
 ]
-# What the web server sends reviews through; Django's test client takes the list above.
+# For reviews that the web server answers; Django's test client goes through the list above.
 ADMISSION_MIDDLEWARE = ["portal.middleware.RequestIdMiddleware"]
 TEMPLATES = [
     {
@@ -193,7 +187,7 @@ _SQLITE: dict[str, Any] = {
     "ENGINE": "django.db.backends.sqlite3",
     "NAME": BASE_DIR / _database.name,
     "OPTIONS": {
-        # Write locks are taken at the start: a reader that turns writer could not wait for one.
+        # Take write locks at the start: SQLite lets no reader wait that becomes a writer.
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
@@ -208,7 +202,7 @@ _POSTGRESQL: dict[str, Any] = {
     "PORT": _database.port,
     "CONN_HEALTH_CHECKS": True,
     "OPTIONS": {
-        # For pages, writer and policies; a worker's tasks may each have two, one for the heartbeat.
+        # For pages, writer and policies; each task of a worker may use two, one for the heartbeat.
         "pool": {
             "min_size": 1,
             "max_size": max(min(GATEHOUSE_WEB_THREADS, 8), 2 * GATEHOUSE_WORKER_TASKS) + 2,
@@ -251,11 +245,10 @@ CELERY_WORKER_CONCURRENCY = GATEHOUSE_WORKER_TASKS
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 
-# People: sessions for pages, tokens for programs; rights by role bindings, or Django's own
+# People: sessions for pages, tokens for programs; permissions by role bindings or Django's own
 AUTHENTICATION_BACKENDS = [
-    "portal.auth.backend.ThrottledBackend",
+    "portal.auth.sign_in.ThrottledBackend",
     "django.contrib.auth.backends.ModelBackend",
     "policies.roles.RoleBackend",
 ]
@@ -269,10 +262,10 @@ AUTH_PASSWORD_VALIDATORS = [
             "NumericPasswordValidator",
         )
     ),
-    {"NAME": "portal.auth.passwords.EndTokens"},
+    {"NAME": "portal.auth.accounts.EndTokens"},
 ]
 PASSWORD_HASHERS = [
-    "portal.auth.passwords.Argon2",
+    "portal.auth.sign_in.Argon2",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 LOGIN_URL = "login"
@@ -305,7 +298,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
 }
 
-# Browsers: only our own files, no inline script or style, HTTPS wherever pages are served
+# Browsers: only our own files, no inline script or style, HTTPS unless the address is plain HTTP
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -324,10 +317,10 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if GATEHOUSE_BEHIN
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not _is_plain
 CSRF_COOKIE_HTTPONLY = True
-_host = "" if _is_plain else "__Host-"  # then browsers take it from this very host alone
+_host = "" if _is_plain else "__Host-"  # browsers accept such a cookie from this host only
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_host}sessionid", f"{_host}csrftoken"
 X_FRAME_OPTIONS = "DENY"
-# Reviews are bounded by the endpoint itself, which answers those that are too large.
+# The admission endpoint has a limit of its own, and answers reviews that exceed it.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 9 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 
@@ -339,13 +332,13 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
-# Words and hours
+# Language and time
 LANGUAGE_CODE = "en-gb"
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-# Logs: one line each on standard error, with the request's id
+# Logs: one line for each record on standard error, with the request's id
 GATEHOUSE_LOG_LEVEL = env.choice("GATEHOUSE_LOG_LEVEL", "INFO", LOG_LEVELS)
 GATEHOUSE_LOG_FORMAT = env.choice("GATEHOUSE_LOG_FORMAT", "text", ("text", "json"))
 GATEHOUSE_ACCESS_LOG = env.boolean("GATEHOUSE_ACCESS_LOG", default=False)
@@ -354,4 +347,4 @@ LOGGING = logging_config(GATEHOUSE_LOG_LEVEL, GATEHOUSE_LOG_FORMAT)
 try:
     env.finish()
 except SettingsError as error:
-    raise _stop(error) from None
+    raise SystemExit(str(error)) from None

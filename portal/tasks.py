@@ -1,4 +1,4 @@
-"""Celery tasks of the portal."""
+"""Celery tasks of the portal: the worker's heartbeat, and deleting expired sessions and tokens."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from policies.models import SignInCount
 
 @shared_task
 def note_worker() -> None:
-    """Say that a worker takes tasks."""
+    """Record a heartbeat: a worker runs tasks."""
     note_work(BackgroundWork.Name.WORKER)
 
 
 @shared_task
 def clear_expired() -> None:
-    """Forget sessions and tokens that nobody can use any more."""
+    """Delete expired sessions and tokens, and old counts of failed sign-ins."""
     call_command("clearsessions")
     get_token_model().objects.filter(expiry__lt=timezone.now()).delete()
     SignInCount.objects.forget_old()

@@ -1,4 +1,4 @@
-"""URL patterns of the whole site."""
+"""URL patterns of the whole site, and the answer to unknown addresses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.http import JsonResponse
 from django.urls import include, path
 from django.views.defaults import page_not_found
 
-import portal.auth.admin  # noqa: F401  registers accounts in the back office, behind Django's own
+import portal.auth.admin  # noqa: F401  replaces Django's admin of accounts, which must be registered before
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -24,7 +24,7 @@ handler404 = "portal.urls.not_found"
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer an unknown address: a machine's in JSON, a person's with a page."""
+    """Answer an unknown address: JSON under ``/api/``, else a page."""
     if not request.path_info.startswith("/api/"):
         return page_not_found(request, exception)
     detail = f"nothing is at {request.path_info}; /api/schema/ lists what there is"

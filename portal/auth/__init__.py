@@ -1,1 +1,1 @@
-"""Sign-in: password hashing, throttling, accounts. No pages, no roles."""
+"""Sign-in: password hashing, throttling, client addresses, accounts. No pages, no roles."""

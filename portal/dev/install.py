@@ -1,6 +1,6 @@
-"""Create ``.venv`` from the pinned requirement files; plain Python.
+"""``python3 -m portal.dev.install main`` (or ``dev``): create ``.venv`` from pinned requirements.
 
-``python3 -m portal.dev.install main`` (or ``dev``) does nothing when the environment is up to date.
+It does nothing if the environment is up to date. Plain Python, for it runs first of all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OLDEST = (3, 11)
 
 
 class InstallError(Exception):
-    """What went wrong and what to do, in one line."""
+    """The failure and its remedy, in one line."""
 
 
 def main(words: list[str]) -> int:
@@ -36,49 +36,38 @@ def install(name: str) -> None:
         found = ".".join(map(str, sys.version_info[:2]))
         raise InstallError(f"Python {found} is too old; run: make PYTHON=python3.11 setup")
     requirements = ROOT / "requirements" / f"{name}.txt"
-    if _is_current(name, requirements):
-        return
-    if not _works():
+    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    python, stamp = VENV / "bin" / "python", VENV / f"gatehouse-{name}.stamp"
+    if not _works(python):
         _make()
-    _say(f"installing requirements/{name}.txt (hash-pinned)")
-    _install(requirements)
-    _stamp(name).write_text(_fingerprint(requirements), encoding="utf-8")
+    elif stamp.exists() and stamp.read_text("utf-8") == wanted:
+        return
+    say(f"installing requirements/{name}.txt (hash-pinned)")
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += ["--require-hashes", "--requirement", str(requirements)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  our own words
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["pip failed"]
+        raise InstallError(f"{lines[-1]} (is a package index within reach? then run it again)")
+    # Written last: an interrupted install is not taken for a complete one.
+    stamp.write_text(wanted, encoding="utf-8")
 
 
-def _stamp(name: str) -> Path:
-    return VENV / f"gatehouse-{name}.stamp"
-
-
-def _fingerprint(requirements: Path) -> str:
-    return hashlib.sha256(requirements.read_bytes()).hexdigest()
-
-
-def _is_current(name: str, requirements: Path) -> bool:
-    stamp = _stamp(name)
-    return _works() and stamp.exists() and stamp.read_text("utf-8") == _fingerprint(requirements)
-
-
-def _python() -> Path:
-    return VENV / "bin" / "python"
-
-
-def _works() -> bool:
-    """Whether the environment's own Python starts and has its installer."""
-    if not _python().exists():
-        return False
-    asked = [str(_python()), "-c", "import pip"]
+def _works(python: Path) -> bool:
+    """Whether the environment's own Python starts and has pip."""
+    command = [str(python), "-c", "import pip"]
     try:
-        return subprocess.run(asked, check=False, capture_output=True).returncode == 0  # noqa: S603  our own .venv
-    except OSError:
+        return subprocess.run(command, check=False, capture_output=True).returncode == 0  # noqa: S603  our own .venv
+    except OSError:  # no such file, or the interpreter behind its link is gone
         return False
 
 
 def _make() -> None:
     if VENV.exists():
-        _say(".venv is half made: building it anew")
+        say(".venv is half made: building it again")
         shutil.rmtree(VENV)
     else:
-        _say("making .venv")
+        say("making .venv")
     command = [sys.executable, "-m", "venv", str(VENV)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  our own words
     if done.returncode:
@@ -86,16 +75,8 @@ def _make() -> None:
         raise InstallError("Python has no venv module; on Debian: apt-get install python3-venv")
 
 
-def _install(requirements: Path) -> None:
-    command = [str(_python()), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--require-hashes", "--requirement", str(requirements)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  our own words
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["pip failed"]
-        raise InstallError(f"{lines[-1]} (is a package index within reach? then run it again)")
-
-
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a message at once, also into a pipe."""
     sys.stdout.write(f"gatehouse: {text}\n")
     sys.stdout.flush()
 

@@ -1,6 +1,6 @@
-"""``python -m portal.dev.self_signed``: a certificate to try TLS; needs ``openssl``.
+"""``python -m portal.dev.self_signed``: make a certificate to try TLS; needs ``openssl``.
 
-Plain Python. A cluster in earnest takes one from its own authority.
+Plain Python. A production cluster needs one from its own authority.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ DAYS: Final = 30
 
 
 def main(words: list[str] | None = None) -> int:
-    """Make it and print the settings that use it; returns the exit code."""
-    options = _read_words(words)
+    """Make the certificate and print the settings that use it; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m portal.dev.self_signed",
+        description=f"Make a self-signed certificate that is valid for {DAYS} days.",
+    )
+    hosts = "a name or address, may be repeated (default: localhost and 127.0.0.1)"
+    parser.add_argument("--host", action="append", help=hosts)
+    parser.add_argument("--folder", default=str(ROOT / "var" / "tls"), help="where to put it")
+    options = parser.parse_args(words)
     openssl = shutil.which("openssl")
     if not openssl:
         sys.stderr.write("gatehouse: there is no openssl; on Debian: apt-get install openssl\n")
@@ -37,30 +44,16 @@ def main(words: list[str] | None = None) -> int:
     return 0
 
 
-def _read_words(words: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m portal.dev.self_signed",
-        description=f"Make a self-signed certificate that is good for {DAYS} days.",
-    )
-    parser.add_argument(
-        "--host",
-        action="append",
-        help="a name or address it is for, may be repeated (default: localhost and 127.0.0.1)",
-    )
-    parser.add_argument("--folder", default=str(ROOT / "var" / "tls"), help="where to put it")
-    return parser.parse_args(words)
-
-
 def _make(
     openssl: str, hosts: list[str] | None, certificate: Path, key: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Make both beside their places and then put them there: a running server sees no half."""
+    # Both are made beside their places and then moved: a running server never reads half a file.
     names = hosts or ["localhost", "127.0.0.1"]
     drafts = [path.with_name(f".{path.name}.{os.getpid()}") for path in (certificate, key)]
     command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     command += ["-nodes", "-days", str(DAYS), "-subj", f"/CN={names[0]}"]
     command += ["-addext", f"subjectAltName={','.join(map(_alternative, names))}"]
-    # Clients that are given it as an authority may want it to say so: Python from 3.13 on does.
+    # Clients that trust it as an authority may require this usage: Python does from 3.13 on.
     command += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign"]
     command += ["-out", str(drafts[0]), "-keyout", str(drafts[1])]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  our own words

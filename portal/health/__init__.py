@@ -1,1 +1,1 @@
-"""Health of the portal: probes, background work, the key check. No page."""
+"""Health of the portal: probes, metrics, background work, the key check. No pages."""

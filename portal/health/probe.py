@@ -1,6 +1,6 @@
 """``python -m portal.health.probe``: exit code 0 while the web server of this machine is ready.
 
-For health checks of containers, by HTTP or by TLS as the settings say; plain Python, so that it
+For health checks of containers, by HTTP or TLS depending on the settings. Plain Python, so that it
 starts quickly.
 """
 
@@ -23,12 +23,12 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  compar
 
 
 def main() -> int:
-    """Ask once; returns the exit code."""
+    """Call ``/readyz`` once; returns the exit code."""
     return 0 if is_ready(gather(os.environ, ROOT / ".env")) else 1
 
 
 def is_ready(values: Mapping[str, str]) -> bool:
-    """Whether ``/readyz`` answers 200 where these settings have the web server listen."""
+    """Whether ``/readyz`` answers 200 at the address of these settings."""
     connection = _connection(values)
     try:
         connection.request("GET", "/readyz")
@@ -48,9 +48,10 @@ def _connection(values: Mapping[str, str]) -> http.client.HTTPConnection:
     certificate, key = values.get("GATEHOUSE_TLS_CERTIFICATE"), values.get("GATEHOUSE_TLS_KEY")
     if not certificate or not key:
         return http.client.HTTPConnection(*place, timeout=PATIENCE)
-    # The certificate names the portal as others see it, and we ask whom we have started.
+    # The certificate is for the portal's public name, and this connection never leaves the machine.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    # The server wants a client certificate then; its own is the only one at hand.
     if values.get("GATEHOUSE_TLS_CLIENT_CA"):
         context.load_cert_chain(ROOT / certificate, ROOT / key)
     return http.client.HTTPSConnection(*place, timeout=PATIENCE, context=context)

@@ -1,12 +1,14 @@
-"""Views of liveness, readiness and metrics.
+"""Views of liveness, readiness and metrics: ``/livez``, ``/readyz``, ``/healthz``, ``/metrics``.
 
-Worded as a Kubernetes component words them: ``ok``, or one line for each check with ``?verbose``.
+They answer like a Kubernetes component: ``ok``, or one line for each check with ``?verbose``.
 """
 
 from __future__ import annotations
 
 import hmac
 import os
+from contextlib import suppress
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
@@ -20,7 +22,7 @@ from psycopg_pool import PoolTimeout
 from policies import snapshot
 from portal import graceful_shutdown
 from portal.auth.callers import is_local
-from portal.health import background, key_check
+from portal.health import problems
 from sync import metrics as cluster_metrics
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     Check = Callable[[], str]  # the reason of a failure, or an empty text
 
 _UNREACHABLE: Final = (DatabaseError, PoolTimeout)
-_seen: dict[str, bool] = {}
+migrated: Final = Event()
+"""Set once no migration is missing: this process never asks again."""
 
 
 def check_ping() -> str:
@@ -40,7 +43,7 @@ def check_ping() -> str:
 
 
 def check_database() -> str:
-    """Whether the database answers a question."""
+    """Whether the database answers a query."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -50,16 +53,18 @@ def check_database() -> str:
 
 
 def check_migrations() -> str:
-    """Whether the tables are those this version expects; once they are, they stay so."""
-    if _seen.get("migrated"):
+    """Whether the tables are those that this version expects; once they are, they stay so."""
+    if migrated.is_set():
         return ""
     try:
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except _UNREACHABLE:
         return "no answer"
-    _seen["migrated"] = not missing
-    return f"{len(missing)} to be applied: run manage.py migrate" if missing else ""
+    if missing:
+        return f"{len(missing)} to be applied: run manage.py migrate"
+    migrated.set()
+    return ""
 
 
 def check_policies() -> str:
@@ -72,7 +77,7 @@ def check_policies() -> str:
 
 
 def check_shutdown() -> str:
-    """Whether this process goes on: one that stops still answers, but wants no more reviews."""
+    """Whether this process keeps running: a stopping one still answers, but wants no reviews."""
     return "the portal stops" if graceful_shutdown.state.is_stopping else ""
 
 
@@ -87,22 +92,22 @@ READY: Final[Mapping[str, Check]] = {
 
 
 def livez(request: HttpRequest) -> HttpResponse:
-    """Whether to leave this process running: it does not ask the database."""
+    """Whether to keep this process running; does not query the database."""
     return _answer(request, "livez", LIVE)
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Whether to send reviews here."""
+    """Whether to send reviews to this process."""
     return _answer(request, "readyz", READY)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
-    """The same as ``readyz`` under its older name."""
+    """``readyz`` under its older name."""
     return _answer(request, "healthz", READY)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """What was counted, for Prometheus; behind a token where one is set."""
+    """Metrics for Prometheus; callers need the token if one is set."""
     if not _may_read_metrics(request):
         hint = "set GATEHOUSE_METRICS_TOKEN and send it: Authorization: Bearer ...\n"
         return HttpResponse(hint, status=401, content_type="text/plain")
@@ -110,16 +115,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # untyped upstream
-    text = generate_latest(registry) + _clusters()
+    text = generate_latest(registry)
+    # These are read from the database; without it, the counters above are still worth having.
+    with suppress(*_UNREACHABLE):
+        text += generate_latest(cluster_metrics.registry) + generate_latest(problems.registry)
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
-
-
-def _clusters() -> bytes:
-    """What the database knows of the clusters; nothing while it does not answer."""
-    try:
-        return generate_latest(cluster_metrics.registry) + generate_latest(background.registry)
-    except _UNREACHABLE:
-        return b""
 
 
 PROBES: Final = {"/livez": livez, "/readyz": readyz, "/healthz": healthz, "/metrics": metrics}
@@ -132,8 +132,8 @@ def _answer(request: HttpRequest, name: str, checks: Mapping[str, Check]) -> Htt
     if not failed and "verbose" not in request.GET:
         return HttpResponse("ok", content_type="text/plain")
     lines = [f"[-]{e} failed: {why}" if why else f"[+]{e} ok" for e, why in found.items()]
-    if checks is READY and (wrong := key_check.problem()):
-        # No reason to send reviews elsewhere: it is the same for every process.
+    if checks is READY and (wrong := problems.key_problem()):
+        # Not a failure of readiness: every process has the same key, and none would be ready.
         lines.append(f"[!]key {wrong}")
     lines.append(f"{name} check {'failed' if failed else 'passed'}")
     text = "\n".join(lines) + "\n"

@@ -1,1 +1,1 @@
-"""From socket to view: event loop, WSGI bridge, lean stack, TLS, and web processes."""
+"""The web server: processes, sockets, TLS, event loop, WSGI bridge, bounds. No views."""

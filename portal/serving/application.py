@@ -1,6 +1,6 @@
-"""The WSGI application of both stacks, and the threads that run beside it.
+"""The life of a web process: build the application, load the policies, serve, finish.
 
-``build`` may run before a process divides itself; ``begin`` starts threads and must run after.
+``build`` may run before a process forks; ``begin`` starts threads, which a fork would lose.
 """
 
 from __future__ import annotations
@@ -9,25 +9,29 @@ import gc
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.wsgi import get_wsgi_application
 
-from portal.graceful_shutdown import saying_farewell
+from portal import graceful_shutdown
 
 if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+    from socket import socket
+
+    from portal.graceful_shutdown import Application
     from portal.serving.front import Front
-    from portal.serving.lean import Application
 
 logger = logging.getLogger(__name__)
-_RARELY: Final = 20_000  # objects: those of some dozens of reviews
+_COMMIT_WITHIN: Final = 5.0  # seconds
+_RARELY: Final = 20_000  # objects: those of a few dozen reviews
 
 
 def build() -> Application:
-    """Everything that answers requests, as WSGI: no address is imported with its first request."""
+    """The WSGI application of both stacks, with all its views imported before the first request."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        # Several processes count into files there; it must exist before the first count.
+        # Several processes count into files there; the folder must exist before the first count.
         Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).mkdir(mode=0o700, parents=True, exist_ok=True)
     full = get_wsgi_application()
     from django.urls import get_resolver  # noqa: PLC0415  needs Django to be set up
@@ -40,45 +44,45 @@ def build() -> Application:
 
 
 def build_front() -> Front:
-    """The same behind what our own web server calls."""
+    """The RSGI application that our own web server calls."""
     answering = build()
     from portal.serving.front import Front  # noqa: PLC0415  needs Django to be set up
 
-    return Front(saying_farewell(answering))
+    return Front(graceful_shutdown.with_connection_close(answering))
 
 
 def begin() -> None:
-    """Read the policies and keep them fresh from here on; without a database, try again."""
+    """Load the policies and start the thread that keeps them fresh, even without a database."""
     from django.db import Error, connections  # noqa: PLC0415  needs Django to be set up
     from psycopg_pool import PoolTimeout  # noqa: PLC0415  the same
 
     from admission.metrics import begin_at_zero  # noqa: PLC0415  the same
     from policies import snapshot  # noqa: PLC0415  the same
-    from portal.health import key_check  # noqa: PLC0415  the same
+    from portal.health import problems  # noqa: PLC0415  the same
 
     snapshot.start()
     try:
         begin_at_zero(snapshot.current().clusters)
-        if wrong := key_check.problem():
+        if wrong := problems.key_problem():
             logger.error(wrong)
     except (Error, PoolTimeout) as error:
-        # /readyz says so until the thread that was just started has read them.
+        # /readyz fails until the thread that was just started has loaded them.
         logger.warning("policies are not read yet: %s", error)
     finally:
         connections.close_all()
 
 
 def settle() -> None:
-    """Have the garbage collector leave alone what is loaded, and look seldom for what is not."""
-    # What was loaded stays: the collector need not look at it again with every few requests.
+    """Tune the garbage collector: ignore loaded objects, and run rarely."""
+    # Loaded objects stay for ever: the collector need not visit them every few requests.
     gc.collect()
     gc.freeze()
-    # A review leaves no cycles; to search each few of them for some was a thirtieth of the work.
+    # A review leaves no cycles, and searching for some took a thirtieth of the time.
     gc.set_threshold(_RARELY)
 
 
 def finish(timeout: float) -> None:
-    """Commit what was accepted within so many seconds, then end the threads of this process."""
+    """Commit accepted reviews within so many seconds, then end the threads of this process."""
     from django.db import connections  # noqa: PLC0415  needs Django to be set up
 
     from admission import writer  # noqa: PLC0415  the same
@@ -87,3 +91,28 @@ def finish(timeout: float) -> None:
     writer.stop(timeout)
     snapshot.stop()
     connections.close_all()
+
+
+def load(
+    front: Front | None, listener: int | None, ready: Event, probe_listener: socket | None = None
+) -> Front:
+    """Load the policies, set ``ready``, and return the application.
+
+    ``front`` is the parent's own application, if this process is a fork of the parent.
+    """
+    graceful_shutdown.listen_for_signals(listener)
+    answering = front or build_front()
+    if probe_listener:
+        answering.answer_probes(probe_listener)  # first: loading may wait for the database
+    begin()
+    settle()
+    ready.set()
+    return answering
+
+
+def run(*words: Any) -> None:
+    """Serve until stopped and the last request is answered, then commit the rest."""
+    from granian.server.mp import MPServer  # noqa: PLC0415  wsgi.py needs none of it
+
+    MPServer._spawn_rsgi_worker(*words)  # noqa: SLF001 - the server's own way to run a process
+    finish(_COMMIT_WITHIN)

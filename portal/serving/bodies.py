@@ -1,7 +1,7 @@
-"""Request bodies, bounded in bytes and time before a thread is taken.
+"""Reading request bodies in the event loop, within limits of bytes and time.
 
-All of them are read in the event loop. What a caller may send is a matter of the address and of
-whether it named a credential; who is slow, or sends too much, is answered without a thread.
+A thread is taken only once a body is complete: callers that are slow or send too much are refused
+without one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from granian.rsgi import HTTPProtocol  # type: ignore[attr-defined] # the same
 
 LONGEST: Final = 10.0  # seconds for a whole body
-GRACE: Final = 3.0  # seconds before the rate counts
-RATE: Final = 16 * 1024  # bytes a second
+GRACE: Final = 3.0  # seconds before the rate applies
+RATE: Final = 16 * 1024  # bytes a second, at least
 MOST_HELD: Final = 64 * 1024 * 1024  # bytes of all bodies that no thread has answered yet
 RESERVED: Final = 16 * 1024 * 1024  # of these, for clusters with a valid credential
-_LOOK: Final = 0.25  # seconds between two looks for who is late
+INTERVAL: Final = 0.25  # seconds between two checks for late bodies
 _GIVEN_UP: Final = float("inf")
 
 
 class RefusedError(Exception):
-    """A call that no thread is taken for; ``status`` is HTTP's: 400, 408, 413 or 503."""
+    """A call that is refused without a thread; ``status`` is HTTP's: 400, 408, 413 or 503."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -36,7 +36,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimit:
-    """What may come: ``most`` bytes at all, of which ``kept`` are kept and the rest is dropped."""
+    """At most ``most`` bytes, of which ``kept`` are kept and the rest is dropped."""
 
     most: int
     kept: int
@@ -45,16 +45,16 @@ class BodyLimit:
 
 
 class Bodies:
-    """Reads bodies within bounds, all of one process together."""
+    """Reads all bodies of one process, within their limits and a common one."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
         self._due: dict[Task[None], float] = {}
         self.held = 0
-        self._timer = loop.call_later(_LOOK, self._look)
+        self._timer = loop.call_later(INTERVAL, self._cancel_late)
 
     def close(self) -> None:
-        """Look no more for who is late."""
+        """Stop the timer."""
         self._timer.cancel()
 
     async def whole(self, protocol: HTTPProtocol, promised: int) -> bytes:
@@ -63,7 +63,7 @@ class Bodies:
         try:
             body: bytes = await protocol()
         except asyncio.CancelledError:
-            raise self._late(task) from None
+            raise self._reason(task) from None
         except ProtocolClosed:
             raise RefusedError(400) from None
         finally:
@@ -81,54 +81,52 @@ class Bodies:
             raise RefusedError(413)
         task, pieces = self._begin(GRACE), _Pieces(self, bound)
         try:
-            await self._fill(pieces, protocol, task)
+            start = self._loop.time()
+            async for piece in protocol:
+                pieces.add(piece)
+                self._due[task] = start + min(LONGEST, GRACE + pieces.size / RATE)
             return pieces.joined(promised)
         except asyncio.CancelledError:
             self.release(pieces.held)
-            raise self._late(task) from None
+            raise self._reason(task) from None
         except RefusedError:
             self.release(pieces.held)
             raise
-        except ProtocolClosed:  # its body breaks off; whoever sent it may still listen
+        except ProtocolClosed:  # the body ends early; its sender may still read an answer
             self.release(pieces.held)
             raise RefusedError(400) from None
         finally:
             del self._due[task]
 
-    async def _fill(self, pieces: _Pieces, protocol: HTTPProtocol, task: Task[None]) -> None:
-        start = self._loop.time()
-        async for piece in protocol:
-            pieces.add(piece)
-            self._due[task] = start + min(LONGEST, GRACE + pieces.size / RATE)
-
     def release(self, size: int) -> None:
-        """Forget so many bytes."""
+        """Give so many bytes of the common limit back."""
         self.held -= size
 
     def _begin(self, seconds: float) -> Task[None]:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - each call is one
+        assert task is not None  # noqa: S101 - granian runs each call in a task
         self._due[task] = self._loop.time() + seconds
         return task
 
-    def _look(self) -> None:
-        """Wake whoever is late. One timer for all costs a call less than one for each."""
+    def _cancel_late(self) -> None:
+        # One timer for all bodies: a timer for each would cost every call a little.
         now = self._loop.time()
         for task, due in list(self._due.items()):
             if due < now:
                 self._due[task] = _GIVEN_UP
                 task.cancel()
-        self._timer = self._loop.call_later(_LOOK, self._look)
+        self._timer = self._loop.call_later(INTERVAL, self._cancel_late)
 
-    def _late(self, task: Task[None]) -> BaseException:
+    def _reason(self, task: Task[None]) -> BaseException:
+        # Two things cancel a task: the timer above, and the end of the process.
         if self._due[task] != _GIVEN_UP:
-            return asyncio.CancelledError()  # the process ends
-        task.uncancel()
+            return asyncio.CancelledError()
+        task.uncancel()  # the call goes on, to answer 408
         return RefusedError(408)
 
 
 class _Pieces:
-    """What came of one body so far."""
+    """The pieces of one body so far."""
 
     def __init__(self, bodies: Bodies, bound: BodyLimit) -> None:
         self._bodies, self._bound = bodies, bound

@@ -1,4 +1,4 @@
-"""Bounds of request bodies by address and caller, known before a byte is read."""
+"""Limits of request bodies by address and credential, before a byte of the body is read."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ if TYPE_CHECKING:
     from granian.rsgi import Scope
 
 SHORT: Final = 64 * 1024
-"""Bytes that a caller may send who names neither a session nor a token, and to sign in."""
+"""Bytes of a body without a session or token, and of a sign-in."""
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _SIGNING_IN: Final = frozenset({"/accounts/login/", "/admin/login/", "/api/v1/token/"})
-# The rest of a review that is too large is read and dropped: its denial must reach the caller.
+# The rest of a review that is too large is read and dropped: an API server that is still sending
+# would not read its denial.
 _REVIEW: Final = BodyLimit(most=DRAIN_CAP, kept=MAX_BODY + 1, is_known=True)
 _STRANGER: Final = BodyLimit(most=SHORT, kept=SHORT)
 
 
 async def bound_of(scope: Scope, in_thread: Callable[..., Awaitable[bool]]) -> BodyLimit | None:
-    """The bound of a call's body; None where the answer does not depend on the body.
+    """The limit of a call's body; None if the answer does not depend on the body.
 
-    A credential that is not in memory is looked for by ``in_thread(function, *arguments)``.
+    ``in_thread(function, *arguments)`` looks up a credential that is not in memory.
     """
     headers = scope.headers
     if scope.method in _BODILESS:
@@ -50,6 +51,7 @@ async def bound_of(scope: Scope, in_thread: Callable[..., Awaitable[bool]]) -> B
 async def _bound_of_review(
     match: ResolverMatch, scope: Scope, in_thread: Callable[..., Awaitable[bool]]
 ) -> BodyLimit | None:
+    # The view refuses each of the calls below by their headers, without reading a body.
     headers = scope.headers
     if scope.method != "POST" or "content-length" not in headers:
         return None
@@ -63,7 +65,7 @@ async def _bound_of_review(
 
 
 def _names_somebody(headers: Any) -> bool:
-    """Whether a token or a session is named; whether it is valid, the database knows alone."""
+    """Whether the headers have a token or a session; only the database knows if it is valid."""
     if headers.get("authorization", ""):
         return True
     for text in headers.get_all("cookie"):

@@ -1,8 +1,8 @@
-"""The RSGI application: reviews are answered in the event loop, everything else by threads.
+"""The RSGI application: it answers reviews in the event loop and leaves other calls to threads.
 
-A review costs little and waits for nothing but the writer, so one thread reads, prepares and
-answers them all. Whatever is unusual about a call, or may take long, is left to the threads behind
-it, which answer the same by the same rules: a stranger, a large or compressed body, a page.
+A review costs little and waits only for the writer, so one thread reads, prepares and answers them
+all. Threads answer every call that is unusual or may take long, by the same rules: unknown
+credentials, large or compressed bodies, pages.
 Source: the RSGI specification, version 1.
 """
 
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 
     from portal.graceful_shutdown import Application
 
-LONGEST: Final = 64 * 1024  # bytes: reading more keeps others waiting noticeably
+LONGEST: Final = 64 * 1024  # bytes: parsing more would delay other reviews noticeably
 _HEADERS: Final = [(name.lower(), value) for name, value in respond.HEADERS.items()]
 
 
 class Front:
-    """The RSGI application over a WSGI one."""
+    """The RSGI application on top of a WSGI application."""
 
     def __init__(self, others: Application) -> None:
         self._others = others
         self._https_only: bool = settings.SECURE_SSL_REDIRECT
 
     def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
-        """Begin to serve in this loop."""
+        """Start to serve in this loop."""
         self._waiters = writer.Waiters(loop)
         self._pages = WsgiBridge(self._others, loop, threads=settings.GATEHOUSE_WEB_THREADS)
 
     def answer_probes(self, listener: socket) -> None:
-        """Answer probes at a port of their own, too, from here on."""
+        """Answer probes at a port of their own, too, from now on."""
         probes.start(listener, self._others)
 
     def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
-        """End, once the last answer is given."""
+        """Close, after the last answer."""
         self._waiters.close()
         self._pages.close()
 
@@ -65,7 +65,7 @@ class Front:
             await self._pages.answer(scope, protocol)
             return
         name = name_of_request(scope.headers.get("x-request-id", ""))
-        request_id.set(name)  # each call is a task, with a context of its own
+        request_id.set(name)  # no reset: each call is a task with a context of its own
         more = [("x-request-id", name)]
         if graceful_shutdown.state.is_closing:
             more.append(("connection", "close"))
@@ -76,7 +76,7 @@ class Front:
             answer = asked.answer(await self._waiters.outcome(asked.item))
         except RefusedError as error:
             refuse(scope, protocol, error, more)
-        except Exception as error:  # noqa: BLE001 - the last one to hear of it
+        except Exception as error:  # noqa: BLE001 - the outermost layer
             failed = respond.fail(error)
             headers = [(key.lower(), value) for key, value in failed.headers.items()]
             protocol.response_bytes(failed.status, headers + more, failed.body)
@@ -84,36 +84,28 @@ class Front:
             protocol.response_bytes(200, _HEADERS + more, answer)
 
     def _usual_call(self, scope: Scope) -> Call | None:
-        """Recognise a review that can be answered at once; None for whatever else is called."""
+        """Recognise a review that can be answered at once; None for other calls."""
         match = find(scope.path)
-        if match is None or scope.method != "POST" or not self._is_safe(scope):
+        if match is None or scope.method != "POST":
             return None
-        headers = scope.headers
-        length = headers.get("content-length", "")
-        if not _is_usual(headers) or not length.isdecimal() or int(length) > LONGEST:
+        if scope.scheme != "https" and self._https_only:
+            return None
+        headers: Any = scope.headers
+        length, hosts = headers.get("content-length", ""), headers.get_all("host")
+        if not length.isdecimal() or int(length) > LONGEST or len(hosts) > 1:
+            return None
+        if "transfer-encoding" in headers or "content-encoding" in headers:
             return None
         cluster = match.kwargs["cluster"]
         secret = match.kwargs.get("key") or bearer(headers.get("authorization", ""))
         if not is_known(cluster, secret):
             return None
+        view: Any = match.func
         return Call(
             cluster=cluster,
-            phase=_phase(match.func),
+            phase=view.view_initkwargs["phase"],
             client=f"{client_of(scope)} {headers.get('user-agent', '')}".strip(),
             secret=secret,
             started=time.monotonic_ns(),
             budget=respond.budget(scope.query_string),
         )
-
-    def _is_safe(self, scope: Scope) -> bool:
-        return scope.scheme == "https" or not self._https_only
-
-
-def _is_usual(headers: Any) -> bool:
-    if "transfer-encoding" in headers or "content-encoding" in headers:
-        return False
-    return len(headers.get_all("host")) < 2  # noqa: PLR2004 - a second one is refused
-
-
-def _phase(view: Any) -> Any:
-    return view.view_initkwargs["phase"]

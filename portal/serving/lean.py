@@ -1,8 +1,8 @@
 """The lean stack: a short path through Django for the admission endpoint.
 
-What the event loop leaves to threads comes here, and all reviews under another WSGI server. An API
-server has no session, no form and no browser: what the full stack does for people (host names,
-cookies, CSRF, security headers, signals around each request) is left out.
+It answers reviews that the event loop leaves to threads, and all reviews under another WSGI server.
+An API server has no session, no form and no browser, so this path omits everything that the full
+stack does for people: host names, cookies, CSRF, security headers, signals around each request.
 """
 
 from __future__ import annotations
@@ -18,35 +18,33 @@ from django.urls import Resolver404, get_resolver
 from django.utils.module_loading import import_string
 from psycopg_pool import PoolTimeout
 
-from admission.api import authentication
+from admission.api import authentication, urls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import TypeAlias
 
     from django.http import HttpRequest, HttpResponse
     from django.urls import ResolverMatch
 
-    Environ: TypeAlias = dict[str, Any]
-    StartResponse: TypeAlias = Callable[..., Any]
-    Application: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
+    from portal.graceful_shutdown import Application
 
 PREFIX: Final = "/admission/"
-URLCONF: Final = "portal.serving.admission_urls"
+URLCONF: Final = __name__
 _REMEMBERED: Final = 1024  # addresses: two for each credential of each cluster
+urlpatterns = [each for each in urls.urlpatterns if str(each.pattern).startswith(PREFIX[1:])]
 
 
 class LeanRequest(WSGIRequest):
-    """A request whose body is read by the view: its media type and headers are not taken apart."""
+    """A request without parsed headers: the view reads and checks its body itself."""
 
-    _encoding = "utf-8"  # JSON's own: nobody asks the settings for a default
+    _encoding = "utf-8"  # as JSON requires; avoids a look-up in the settings
 
-    def __init__(self, environ: Environ) -> None:  # the parent's work is what is saved
+    def __init__(self, environ: dict[str, Any]) -> None:  # omits the parent's costly parsing
         self.environ = self.META = environ
         self.path = self.path_info = environ["PATH_INFO"]
         self.method = environ["REQUEST_METHOD"]
         self.content_type, self.content_params = "", {}
-        # The length that was promised bounds what is read, as in the parent class.
+        # The view can read no more than the announced length, as in the parent class.
         length = environ.get("CONTENT_LENGTH", "")
         promised = int(length) if length.isdecimal() else 0
         self._stream: Any = LimitedStream(environ["wsgi.input"], promised)
@@ -60,9 +58,10 @@ def _resolve(path: str) -> ResolverMatch:
 
 
 def find(path: str) -> ResolverMatch | None:
-    """Find the view of one of our addresses; None for all others."""
+    """Find the view of an address of the admission endpoint; None for all others."""
     if not path.startswith(PREFIX) or not path.isascii():
         return None
+    # Only addresses that exist are cached: callers could fill the cache with others.
     try:
         return _resolve(path)
     except Resolver404:
@@ -70,21 +69,20 @@ def find(path: str) -> ResolverMatch | None:
 
 
 class LeanHandler:
-    """Answers the addresses of ``URLCONF`` through ``ADMISSION_MIDDLEWARE``, passes others on.
-
-    No signal is sent around a request; connections to the database are given back all the same.
-    """
+    """Answers ``urlpatterns`` through ``ADMISSION_MIDDLEWARE``; others go to the full stack."""
 
     def __init__(self, others: Application) -> None:
         self._others = others
-        chain: Any = convert_exception_to_response(_call_view)
+        chain: Any = convert_exception_to_response(call_view)
         for path in reversed(settings.ADMISSION_MIDDLEWARE):
             chain = import_string(path)(chain)
         self._chain: Callable[[HttpRequest], HttpResponse] = chain
         self._https_only: bool = settings.SECURE_SSL_REDIRECT
 
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one call; what is not ours, or not safe, the full stack answers as ever."""
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        """Answer one call; the full stack answers other addresses and plain HTTP."""
         match = find(environ["PATH_INFO"])
         if match is None:
             return self._others(environ, start_response)
@@ -95,14 +93,16 @@ class LeanHandler:
         try:
             response = self._chain(request)
         finally:
+            # Django does this in a signal handler after each request; nobody sends signals here.
             _give_back_connections()
         status = f"{response.status_code} {response.reason_phrase}"
         start_response(status, list(response.items()))
-        # A list goes out in one piece. The response has nothing to close.
+        # A list is sent in one piece. The response has nothing to close.
         return [response.content]
 
 
-def _call_view(request: HttpRequest) -> HttpResponse:
+def call_view(request: HttpRequest) -> HttpResponse:
+    """Call the view that the request was resolved to."""
     match = request.resolver_match
     assert match is not None  # noqa: S101 - the handler has just set it
     response: HttpResponse = match.func(request, *match.args, **match.kwargs)
@@ -110,11 +110,11 @@ def _call_view(request: HttpRequest) -> HttpResponse:
 
 
 def is_callers(cluster: str, secret: str) -> bool:
-    """Whether a credential is this cluster's, asked in a thread; False where nobody can say."""
+    """Whether a credential is this cluster's, by a query; False if the database does not answer."""
     try:
         return authentication.is_callers(cluster, secret)
     except (Error, PoolTimeout):
-        return False  # the view meets the same, and answers it
+        return False  # the view meets the same failure, and answers it
     finally:
         _give_back_connections()
 

@@ -1,4 +1,4 @@
-"""Growing pauses before an ended process is restarted."""
+"""Growing pauses before a supervisor restarts an ended process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 FIRST: Final = 0.1  # seconds
 LONGEST: Final = 2.0
-QUIET: Final = 30.0  # seconds without an end, after which the next one counts as the first
+QUIET: Final = 30.0  # seconds without an end, after which the next end counts as the first
 
 
 class Pauses:
-    """The pauses of one supervisor. The first end costs none; from then on each doubles."""
+    """The pauses of one supervisor: none after the first end, then doubling up to ``LONGEST``."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -22,7 +22,7 @@ class Pauses:
         self._last = clock() - QUIET
 
     def next(self) -> float:
-        """Seconds to wait now that something has ended."""
+        """Seconds to wait after an end."""
         now = self._clock()
         pause = 0.0 if now - self._last >= QUIET else self._next
         self._next = min(max(FIRST, 2 * pause), LONGEST)

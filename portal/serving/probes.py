@@ -1,9 +1,8 @@
-"""Probes and metrics on a port of their own, in a thread of their own.
+"""The HTTP server of probes and metrics: its own port, its own threads, without TLS.
 
-All web processes share the socket that their parent opened: the system hands a connection to one
-that accepts, so that a probe is answered as long as one process lives, as on the portal's own port.
-Nothing but probes is served here, without TLS, and nobody may take long: neither pages nor reviews
-nor those who call slowly keep a probe waiting.
+All web processes share the socket that their parent opened: the kernel hands a connection to one
+that accepts, so a probe is answered as long as one process lives. Neither pages nor reviews nor
+slow callers delay a probe.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ import logging
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from email.message import Message
 from http import HTTPStatus
-from http.client import parse_headers
+from http.client import HTTPMessage, parse_headers
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -33,31 +31,37 @@ LONGEST_HEAD: Final = 8 * 1024  # bytes
 MOST: Final = 256  # connections at a time; a further one is closed
 BACKLOG: Final = 128
 PATHS: Final = (("/livez",), ("/readyz", "/healthz"), ("/metrics",))
-"""Each with a thread: what asks the database does not keep waiting what does not."""
+"""A thread for each group: probes without a query do not wait for those with one."""
+WSGI: Final = {
+    "SCRIPT_NAME": "",
+    "wsgi.version": (1, 0),
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
+"""The constant part of every WSGI environment."""
 
 
 def threads() -> dict[str, ThreadPoolExecutor]:
-    """One thread for the paths of each kind, by path."""
+    """The thread of each path; paths of a group share one."""
     made = [(paths, ThreadPoolExecutor(1, thread_name_prefix="probes")) for paths in PATHS]
     return {path: thread for paths, thread in made for path in paths}
 
 
 def start(listener: socket.socket, application: Application) -> None:
-    """Answer probes at a socket that listens, until the process ends."""
+    """Answer probes at a listening socket, until the process ends."""
 
-    def serve() -> None:
-        asyncio.run(_serve(listener, Probes(application)))
+    async def serve() -> None:
+        answer = Probes(application).answer
+        server = await asyncio.start_server(answer, sock=listener, limit=LONGEST_HEAD)
+        await server.serve_forever()
 
-    Thread(target=serve, name="probe-port", daemon=True).start()
-
-
-async def _serve(listener: socket.socket, probes: Probes) -> None:
-    server = await asyncio.start_server(probes.answer, sock=listener, limit=LONGEST_HEAD)
-    await server.serve_forever()
+    # A loop of its own: the other one prepares reviews and may be busy.
+    Thread(target=lambda: asyncio.run(serve()), name="probe-port", daemon=True).start()
 
 
 class Probes:
-    """Answers one question for each connection."""
+    """Answers one request for each connection."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
@@ -65,7 +69,7 @@ class Probes:
         self._open = 0
 
     async def answer(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Read a head in time, answer, close."""
+        """Read a request head within its time, answer, close."""
         if self._open >= MOST:
             writer.close()
             return
@@ -77,7 +81,7 @@ class Probes:
             async with asyncio.timeout(HEAD_WITHIN):
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # nobody listens any more, or too slowly
+            pass  # the caller has gone, or is too slow
         finally:
             self._open -= 1
             writer.close()
@@ -86,16 +90,16 @@ class Probes:
         line, _, rest = head.partition(b"\r\n")
         words = line.decode("latin-1").split(" ")
         if len(words) != 3 or words[0] not in {"GET", "HEAD"}:  # noqa: PLR2004 - method, target, version
-            return _answer(400)
+            return _response(400)
         with suppress(ValueError):
             target = urlsplit(words[1])
             if thread := self._threads.get(target.path):
                 environ = _environ(words[0], target.path, target.query, rest, peer)
                 loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(thread, self._ask, environ)
-        return _answer(404)
+                return await loop.run_in_executor(thread, self._call, environ)
+        return _response(404)
 
-    def _ask(self, environ: dict[str, Any]) -> bytes:
+    def _call(self, environ: dict[str, Any]) -> bytes:
         started: list[Any] = []
         try:
             pieces = self._application(environ, lambda *words: started.extend(words))
@@ -106,19 +110,22 @@ class Probes:
                     close()
         except Exception:
             logger.exception("a probe was not answered")
-            return _answer(500)
+            return _response(500)
         names = {name.lower(): text for name, text in started[1]}
         body = b"" if environ["REQUEST_METHOD"] == "HEAD" else body
-        return _answer(int(started[0][:3]), body, names.get("content-type", "text/plain"))
+        return _response(int(started[0][:3]), body, names.get("content-type", "text/plain"))
 
 
 def _environ(
     method: str, path: str, query: str, rest: bytes, peer: tuple[str, int]
 ) -> dict[str, Any]:
-    headers = _headers(rest)
+    try:
+        headers = parse_headers(io.BytesIO(rest))
+    except Exception:  # noqa: BLE001 - whatever is wrong with them, a probe needs no headers
+        headers = HTTPMessage()
     return {
+        **WSGI,
         "REQUEST_METHOD": method,
-        "SCRIPT_NAME": "",
         "PATH_INFO": path,
         "QUERY_STRING": query,
         "SERVER_NAME": "localhost",
@@ -127,24 +134,13 @@ def _environ(
         "REMOTE_ADDR": peer[0],
         "HTTP_HOST": headers.get("host", "localhost"),
         "HTTP_AUTHORIZATION": headers.get("authorization", ""),
-        "wsgi.version": (1, 0),
         "wsgi.url_scheme": "http",
         "wsgi.input": io.BytesIO(),
         "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
     }
 
 
-def _headers(rest: bytes) -> Message:
-    try:
-        return parse_headers(io.BytesIO(rest))
-    except Exception:  # noqa: BLE001 - whatever it finds wrong, a probe needs no header
-        return Message()
-
-
-def _answer(status: int, body: bytes = b"", media_type: str = "text/plain") -> bytes:
+def _response(status: int, body: bytes = b"", media_type: str = "text/plain") -> bytes:
     head = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media_type}\r\n"
         f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"

@@ -1,8 +1,8 @@
-"""The parent process of the web server: it owns the sockets and restarts web processes.
+"""The parent process of the web server: it owns the sockets and replaces web processes.
 
-granian closes its sockets with the process that served them, and with them whoever was waiting.
-Here the parent holds one listening socket for each process; the next process takes it over. The
-new one is ready before the old one is stopped, and the old one answers all it has accepted.
+A socket of granian's is closed with the process that used it, and connections in its backlog are
+lost. Here the parent holds one listening socket for each process, and its successor takes it over.
+The successor is ready before the old process stops, which answers everything that it has accepted.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there t
 from granian.server.mp import MPServer
 
 from portal import graceful_shutdown, logs
-from portal.serving import probes, worker
-from portal.serving.application import build_front
+from portal.serving import probes
+from portal.serving.application import build_front, load, run
 from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
 from portal.serving.pauses import Pauses
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from granian.server.mp import WorkerProcess
 
@@ -42,19 +42,19 @@ MOST_CONNECTIONS: Final = 8192  # of one process
 FILES_FOR_OTHERS: Final = 256  # the database, logs, counters
 READY_WITHIN: Final = 60.0  # seconds
 LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
-# Seconds for the next request to come, or its headers to end. An API server lets go of what it has
-# not used for 90: were it us, a review might be on its way meanwhile, and fail with its pod.
+# Seconds until an idle connection is closed, or a request head must be complete. An API server
+# closes idle connections after 90: if we closed first, a review might be on its way and fail.
 IDLE_FOR: Final = 120
-SHORTEST_FAREWELL: Final = 2.0  # seconds in which a connection in use has its next request
-_LAST: Final = 0.5  # seconds for the first request of whoever connected last
+SHORTEST_DRAIN: Final = 2.0  # seconds in which a connection in use has its next request
+LAST_REQUEST_WITHIN: Final = 0.5  # seconds for the first request of the last connections
 _STEP: Final = 0.05
 
 
 class Server(MPServer):
     """granian for RSGI over HTTP/1.1 with sockets that outlive its processes.
 
-    ``files`` switches TLS on; ``drain`` is for how many seconds the portal says that it stops
-    before it does; ``probe_port`` serves probes alone, where it is given.
+    ``files`` enables TLS; ``drain`` is the number of seconds between failing ``/readyz`` and the
+    end; ``probe_port``, if not 0, serves only probes.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Server(MPServer):
             backlog=BACKLOG,
             backpressure=connections(),
             log_level=LogLevels.error,
-            # Its lines go where ours go, and have their credentials taken out there.
+            # Its lines go through our handler, which removes credentials.
             log_dictconfig=logs.logging_config(
                 settings.GATEHOUSE_LOG_LEVEL, settings.GATEHOUSE_LOG_FORMAT
             ),
@@ -95,15 +95,16 @@ class Server(MPServer):
         self._pauses = Pauses()
         if files:
             self.take(files.read())
-        # Loaded once: where processes are copies of this one, they start within milliseconds.
-        is_copied = multiprocessing.get_start_method() == "fork"
-        self._front = build_front() if is_copied else None
+        # Loaded once: processes that are forked from this one start within milliseconds.
+        is_forked = multiprocessing.get_start_method() == "fork"
+        self._front = build_front() if is_forked else None
 
     def take(self, contents: Contents) -> None:
-        """Let processes that start from now on use this certificate; raises CertificateError."""
+        """Use this certificate for processes that start from now on; raises CertificateError."""
         check(contents)
         before, self._copies = self._copies, PrivateCopies(contents)
         certificate, key, *authority = self._copies.paths
+        # granian's own tuple: its constructor takes paths once, and cannot reload them.
         self.ssl_ctx: Any = (
             *(True, certificate, key, None, str(SSLProtocols.tls12)),
             *(authority[0] if authority else None, [], bool(authority)),
@@ -117,6 +118,8 @@ class Server(MPServer):
         if sys.platform != "linux":
             super()._init_shared_socket()
             return
+        # One socket for each process: with SO_REUSEPORT, each has a backlog of its own, which its
+        # successor inherits.
         for _ in range(self.workers):
             holder = SocketSpec(self.bind_addr, self.bind_port, self.backlog).build()
             owned = socket.socket(fileno=holder.get_fd())
@@ -132,85 +135,87 @@ class Server(MPServer):
 
     # Processes
 
-    def _spawn_worker(  # type: ignore[override]  # as granian calls it
-        self, idx: int, target: Any, callback_loader: Any
-    ) -> WorkerProcess:
-        del target, callback_loader  # granian's own, which know nothing of a farewell
+    def new_process(self, idx: int) -> Any:
+        """A web process that is not started yet; ``is_ready()`` becomes true when it can serve."""
         listener = None
         if self._slots:
             holder, self._sso = self._slots[idx]
             self._shd, listener = holder, holder.get_fd()
         ready = multiprocessing.Event()
-        load = partial(worker.load, self._front, listener, ready, self._probe_listener)
-        made = super()._spawn_worker(idx, worker.run, load)
+        loader = partial(load, self._front, listener, ready, self._probe_listener)
+        made = super()._spawn_worker(idx, run, loader)
         made.is_ready = ready.is_set  # type: ignore[attr-defined]
         return made
 
-    def _respawn_workers(
-        self, workers: Iterable[int], spawn_target: Any, target_loader: Any, delay: float = 0
-    ) -> None:
-        # We know when the new ones are ready, and never call it a loop of crashes: what ends web
-        # processes (memory, somebody's kill) heals, and a portal that ended would not come back.
-        del delay
-        numbers = set(workers)
-        ended = {idx for idx in numbers if not self.wrks[idx].inner.is_alive()}
-        if ended:
-            self._replace_ended(ended, spawn_target, target_loader)
-        if numbers - ended:
-            self._replace_running(numbers - ended, spawn_target, target_loader)
+    def replace(self, numbers: Collection[int]) -> None:
+        """Replace the web processes with these numbers by new ones."""
+        running = {idx for idx in numbers if self.wrks[idx].inner.is_alive()}
+        if ended := set(numbers) - running:
+            self._replace_ended(ended)
+        if running:
+            self._replace_running(running)
 
-    def _replace_running(self, numbers: set[int], target: Any, loader: Any) -> None:
-        """Start successors of processes that run; they go on where one of those does not start."""
-        fresh = self._start(numbers, target, loader)
+    def _replace_running(self, numbers: set[int]) -> None:
+        """Start successors of running processes, then stop these; none stops if a start fails."""
+        fresh = self._start(numbers)
         if self._wait_for(fresh) != fresh:
             _end(fresh.values(), within=1)
             if not self.interrupt_signal:
                 logger.error("new web processes did not start: the old ones go on as before")
             return
-        self._say_farewell(self._adopt(fresh))
+        old = self._adopt(fresh)
+        alive = [process for process in old if process.is_alive()]
+        for process in alive:
+            process.interrupt_by_parent = True  # granian must not restart it
+            send_signal(process, graceful_shutdown.REPLACED)
+        if alive:
+            self.wait(max(self._drain, SHORTEST_DRAIN))
+        _end(old, within=LONGEST_REQUEST)
 
-    def _replace_ended(self, ended: set[int], target: Any, loader: Any) -> None:
+    def _replace_ended(self, ended: set[int]) -> None:
         """Start successors of processes that ended, with growing pauses, until all are ready."""
+        # granian gives up after crashes in a row. What ends web processes (memory, a kill) passes,
+        # and a portal that gave up would not come back.
         waiting = set(ended)
         while waiting and not self.interrupt_signal:
             pause = self._pauses.next()
             logger.warning(
                 "web processes ended: %d are started again in %.1f s", len(waiting), pause
             )
-            self._wait(pause)
-            fresh = self._start(waiting, target, loader)
+            self.wait(pause)
+            fresh = self._start(waiting)
             ready = self._wait_for(fresh)
             _end([fresh[idx] for idx in fresh.keys() - ready.keys()], within=1)
             self._adopt(ready)
             waiting -= ready.keys()
-            # Those that ended meanwhile: whoever still waits must not keep them waiting, too.
+            # Processes that ended meanwhile join this round, and need not wait for its end.
             waiting |= set(self.interrupt_children)
             self.interrupt_children.clear()
 
-    def _start(self, numbers: Iterable[int], target: Any, loader: Any) -> dict[int, Any]:
-        fresh: dict[int, Any] = {
-            idx: self._spawn_worker(idx, target, loader) for idx in sorted(numbers)
-        }
+    def _start(self, numbers: Iterable[int]) -> dict[int, Any]:
+        fresh = {idx: self.new_process(idx) for idx in sorted(numbers)}
         for process in fresh.values():
-            process.interrupt_by_parent = True  # its end is our business until it is ready
+            process.interrupt_by_parent = (
+                True  # granian must not restart it: we do, until it is ready
+            )
             process.start()
         return fresh
 
     def _adopt(self, ready: dict[int, Any]) -> list[Any]:
-        """Count on these processes from now on; gives those whose place they took."""
+        """Hand these processes to granian's loop; returns those that they replace."""
         old = []
         for idx, process in ready.items():
             process.interrupt_by_parent = False
             old.append(self.wrks[idx])
             self.wrks[idx] = process
             if not process.is_alive() and idx not in self.interrupt_children:
-                # It ended before its end was the server's business, which does not know of it.
+                # It ended before this hand-over, so granian was not notified.
                 self.interrupt_children.append(idx)
                 self.main_loop_interrupt.set()
         return old
 
     def _wait_for(self, fresh: dict[int, Any]) -> dict[int, Any]:
-        """Wait until each is ready or has ended; gives those that are ready."""
+        """Wait until each is ready or has ended; returns those that are ready."""
         deadline = time.monotonic() + READY_WITHIN
         while time.monotonic() < deadline and not self.interrupt_signal:
             if all(process.is_ready() or not process.is_alive() for process in fresh.values()):
@@ -222,25 +227,30 @@ class Server(MPServer):
             if process.is_ready() and process.is_alive()
         }
 
-    def _say_farewell(self, old: list[Any]) -> None:
-        """Have them accept nothing more, end what is in use, then stop."""
-        alive = [process for process in old if process.is_alive()]
-        for process in alive:
-            process.interrupt_by_parent = True
-            _signal(process, graceful_shutdown.REPLACED)
-        if alive:
-            self._wait(max(self._drain, SHORTEST_FAREWELL))
-        _end(old, within=LONGEST_REQUEST)
-
-    def _wait(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
+        """Wait, or until the server is stopped."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self.interrupt_signal:
             time.sleep(_STEP)
 
-    # What granian's loop calls
+    # Methods that granian's loop calls; its own target and loader know nothing of successors
+
+    def _spawn_worker(  # type: ignore[override]  # as granian calls it
+        self, idx: int, target: Any, callback_loader: Any
+    ) -> WorkerProcess:
+        del target, callback_loader
+        process: WorkerProcess = self.new_process(idx)
+        return process
+
+    def _respawn_workers(
+        self, workers: Iterable[int], spawn_target: Any, target_loader: Any, delay: float = 0
+    ) -> None:
+        del spawn_target, target_loader, delay
+        self.replace(list(workers))
 
     def _reload(self, spawn_target: Any, target_loader: Any) -> None:
-        """On SIGHUP, or when the files changed: go on with what they hold, if it can be used."""
+        """On SIGHUP, or when the files changed: replace all processes, if the files are valid."""
+        del spawn_target, target_loader
         self.reload_signal = False
         self.main_loop_interrupt.clear()
         try:
@@ -249,20 +259,21 @@ class Server(MPServer):
         except CertificateError as error:
             logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
         else:
-            self._respawn_workers(range(self.workers), spawn_target, target_loader)
+            self.replace(range(self.workers))
             logger.warning("web processes were replaced")
+        # The clear above may have swallowed a stop, or the end of a process.
         if self.interrupt_signal or self.interrupt_children:
             self.main_loop_interrupt.set()
 
     def _stop_workers(self) -> None:
-        """Say that we stop, as long as configured, then let each finish its requests."""
+        """Fail ``/readyz`` for as long as configured, then let each process finish its requests."""
         if self._drain:
             for number, seconds in (
                 (graceful_shutdown.STOPPING, self._drain),
-                (graceful_shutdown.REPLACED, _LAST),
+                (graceful_shutdown.REPLACED, LAST_REQUEST_WITHIN),
             ):
                 for process in self.wrks:
-                    _signal(process, number)
+                    send_signal(process, number)
                 time.sleep(seconds)
         super()._stop_workers()  # type: ignore[no-untyped-call]
         if self._copies:
@@ -270,9 +281,9 @@ class Server(MPServer):
 
 
 def connections() -> int:
-    """How many connections a process takes: an idle one must not keep another out.
+    """The number of connections of one process: as many as its limit of open files allows.
 
-    The system's limit of open files is raised as far as it lets us; a share is left for others.
+    Raises that limit as far as possible, and leaves a share of it for other files.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
@@ -282,7 +293,7 @@ def connections() -> int:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the socket that all processes answer probes at; raises OSError."""
+    """Open the socket of probes, which all processes share; raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=probes.BACKLOG)
 
@@ -299,7 +310,8 @@ def _end(processes: Iterable[Any], *, within: float) -> None:
             process.join()
 
 
-def _signal(process: Any, number: signal.Signals) -> None:
+def send_signal(process: Any, number: signal.Signals) -> None:
+    """Send a signal to a web process, if it still exists."""
     try:
         os.kill(process.inner.pid, number)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""The WSGI application for any web server; ``portal.serve`` serves the same one."""
+"""The WSGI application for other web servers; importing it loads the policies."""
 
 from __future__ import annotations
 

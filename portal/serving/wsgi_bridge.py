@@ -1,7 +1,7 @@
-"""Bridge from RSGI to a WSGI application: a thread for each call until it is answered.
+"""The bridge from RSGI to a WSGI application, and the refusal of calls without a thread.
 
-A body is in memory, whole, before a thread is taken: nobody keeps one waiting. Probes have threads
-of their own, so that they never wait for pages. Long answers are sent piece by piece.
+The whole body is in memory before a thread is taken, so no caller can keep one waiting. Probes have
+threads of their own, so they never wait for pages. Long answers are sent piece by piece.
 Source: PEP 3333, and the RSGI specification, version 1.
 """
 
@@ -30,7 +30,7 @@ from portal.serving.lean import PREFIX
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined] # the same
 
@@ -43,11 +43,10 @@ _TEXTS: Final = {
     413: "The body is larger than this address takes.",
     503: "Too many bodies are on their way; try again.",
 }
-_FAILED: Final = "500 Internal Server Error"
 
 
 class WsgiBridge:
-    """Answers calls by threads, so many at a time."""
+    """Answers calls in a bounded number of threads."""
 
     def __init__(self, application: Application, loop: AbstractEventLoop, *, threads: int) -> None:
         self._application = application
@@ -57,20 +56,21 @@ class WsgiBridge:
         self.bodies = Bodies(loop)
 
     def close(self) -> None:
-        """Take nothing more; whoever is being answered still is."""
+        """Take no more calls; those in threads are still answered."""
         self.bodies.close()
         for each in {self._threads, *self._probes.values()}:
             each.shutdown(wait=False)
 
     async def answer(self, scope: Scope, protocol: HTTPProtocol) -> None:
-        """Have one call answered."""
+        """Answer one call in a thread."""
         try:
             body = await self._body(scope, protocol)
         except RefusedError as error:
-            refuse(scope, protocol, error, [("x-request-id", _name_of(scope))])
+            name = name_of_request(scope.headers.get("x-request-id", ""))
+            refuse(scope, protocol, error, [("x-request-id", name)])
             return
         environ = environ_of(scope, io.BytesIO(body))
-        if body:  # one in pieces comes without
+        if body:  # a chunked body comes without a length, and WSGI needs one
             environ["CONTENT_LENGTH"] = environ.get("CONTENT_LENGTH") or str(len(body))
         call = _Call(self._application, protocol, self._wait_for)
         threads = self._probes.get(scope.path, self._threads)
@@ -85,7 +85,7 @@ class WsgiBridge:
             raise RefusedError(400)
         if scope.path in self._probes:
             if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-                raise RefusedError(413)  # a probe has none: whoever sends one asks for no probe
+                raise RefusedError(413)  # the thread of probes is no way around the limits
             return b""
         bound = await bound_of(scope, partial(self._loop.run_in_executor, self._threads))
         if bound is None:
@@ -96,7 +96,7 @@ class WsgiBridge:
         return await self.bodies.read(protocol, int(length) if length else None, bound)
 
     def _wait_for(self, awaited: Awaitable[Any]) -> Any:
-        """In a thread: have the loop do something, and wait until it is done."""
+        """From a thread, run something in the event loop and wait for its result."""
 
         async def done() -> Any:
             return await awaited
@@ -111,51 +111,47 @@ class _Call:
     application: Application
     protocol: HTTPProtocol
     wait_for: Callable[[Awaitable[Any]], Any]
-    status: str = _FAILED
+    status: str = "500 Internal Server Error"
     headers: list[tuple[str, str]] = field(default_factory=list)
 
     def answer(self, environ: dict[str, Any]) -> None:
         try:
-            self._answer(environ)
+            pieces = self.application(environ, self.start_response)
+            try:
+                self.send(iter(pieces))
+            finally:
+                if close := getattr(pieces, "close", None):
+                    close()
         except ProtocolClosed:
-            return  # whoever called has gone
+            return  # the caller has gone
         except Exception:
             logger.exception("a call was not answered")
             self.protocol.response_bytes(500, [("content-type", "text/plain")], b"")
 
-    def _answer(self, environ: dict[str, Any]) -> None:
-        pieces = self.application(environ, self._start_response)
-        try:
-            self._send(iter(pieces))
-        finally:
-            if close := getattr(pieces, "close", None):
-                close()
-
-    def _start_response(
+    def start_response(
         self, status: str, headers: list[tuple[str, str]], _exc_info: Any = None
     ) -> None:
         self.status, self.headers = status, headers
 
-    def _send(self, pieces: Iterator[bytes]) -> None:
+    def send(self, pieces: Iterator[bytes]) -> None:
+        # The application sets status and headers with its first piece at the latest.
         first, second = next(pieces, b""), next(pieces, None)
         status = int(self.status[:3])
         headers = [(name.lower(), value) for name, value in self.headers]
         if second is None:
             self.protocol.response_bytes(status, headers, first)
-        else:
-            self._stream(status, headers, chain((first, second), pieces))
-
-    def _stream(self, status: int, headers: list[tuple[str, str]], pieces: Iterable[bytes]) -> None:
+            return
         stream = self.protocol.response_stream(status, headers)
-        for piece in pieces:
+        for piece in chain((first, second), pieces):
             self.wait_for(stream.send_bytes(piece))
 
 
 def refuse(
     scope: Scope, protocol: HTTPProtocol, error: RefusedError, more: list[tuple[str, str]]
 ) -> None:
-    """Answer a call whose body is not taken, in the words of its address."""
+    """Refuse a call without reading its body, in the format of its address."""
     status = error.status
+    # The rest of the body is still on its way: this connection cannot carry another request.
     headers = [("connection", "close"), *(pair for pair in more if pair[0] != "connection")]
     if status == 503:  # noqa: PLR2004 - HTTP's own number
         headers.append(("retry-after", "1"))
@@ -173,12 +169,8 @@ def refuse(
         protocol.response_bytes(status, headers, text)
 
 
-def _name_of(scope: Scope) -> str:
-    return name_of_request(scope.headers.get("x-request-id", ""))
-
-
 def client_of(scope: Scope) -> str:
-    """The caller's address without its port, and without the brackets of one of version 6."""
+    """The caller's address without its port, and without the brackets of IPv6."""
     return scope.client.rpartition(":")[0].strip("[]")
 
 
@@ -186,22 +178,18 @@ def environ_of(scope: Scope, body: io.BufferedIOBase) -> dict[str, Any]:
     """The WSGI environment of a call."""
     host, _, port = scope.server.rpartition(":")
     environ = {
+        **probes.WSGI,
         "REQUEST_METHOD": scope.method,
-        "SCRIPT_NAME": "",
-        # WSGI's texts hold bytes.
+        # PEP 3333: a WSGI string is bytes decoded as Latin-1.
         "PATH_INFO": scope.path.encode().decode("latin-1"),
         "QUERY_STRING": scope.query_string,
         "SERVER_NAME": host,
         "SERVER_PORT": port,
         "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
         "REMOTE_ADDR": client_of(scope),
-        "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope.scheme,
         "wsgi.input": body,
         "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
     }
     for name, value in scope.headers.items():
         _add_header(environ, name, value)
@@ -210,7 +198,7 @@ def environ_of(scope: Scope, body: io.BufferedIOBase) -> dict[str, Any]:
 
 def _add_header(environ: dict[str, Any], name: str, value: str) -> None:
     if "_" in name:
-        return  # it would pass for another one, whose name has a hyphen there
+        return  # WSGI could not distinguish it from the same name with a hyphen
     key = name.upper().replace("-", "_")
     if key not in {"CONTENT_TYPE", "CONTENT_LENGTH"}:
         key = f"HTTP_{key}"

@@ -40,7 +40,7 @@ def test_plain_http_is_for_this_machine_only(
 @pytest.mark.parametrize(
     ("mode", "expected"), [(0o600, []), (0o640, ["portal.W002"]), (0o604, ["portal.W002"])]
 )
-def test_secret_key_that_others_can_read_is_told(
+def test_secret_key_that_others_can_read_is_reported(
     settings: Any, tmp_path: Path, mode: int, expected: list[str]
 ) -> None:
     settings.GATEHOUSE_VAR = tmp_path
@@ -62,7 +62,7 @@ def test_secret_key_from_elsewhere_is_no_matter(settings: Any, tmp_path: Path) -
         ({"default": {"ENGINE": "django.db.backends.sqlite3"}}, "filesystem://", []),
     ],
 )
-def test_file_broker_beside_a_database_server_is_told(
+def test_file_broker_beside_a_database_server_is_reported(
     monkeypatch: pytest.MonkeyPatch, databases: Any, broker: str, expected: list[str]
 ) -> None:
     from django.conf import settings  # noqa: PLC0415 - the fixture would announce a new database
@@ -120,7 +120,7 @@ def test_server_that_forgets_is_refused(
     assert found(checks.check_durability(["default"])) == expected
 
 
-def test_server_is_asked_only_when_the_database_is_checked() -> None:
+def test_server_is_queried_only_when_the_database_is_checked() -> None:
     assert checks.check_durability(None) == []
 
 

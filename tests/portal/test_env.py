@@ -44,7 +44,7 @@ def test_service_links_of_a_pod_are_no_settings(name: str, value: str) -> None:
     Reader({name: value}).finish()
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     reader = Reader({"GATEHOUSE_A": "maybe", "GATEHOUSE_B": "many", "GATEHOUSE_C": "1"})
     reader.boolean("GATEHOUSE_A", default=False)
     reader.integer("GATEHOUSE_B", 1, lowest=1, highest=9)

@@ -1,4 +1,4 @@
-"""The file broker: messages come whole and once, whoever else reads and writes."""
+"""The file broker: messages arrive complete and once, with any number of readers and writers."""
 
 from __future__ import annotations
 

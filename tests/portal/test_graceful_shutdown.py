@@ -28,14 +28,14 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def headers_of_an_answer() -> list[tuple[str, str]]:
-    told: list[Any] = []
+    started: list[Any] = []
 
     def application(_environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("200 OK", [("A", "b")])
         return [b""]
 
-    graceful_shutdown.saying_farewell(application)({}, lambda *words: told.extend(words))
-    found: list[tuple[str, str]] = told[1]
+    graceful_shutdown.with_connection_close(application)({}, lambda *words: started.extend(words))
+    found: list[tuple[str, str]] = started[1]
     return found
 
 
@@ -47,7 +47,7 @@ def test_answers_end_their_connection_only_while_the_process_goes() -> None:
     assert not graceful_shutdown.state.is_stopping
 
 
-def test_portal_that_stops_says_so() -> None:
+def test_stopping_portal_closes_connections() -> None:
     graceful_shutdown.listen_for_signals(None)
     os.kill(os.getpid(), graceful_shutdown.STOPPING)
     assert graceful_shutdown.state == graceful_shutdown.ShutdownState(
@@ -55,7 +55,7 @@ def test_portal_that_stops_says_so() -> None:
     )
 
 
-def test_whoever_waits_at_a_socket_that_is_let_go_is_served_by_its_other_holder() -> None:
+def test_waiting_connections_are_served_by_the_other_holder_of_the_socket() -> None:
     with socket.create_server(("127.0.0.1", 0)) as ours:
         ours.setblocking(False)  # noqa: FBT003 - its only form
         with ours.dup() as theirs, socket.create_connection(ours.getsockname()):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.utils import timezone
@@ -30,5 +29,5 @@ def test_expired_sessions_and_tokens_are_forgotten() -> None:
 
 def test_every_task_that_beat_starts_is_known_to_the_worker() -> None:
     app.loader.import_default_modules()
-    scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert scheduled <= set(app.tasks)

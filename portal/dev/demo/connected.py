@@ -1,6 +1,6 @@
-"""A demo cluster that looks connected: drift, a conflict, an alert, two runs.
+"""Demo clusters that look connected: connection, drift, a conflict, an alert, runs.
 
-Its connection is paused, so that no worker ever tries the address, which nobody has.
+Their connections are paused, so that no worker ever tries their addresses, which do not exist.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from django.utils import timezone
 from engine.policy import Authority
 from policies import services
 from policies.models import Cluster, ResourceQuota
-from portal.dev.demo.clock import at
-from portal.dev.demo.plot import BEGAN
+from portal.dev.demo.plot import BEGAN, at
 from sync import policy_writes, reconcile
 from sync.models import (
     ClusterAlert,
@@ -38,7 +37,7 @@ IN_SYNC: Final = SyncedObject.State.IN_SYNC
 DRIFTED: Final = SyncedObject.State.DRIFTED
 CONFLICT: Final = SyncedObject.State.CONFLICT
 Change = tuple[str, tuple[str | int, ...], str, str]
-"""Who changed what in the cluster, to what, and what we have there meanwhile."""
+"""Field manager, path, the cluster's value, and ours."""
 _OBJECTS: Final[tuple[tuple[tuple[str, str, str], Change | None], ...]] = (
     (("LimitRange", "checkout", "limits"), None),
     (("MetadataPolicy", "checkout", "owner"), None),
@@ -53,12 +52,12 @@ _OBJECTS: Final[tuple[tuple[tuple[str, str, str], Change | None], ...]] = (
     (("ResourceQuota", "search", "compute"), None),
 )
 _BASE: Final = {("LimitRange", "search"): "6Gi"}
-"""What was agreed on last where our side has changed since, too."""
+"""The value that both sides last agreed on, where our side has changed since, too."""
 
 
 @transaction.atomic
 def pretend_connected(cluster: Cluster) -> None:
-    """Write down what a connected cluster would have left behind."""
+    """Write the rows that a connected cluster with drift and a conflict would have left."""
     now = timezone.now()
     _connect(cluster, now)
     objects = [_object(cluster, now, key, change) for key, change in _OBJECTS]
@@ -70,7 +69,10 @@ def pretend_connected(cluster: Cluster) -> None:
         policy_writes.note_native(cluster)
     SyncOwnership.objects.create(cluster=cluster, namespace="checkout", user=USER)
     SyncOwnership.objects.create(cluster=cluster, namespace="search", user=USER)
-    _runs(cluster, objects, now)
+    _run(cluster, SyncRun.Mode.IMPORT, objects, now - timedelta(days=9))
+    last = _run(cluster, SyncRun.Mode.SYNC, objects, now - timedelta(minutes=9))
+    last.counts = {"in sync": 3, "drifted": 1, "conflict": 1}
+    last.save()
     ClusterAlert.objects.create(
         cluster=cluster,
         kind="conflict",
@@ -84,8 +86,8 @@ def pretend_connected(cluster: Cluster) -> None:
 
 
 @transaction.atomic
-def pretend_well(cluster: Cluster) -> None:
-    """The same of a cluster on which both sides agree in everything."""
+def pretend_in_sync(cluster: Cluster) -> None:
+    """Write the rows of a connected cluster in which both sides agree."""
     now = timezone.now()
     _connect(cluster, now)
     quotas = ResourceQuota.objects.filter(namespace__cluster=cluster)
@@ -93,8 +95,7 @@ def pretend_well(cluster: Cluster) -> None:
     objects = [_object(cluster, now, key, None) for key in keys]
     SyncedObject.objects.bulk_create(objects)
     SyncOwnership.objects.create(cluster=cluster, user=USER)
-    run = _run(cluster, SyncRun.Mode.SYNC, len(objects), now - timedelta(minutes=9))
-    SyncResult.objects.bulk_create(_result(run, each) for each in objects)
+    _run(cluster, SyncRun.Mode.SYNC, objects, now - timedelta(minutes=9))
 
 
 def _connect(cluster: Cluster, now: dt.datetime) -> None:
@@ -177,21 +178,13 @@ def _put(manifest: Any, path: tuple[str | int, ...], value: str) -> None:
     manifest[last] = value
 
 
-def _runs(cluster: Cluster, objects: list[SyncedObject], now: dt.datetime) -> None:
-    first = _run(cluster, SyncRun.Mode.IMPORT, len(objects), now - timedelta(days=9))
-    last = _run(cluster, SyncRun.Mode.SYNC, len(objects), now - timedelta(minutes=9))
-    last.counts = {"in sync": 3, "drifted": 1, "conflict": 1}
-    last.save()
-    for run in (first, last):
-        SyncResult.objects.bulk_create(_result(run, each) for each in objects)
-
-
-def _run(cluster: Cluster, mode: str, total: int, when: dt.datetime) -> SyncRun:
+def _run(cluster: Cluster, mode: str, objects: list[SyncedObject], when: dt.datetime) -> SyncRun:
+    total, is_import = len(objects), mode == SyncRun.Mode.IMPORT
     run = SyncRun.objects.create(
         cluster=cluster,
         mode=mode,
-        trigger="person" if mode == SyncRun.Mode.IMPORT else "schedule",
-        user=USER if mode == SyncRun.Mode.IMPORT else "",
+        trigger="person" if is_import else "schedule",
+        user=USER if is_import else "",
         state=SyncRun.State.DONE,
         attempt=1,
         total=total,
@@ -201,7 +194,9 @@ def _run(cluster: Cluster, mode: str, total: int, when: dt.datetime) -> SyncRun:
         heartbeat=when,
         finished=when + timedelta(seconds=2),
     )
+    # The field sets itself to the present time when a row is created.
     SyncRun.objects.filter(pk=run.pk).update(created=when)
+    SyncResult.objects.bulk_create(_result(run, each) for each in objects)
     return run
 
 

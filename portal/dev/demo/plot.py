@@ -1,24 +1,36 @@
-"""The script of the demo's month: workloads, and changes of policies."""
+"""The script of the demo's month: its dates, its workloads, and its changes of policies."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
+
+from django.utils import timezone
 
 from engine.policy import ENFORCEMENT_ANNOTATION
-from portal.dev.demo.workloads import Workload, asking
+from portal.dev.demo.workloads import Workload, requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import datetime as dt
+    from collections.abc import Iterator, Mapping
 
 BEGAN: Final = timedelta(days=28)
 ADA, GRACE, LIN, CI = "ada", "grace", "lin", "ci-deployer"
 
 
+@contextmanager
+def at(moment: dt.datetime) -> Iterator[None]:
+    """Stop Django's clock, which dates stored rows, at a moment."""
+    with patch.object(timezone, "now", return_value=moment):
+        yield
+
+
 @dataclass(frozen=True, slots=True)
 class DemoEdit:
-    """One manifest that somebody saved so long ago."""
+    """A manifest that somebody saved; ``back`` is how long ago."""
 
     back: timedelta
     cluster: str
@@ -27,26 +39,26 @@ class DemoEdit:
     reason: str
 
 
-def _shop(namespace: str, name: str, resources: dict[str, Any], **more: Any) -> Workload:
+def _shop(namespace: str, name: str, given: dict[str, Any], **more: Any) -> Workload:
     team = {"team": namespace}
-    given = {"cluster": "demo", "priority": "standard", "labels": team, **more}
-    return Workload(namespace=namespace, name=name, resources=resources, **given)
+    usual = {"cluster": "demo", "priority": "standard", "labels": team}
+    return Workload(namespace=namespace, name=name, resources=given, **{**usual, **more})
 
 
-_SMALL: Final = asking("250m", "512Mi", cpu_limit="500m", memory_limit="1Gi")
-_EMPTY: Final = asking()
+_SMALL: Final = requirements("250m", "512Mi", cpu_limit="500m", memory_limit="1Gi")
+_EMPTY: Final = requirements()
 WORKLOADS: Final = (
     _shop(
         "payments",
         "ledger-api",
-        asking("500m", "1Gi", cpu_limit="1", memory_limit="2Gi"),
+        requirements("500m", "1Gi", cpu_limit="1", memory_limit="2Gi"),
         replicas=(6, 11),
         priority="critical",
     ),
     _shop(
         "payments",
         "card-gateway",
-        asking("750m", "1Gi", cpu_limit="1500m", memory_limit="2Gi"),
+        requirements("750m", "1Gi", cpu_limit="1500m", memory_limit="2Gi"),
         replicas=(5, 8),
         priority="critical",
     ),
@@ -56,23 +68,23 @@ WORKLOADS: Final = (
     _shop(
         "web",
         "storefront",
-        asking("300m", "384Mi", cpu_limit="600m", memory_limit="768Mi"),
+        requirements("300m", "384Mi", cpu_limit="600m", memory_limit="768Mi"),
         replicas=(8, 15),
     ),
-    _shop("web", "edge-cache", asking("200m", "1Gi", memory_limit="1Gi"), replicas=(4, 6)),
+    _shop("web", "edge-cache", requirements("200m", "1Gi", memory_limit="1Gi"), replicas=(4, 6)),
     _shop("web", "page-check", _EMPTY, replicas=(1, 3), hours=tuple(range(24))),
     _shop("web", "legacy-banner", _EMPTY, replicas=(2, 2), labels={}),
     _shop(
         "reports",
         "render",
-        asking("1", "2Gi", cpu_limit="2", memory_limit="2560Mi"),
+        requirements("1", "2Gi", cpu_limit="2", memory_limit="2560Mi"),
         replicas=(3, 4),
         priority="",
     ),
     _shop(
         "batch",
         "nightly-etl",
-        asking("2", "4Gi", cpu_limit="2", memory_limit="4Gi"),
+        requirements("2", "4Gi", cpu_limit="2", memory_limit="4Gi"),
         replicas=(4, 7),
         priority="batch",
         hours=(2,),
@@ -80,7 +92,7 @@ WORKLOADS: Final = (
     _shop(
         "batch",
         "thumbnails",
-        asking("500m", "1Gi", cpu_limit="500m", memory_limit="1Gi"),
+        requirements("500m", "1Gi", cpu_limit="500m", memory_limit="1Gi"),
         replicas=(2, 3),
         priority="batch",
         hours=(0, 4, 8, 12, 16, 20),
@@ -103,7 +115,7 @@ WORKLOADS: Final = (
         cluster="demo-connected",
         namespace="search",
         name="query",
-        resources=asking("1", "4Gi", cpu_limit="2", memory_limit="6Gi"),
+        resources=requirements("1", "4Gi", cpu_limit="2", memory_limit="6Gi"),
         replicas=(6, 11),
         labels={"owner": "search"},
     ),
@@ -130,22 +142,28 @@ ODD: Final = (
     (
         timedelta(hours=31),
         _shop(
-            "payments", "load-test", asking("4", "8Gi", cpu_limit="4", memory_limit="8Gi"), user=LIN
+            "payments",
+            "load-test",
+            requirements("4", "8Gi", cpu_limit="4", memory_limit="8Gi"),
+            user=LIN,
         ),
     ),
     (
         timedelta(hours=20),
-        _shop("payments", "profiler", asking("100m", "128Mi", cpu_limit="1"), user=GRACE),
+        _shop("payments", "profiler", requirements("100m", "128Mi", cpu_limit="1"), user=GRACE),
     ),
     (
         timedelta(hours=9),
         _shop(
-            "reports", "backfill", asking("2", "3Gi", cpu_limit="2", memory_limit="6Gi"), user=CI
+            "reports",
+            "backfill",
+            requirements("2", "3Gi", cpu_limit="2", memory_limit="6Gi"),
+            user=CI,
         ),
     ),
     (
         timedelta(hours=6),
-        _shop("payments", "sidecar-test", asking("10m", "16Mi"), user=LIN),
+        _shop("payments", "sidecar-test", requirements("10m", "16Mi"), user=LIN),
     ),
     (timedelta(hours=4), _shop("web", "migration", _SMALL, priority="batch", user=CI)),
     (
@@ -153,7 +171,7 @@ ODD: Final = (
         _shop(
             "payments",
             "ledger-canary",
-            asking("750m", "2Gi", cpu_limit="1", memory_limit="3Gi"),
+            requirements("750m", "2Gi", cpu_limit="1", memory_limit="3Gi"),
             priority="critical",
             user=GRACE,
         ),
@@ -163,17 +181,17 @@ ODD: Final = (
         _shop(
             "payments",
             "settlement",
-            asking("1", "3Gi", cpu_limit="2", memory_limit="3Gi"),
+            requirements("1", "3Gi", cpu_limit="2", memory_limit="3Gi"),
             priority="critical",
             user=CI,
         ),
     ),
     (
         timedelta(minutes=18),
-        _shop("web", "banner", asking("200m", "4Gi", memory_limit="4Gi"), user=ADA),
+        _shop("web", "banner", requirements("200m", "4Gi", memory_limit="4Gi"), user=ADA),
     ),
 )
-"""Pods that somebody asks for once, by hand; nearly all are refused."""
+"""Pods that a person creates once, by hand; nearly all are denied."""
 
 
 def _range(namespace: str, **item: Any) -> dict[str, Any]:

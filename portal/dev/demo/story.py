@@ -1,4 +1,4 @@
-"""Write the demo data: policies and their changes, a month of decisions, running pods."""
+"""Writing the demo's month to the database: policies, changes, decisions, usage, charges."""
 
 from __future__ import annotations
 
@@ -16,57 +16,49 @@ from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
 from policies.models import Cluster, QuotaUsagePoint, ResourceQuota
 from portal.dev.demo import connected
-from portal.dev.demo.clock import at
 from portal.dev.demo.month import Month
-from portal.dev.demo.plot import BEGAN, CHANGES
+from portal.dev.demo.plot import BEGAN, CHANGES, at
 
 if TYPE_CHECKING:
-    import datetime as dt
-
     from portal.dev.demo.month import DemoPod
-    from portal.dev.demo.plot import DemoEdit
 
 STORY: Final = Path(__file__).resolve().parent / "story"
 AUTHOR: Final = Author(user="ada", reason="the policies of the shop move in")
 
 
 def write_story() -> None:
-    """Fill in the month before now; the demo clusters must be new."""
+    """Write the month before now; the demo clusters must be new."""
     now = timezone.now()
     with at(now - BEGAN):
         for path in sorted(STORY.glob("*.yaml")):
-            cluster = Cluster.objects.get(name=path.stem)
-            import_bundle(
-                read_bundle(read_sources([str(path)])),
-                cluster=cluster,
-                author=AUTHOR,
-                create_namespaces=True,
-            )
-    connected.pretend_well(Cluster.objects.get(name="demo-priority"))
+            import_file(path, cluster=Cluster.objects.get(name=path.stem), author=AUTHOR)
+    connected.pretend_in_sync(Cluster.objects.get(name="demo-priority"))
     month = Month(now)
     month.plan()
     for change in CHANGES:
         month.live_until(now - change.back)
-        _change(change, now)
+        with at(now - change.back):
+            services.apply_manifest(
+                cluster=Cluster.objects.get(name=change.cluster),
+                manifest=change.manifest,
+                user=change.user,
+                reason=change.reason,
+                create_namespace=True,
+            )
     month.live_until(now)
     backdate.keep(month.rows)
-    _draw(month)
-    _charge([pod for pods in month.running.values() for pod in pods])
+    _write_usage(month)
+    _write_charges([pod for pods in month.running.values() for pod in pods])
 
 
-def _change(change: DemoEdit, now: dt.datetime) -> None:
-    with at(now - change.back):
-        services.apply_manifest(
-            cluster=Cluster.objects.get(name=change.cluster),
-            manifest=change.manifest,
-            user=change.user,
-            reason=change.reason,
-            create_namespace=True,
-        )
+def import_file(path: Path, *, cluster: Cluster, author: Author) -> None:
+    """Import the manifests of one file into a demo cluster."""
+    bundle = read_bundle(read_sources([str(path)]))
+    import_bundle(bundle, cluster=cluster, author=author, create_namespaces=True)
 
 
-def _draw(month: Month) -> None:
-    """Have the quotas' lines lead up to now."""
+def _write_usage(month: Month) -> None:
+    """Write the points of the quotas' usage lines."""
     rows = ResourceQuota.objects.select_related("namespace__cluster")
     names = {
         (quota.namespace.cluster.name, quota.namespace.name, quota.name): quota for quota in rows
@@ -80,8 +72,8 @@ def _draw(month: Month) -> None:
     )
 
 
-def _charge(pods: list[DemoPod]) -> None:
-    """Have the ledger know what runs now, as if each pod had been admitted and seen."""
+def _write_charges(pods: list[DemoPod]) -> None:
+    """Charge the running pods in the ledger, as if each had been admitted and seen."""
     clusters = dict(Cluster.objects.values_list("name", "id"))
     quotas = {
         (cluster, namespace, name): number

@@ -1,4 +1,4 @@
-"""The workloads of the demo's month, and the pods that they request."""
+"""The class of the demo's workloads: their pods, and the requests that create them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _GROUPS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """So many pods of one kind; ``resources`` are those of its container, ``labels`` beside app.
+    """Equal pods with one container; ``labels`` are those beside ``app``.
 
-    ``replicas`` grow evenly from the first number to the second; a ``job`` runs at its ``hours``.
+    ``replicas`` grow evenly from the first number to the second. With ``hours`` it is a job that
+    runs then; with ``user`` a person creates its pod by hand.
     """
 
     cluster: str
@@ -50,55 +51,47 @@ class Workload:
         return self.cluster, self.namespace
 
     @property
-    def asks_as(self) -> str:
-        """Who asks for its pods."""
+    def requester(self) -> str:
+        """The user who creates its pods."""
         return self.user or _CONTROLLER.format("job" if self.hours else "replicaset")
 
-    def pod(self, made: Random) -> dict[str, Any]:
+    def pod(self, random: Random) -> dict[str, Any]:
         """A new pod, as its controller writes it."""
-        owner = f"{self.name}-{_draw(made, 9)}"
-        name = f"{owner}-{_draw(made, 5)}"
+        owner = f"{self.name}-{_draw(random, 9)}"
+        name = f"{owner}-{_draw(random, 5)}"
         metadata: dict[str, Any] = {
             "name": self.name if self.user else name,
             "namespace": self.namespace,
-            "uid": _uid(made),
+            "uid": _uid(random),
             "labels": {"app": self.name, **self.labels},
         }
         if not self.user:
             metadata["generateName"] = f"{owner}-"
-            metadata["ownerReferences"] = [self._owner(owner, made)]
+            kind, group = ("Job", "batch/v1") if self.hours else ("ReplicaSet", "apps/v1")
+            reference = {"apiVersion": group, "kind": kind, "name": owner, "uid": _uid(random)}
+            metadata["ownerReferences"] = [{**reference, "controller": True}]
         container = {
             "name": self.name,
-            "image": f"registry.example/{self.namespace}/{self.name}:1.{made.randint(4, 40)}",
-            "resources": {words: dict(each) for words, each in self.resources.items()},
+            "image": f"registry.example/{self.namespace}/{self.name}:1.{random.randint(4, 40)}",
+            "resources": {side: dict(each) for side, each in self.resources.items()},
         }
         spec: dict[str, Any] = {"containers": [container]}
         if self.priority:
             spec["priorityClassName"] = self.priority
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
-    def _owner(self, name: str, made: Random) -> dict[str, Any]:
-        kind, group = ("Job", "batch/v1") if self.hours else ("ReplicaSet", "apps/v1")
-        return {
-            "apiVersion": group,
-            "kind": kind,
-            "name": name,
-            "uid": _uid(made),
-            "controller": True,
-        }
-
     def request(
-        self, pod: Mapping[str, Any], made: Random, *, dry_run: bool = False
+        self, pod: Mapping[str, Any], random: Random, *, dry_run: bool = False
     ) -> AdmissionRequest:
-        """Give the request by which a pod of it is asked for."""
+        """The admission request that creates a pod of this workload."""
         return AdmissionRequest(
-            uid=_uid(made),
+            uid=_uid(random),
             kind=_POD,
             resource=_PODS,
             name=str(pod["metadata"]["name"]),
             namespace=self.namespace,
             operation=Operation.CREATE,
-            user=self.asks_as,
+            user=self.requester,
             groups=("system:authenticated",) if self.user else _GROUPS,
             object=pod,
             dry_run=dry_run,
@@ -106,19 +99,19 @@ class Workload:
         )
 
 
-def _draw(made: Random, number: int) -> str:
-    return "".join(made.choices(_SUFFIX, k=number))
+def _draw(random: Random, number: int) -> str:
+    return "".join(random.choices(_SUFFIX, k=number))
 
 
-def _uid(made: Random) -> str:
-    text = f"{made.getrandbits(128):032x}"
+def _uid(random: Random) -> str:
+    text = f"{random.getrandbits(128):032x}"
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def asking(
+def requirements(
     cpu: str = "", memory: str = "", *, cpu_limit: str = "", memory_limit: str = ""
 ) -> dict[str, dict[str, str]]:
-    """Requests and limits of a container; what is empty is not said."""
+    """Requests and limits of a container, without those that are empty."""
     sides = {
         "requests": {"cpu": cpu, "memory": memory},
         "limits": {"cpu": cpu_limit, "memory": memory_limit},

@@ -1,1 +1,1 @@
-"""The supervisor of ``make run``: start web, worker and beat, and stop all of them."""
+"""Parts of the supervisor of ``make run``: preparation, and its child processes."""

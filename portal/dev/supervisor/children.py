@@ -1,4 +1,4 @@
-"""The child processes of the supervisor: started together, watched, stopped together."""
+"""The child processes of ``make run`` (web, worker, beat): start, restart after a pause, stop."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from portal.serving.pauses import Pauses
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-PATIENCE: Final = 12.0  # seconds between asking a process to stop and making it
+PATIENCE: Final = 12.0  # seconds between SIGTERM and SIGKILL
 _STEP: Final = 0.1
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def commands() -> Mapping[str, list[str]]:
-    """What is started: the commands of the container image."""
+    """The commands of the processes, as in the container image."""
     var = Path(settings.GATEHOUSE_VAR)
     celery = [sys.executable, "-m", "celery", "--app", "portal.celery", "--quiet"]
     level = ["--loglevel", "warning"]
-    # The embedded form of a worker: several tasks at once in one process, and no other worker
-    # that it would have to send news to.
+    # Several tasks at once in one process, without messages to other workers: there are none.
     alone = ["--pool", "threads", "--without-mingle", "--without-gossip", "--without-heartbeat"]
     return {
         "web": [sys.executable, "-m", "portal.serve"],
@@ -41,34 +40,37 @@ def commands() -> Mapping[str, list[str]]:
 
 
 def environment(name: str = "") -> dict[str, str]:
-    """What a process finds around it: no balancer watches, so they stop without a pause.
-
-    Only the worker is given the place of the private keys of clusters' credentials are.
-    """
+    """The environment of a process."""
+    # No load balancer watches /readyz here, so processes need not wait for one before they stop.
     around = {**os.environ, "GATEHOUSE_DRAIN_SECONDS": "0"}
+    # Only the worker opens clusters' credentials, so only it has the private keys.
     if name != "worker":
         around["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] = os.devnull
     return around
 
 
 def _die_with_parent() -> Callable[[], object] | None:
-    """Have Linux end a child whose supervisor was killed outright and could not do it."""
+    """A function that makes Linux end the child with its supervisor, even a killed one."""
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None).prctl
     return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+class StartError(Exception):
+    """A failed start and its remedy, in one line."""
+
+
 @dataclass(frozen=True, slots=True)
 class End:
-    """How one process stopped by itself: its exit code, below 0 that of a signal."""
+    """A process that stopped by itself, and its exit code (below 0: the signal)."""
 
     name: str
     code: int
 
     @property
-    def can_heal(self) -> bool:
-        """Whether starting it again may help: not where a setting is wrong or the port is taken."""
+    def can_restart(self) -> bool:
+        """Whether a restart may help: not if a setting is wrong or the port is in use."""
         return self.code != os.EX_CONFIG
 
     def __str__(self) -> str:
@@ -77,15 +79,15 @@ class End:
 
 @dataclass(slots=True)
 class Children:
-    """The processes by name: what starts each, those that run, and how long each pauses."""
+    """The processes by name: their commands, those that run, and their pauses before a restart."""
 
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     words: dict[str, list[str]] = field(default_factory=dict)
     _pauses: dict[str, Pauses] = field(default_factory=dict)
-    _due: dict[str, float] = field(default_factory=dict)  # when to start what has ended
+    _due: dict[str, float] = field(default_factory=dict)  # when to restart an ended process
 
     def start(self, commands: Mapping[str, list[str]]) -> None:
-        """Start all; each leads a process group, so that Ctrl-C reaches only the supervisor."""
+        """Start all processes."""
         self.words = dict(commands)
         self._pauses = {name: Pauses() for name in commands}
         for name in commands:
@@ -97,12 +99,12 @@ class Children:
             env=environment(name),
             cwd=settings.BASE_DIR,
             stdin=subprocess.DEVNULL,
-            start_new_session=True,
+            start_new_session=True,  # Ctrl-C must reach only the supervisor
             preexec_fn=_die_with_parent(),  # noqa: PLW1509  no thread runs yet
         )
 
     def ended(self) -> list[End]:
-        """Those that stopped by themselves and are not waiting to be started again."""
+        """Processes that stopped by themselves and do not wait for a restart."""
         codes = {name: process.poll() for name, process in self.running.items()}
         return [
             End(name, code)
@@ -111,10 +113,8 @@ class Children:
         ]
 
     def start_later(self, name: str) -> float:
-        """Have one that ended started again once its pause is over; gives the pause in seconds.
-
-        What it left running in its group is ended first: two workers must not share one task.
-        """
+        """Schedule the restart of an ended process; returns its pause in seconds."""
+        # Kill what it left running in its group: two workers must not run one task.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.running[name].pid, signal.SIGKILL)
         pause = self._pauses[name].next()
@@ -122,29 +122,26 @@ class Children:
         return pause
 
     def start_due(self) -> None:
-        """Start those whose pause is over."""
+        """Restart processes whose pause is over."""
         now = time.monotonic()
         for name in [name for name, due in self._due.items() if due <= now]:
             del self._due[name]
             self._start(name)
 
     def stop(self) -> None:
-        """Ask all to stop, wait, then make those that did not; none is left behind."""
+        """Stop all processes, and kill those that do not stop in time."""
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE
-        while self._alive() and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            if all(process.poll() is not None for process in self.running.values()):
+                break
             time.sleep(_STEP)
         self._signal(signal.SIGKILL)
         for process in self.running.values():
             process.wait()
 
-    def _alive(self) -> bool:
-        return any(process.poll() is None for process in self.running.values())
-
     def _signal(self, number: int) -> None:
-        """Signal whole groups: a group may outlive its leader."""
+        # Whole groups: a group may outlive its leader.
         for process in self.running.values():
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
-            except ProcessLookupError:
-                continue

@@ -1,4 +1,4 @@
-"""Checks before the start: one portal for each folder, a free port, migrated data."""
+"""Preparation of ``make run``: data folder, port, database, demo data, static files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 
-from portal.auth.first_admin import ensure_first_admin
+from portal.auth.accounts import ensure_first_admin
 from portal.dev import bundle
 from portal.dev.demo import begin_demo, demo_credential
-from portal.health import key_check
+from portal.dev.supervisor.children import StartError
+from portal.health import problems
 from sync.connect import seal_keys
 
 if TYPE_CHECKING:
@@ -31,15 +32,11 @@ if TYPE_CHECKING:
 PACKAGES: Final = ("django", "djangorestframework", "drf-spectacular-sidecar", "whitenoise")
 
 
-class StartError(Exception):
-    """Why nothing was started and what to do, in one line."""
-
-
 def hold_folder() -> IO[str]:
-    """Hold the data folder as long as the returned file is open; raises StartError."""
+    """Lock the data folder as long as the returned file is open; raises StartError."""
     folder = Path(settings.GATEHOUSE_VAR)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Opened without truncating: the holder's number must stay readable to those who come too late.
+    # Opened without truncation: another start must be able to read the holder's process number.
     file = (folder / "run.lock").open("a+", encoding="utf-8")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,7 +56,7 @@ def hold_folder() -> IO[str]:
 
 
 def check_port() -> None:
-    """Raise StartError when somebody listens where the web server should."""
+    """Raise StartError if another process listens at the web server's port."""
     host, port = settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -80,12 +77,16 @@ def prepare_data() -> tuple[str | None, str]:
     for folder in ("queue", "control"):
         (Path(settings.GATEHOUSE_BROKER_FOLDER) / folder).mkdir(parents=True, exist_ok=True)
     try:
-        _ask_server()
+        if connection.vendor == "postgresql":
+            # Connect once without the pool, which would retry, and log it, for a long time.
+            parameters = connection.get_connection_params()
+            parameters.pop("pool", None)
+            psycopg.connect(**parameters).close()
         collect_static()
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=0)
         seal_keys.ensure_keys()
-        if wrong := key_check.ensure():
+        if wrong := problems.keep_key_check():
             sys.stderr.write(f"gatehouse: {wrong}\n")
         begin_demo()
         secret = demo_credential()
@@ -94,27 +95,17 @@ def prepare_data() -> tuple[str | None, str]:
         raise StartError(str(error)) from None
     except (OperationalError, psycopg.OperationalError) as error:
         reason = str(error).strip().partition("\n")[0]
-        hint = "start it, or mend GATEHOUSE_DATABASE_URL"
+        hint = "start it, or correct GATEHOUSE_DATABASE_URL"
         raise StartError(f"the database does not answer ({reason}): {hint}") from None
 
 
-def _ask_server() -> None:
-    """Connect once, past the pool: it would go on trying, and say so, for a long time."""
-    if connection.vendor == "postgresql":
-        options = connection.get_connection_params()
-        options.pop("pool", None)
-        psycopg.connect(**options).close()
-
-
 def collect_static() -> None:
-    """Bundle and collect the static files again only when they or their packages changed.
-
-    One at a time in each checkout; Django must be set up.
-    """
+    """Bundle and collect the static files if they or their packages changed."""
     bundle.main()
     folder = Path(settings.STATIC_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
-    # Held by its folder: two portals may start from one checkout, and all in it is made anew.
+    # The folder itself is locked, because all its files are replaced: two portals may start from
+    # one checkout.
     holder = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(holder, fcntl.LOCK_EX)
@@ -130,18 +121,13 @@ def _fingerprint() -> str:
     digest = hashlib.sha256()
     for package in PACKAGES:
         digest.update(f"{package} {version(package)}\n".encode())
-    for path in sorted(_own_files()):
-        digest.update(f"{path} {path.stat().st_mtime_ns}\n".encode())
-    return digest.hexdigest()
-
-
-def _own_files() -> list[Path]:
-    """Static files of this project, not those of installed packages."""
-    base = Path(settings.BASE_DIR)
     found = (
         Path(storage.path(path))
         for finder in get_finders()
         for path, storage in finder.list([".*"])
-        if Path(storage.location).is_relative_to(base)
+        if Path(storage.location).is_relative_to(settings.BASE_DIR)
     )
-    return [path for path in found if ".venv" not in path.parts]
+    # Versions stand for the many files of installed packages, which may be below the checkout.
+    for path in sorted(path for path in found if ".venv" not in path.parts):
+        digest.update(f"{path} {path.stat().st_mtime_ns}\n".encode())
+    return digest.hexdigest()

@@ -9,19 +9,19 @@ from django.conf import settings
 from django.core.management import call_command
 
 from policies.management.console import Console
-from portal.auth.first_admin import ensure_first_admin
-from portal.health import key_check
+from portal.auth.accounts import ensure_first_admin
+from portal.health import problems
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
 
 _HELP = """\
-Migrate the database and make the first admin, if there is none. Safe to run at every start.
+Migrate the database, and create the first admin if there is none. Safe to run at every start.
 
   GATEHOUSE_ADMIN_USER=ada GATEHOUSE_ADMIN_PASSWORD_FILE=/run/secrets/password manage.py bootstrap
-  manage.py bootstrap --accept-key      after the secret key was lost and credentials were made anew
+  manage.py bootstrap --accept-key      after the secret key was lost and credentials were replaced
 
-Without a password one is generated and printed, this once.
+Without a password, the command generates one and prints it once.
 """
 
 
@@ -31,12 +31,11 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read one option."""
+        """Declare the option."""
         parser.add_argument(
             "--accept-key",
             action="store_true",
-            help="take the secret key in use for the right one; credentials made with another stay"
-            " invalid",
+            help="accept the secret key in use; credentials made with another one stay invalid",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -44,8 +43,8 @@ class Command(Console):
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=min(options["verbosity"], 1))
         if options["accept_key"]:
-            key_check.accept()
-        if wrong := key_check.ensure():
+            problems.accept_key()
+        if wrong := problems.keep_key_check():
             self.stderr.write(f"gatehouse: {wrong}")
         password = ensure_first_admin()
         if password:

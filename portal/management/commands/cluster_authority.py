@@ -1,4 +1,4 @@
-"""`manage.py cluster_authority`: preview another authority of a cluster, and switch to it."""
+"""`manage.py cluster_authority`: preview and switch the authority of a cluster."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from policies.simulation.authority_preview import AuthorityImpact
 
 _HELP = f"""\
-Say who enforces ranges and quotas in a cluster, the portal or the API server's own plugins.
+Choose who enforces ranges and quotas in a cluster: the portal or the API server's own plugins.
 
   manage.py cluster_authority prod native              shows what would change
   manage.py cluster_authority prod native --days 30    looks further back
   manage.py cluster_authority prod native --yes --reason "plugins are on"    switches
 
-What would change is computed from the decisions of the last {DAYS} days, the newest
-{DECISIONS} of them at most, and by the ranges and quotas that only one side has.
+The preview uses the decisions of the last {DAYS} days, at most the newest {DECISIONS},
+and the ranges and quotas that only one side has.
 Exit code 0: shown, or switched; 2: wrong usage.
 """
 
@@ -37,18 +37,18 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare arguments and options."""
         parser.add_argument("cluster", help="the cluster's name")
         parser.add_argument(
             "authority", choices=[each.value for each in Authority], help="who enforces"
         )
-        parser.add_argument("--yes", action="store_true", help="switch, not only show")
+        parser.add_argument("--yes", action="store_true", help="switch instead of only showing")
         parser.add_argument("--user", default="", help="who, for the record")
         parser.add_argument("--reason", default="", help="why, for the record; --yes needs it")
         parser.add_argument("--days", type=int, default=DAYS, help="to look back (%(default)s)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Show, then maybe switch."""
+        """Show the preview, then switch if ``--yes`` is given."""
         cluster, wanted = find_cluster(options["cluster"]), options["authority"]
         if cluster.authority == wanted:
             self.stdout.write(f"{cluster.name}: {wanted} enforces already")
@@ -82,8 +82,8 @@ class Command(Console):
 
 def _verdicts(change: AuthorityImpact, days: int) -> str:
     if not change.looked_at:
-        return f"no decision of the last {days} days is on record: nothing can be derived from it"
+        return f"no decision of the last {days} days is on record, so nothing can be predicted"
     summary = f"{change.verdicts} of the {change.looked_at} newest decisions of {days} days"
     if change.to is Authority.NATIVE:
-        return f"{summary} were refusals, and would be left to the API server"
-    return f"{summary} were warnings, and would be refusals"
+        return f"{summary} were denials, and would be left to the API server"
+    return f"{summary} were warnings, and would be denials"

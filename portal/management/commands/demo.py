@@ -1,4 +1,4 @@
-"""`manage.py demo`: fill in the demo clusters."""
+"""`manage.py demo`: create the demo clusters, or print their credential."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _HELP = """\
-Make the demo clusters that are not there yet, with a month of decisions where none is there.
-Those that exist are left as they are.
+Create missing demo clusters, with a month of decisions if all are missing. Existing ones stay as
+they are.
 
   demo           a LimitRange, a scheduler picked by QoS class, and one limited priority class
   demo-priority  every pod with a priority class needs a covering quota
   demo-connected looks as if it were connected: drift, a conflict, an alert, two runs
 
   manage.py demo
-  manage.py demo --credential      print the secret with which cluster demo asks
+  manage.py demo --credential      print the webhook credential of the cluster demo
 """
 
 
@@ -29,11 +29,11 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the option."""
         parser.add_argument("--credential", action="store_true", help="print the demo secret")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Seed, report."""
+        """Create the clusters, and report them or print the credential."""
         made = begin_demo()
         if options["credential"]:
             self.stdout.write(demo_credential())

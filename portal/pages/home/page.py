@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from admission.record.narrative import summary
 from policies import roles
-from portal.health import background, key_check
+from portal.health import problems
 from portal.pages.clusters.status import alerts_for, clusters_in_part, standings
 from portal.pages.home import figures
 from portal.pages.permissions import PortalPage
@@ -34,8 +34,8 @@ class HomeView(PortalPage):
         total, denied = sum(bar.total for bar in bars), sum(bar.denied for bar in bars)
         return super().get_context_data(
             **kwargs,
-            key_problem=key_check.problem(),
-            background=background.problems() if user.is_superuser else [],
+            key_problem=problems.key_problem(),
+            background=problems.background_problems() if user.is_superuser else [],
             has_role=user.is_superuser or bool(roles.bindings_of(user)),
             window=window,
             windows=figures.WINDOWS.values(),

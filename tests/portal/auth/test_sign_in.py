@@ -1,4 +1,4 @@
-"""Signing in: how many at once, how often, from where, and what a new password ends."""
+"""Sign-in: how many at once, how often and from where; tokens end with their password."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rest_framework.exceptions import Throttled
 from policies import services
 from policies.models import RoleBinding, RoleChange, SignInCount
 from policies.models import sign_in_count as counts
-from portal.auth import backend, passwords
+from portal.auth import sign_in as limits
 from portal.auth.callers import address_of, group_of, is_local
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ def sign_in(client: Client, where: str, password: str, *, name: str = "ada", **h
 
 
 def test_hash_costs_what_owasp_advises(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["portal.auth.passwords.Argon2"]
-    encoded = passwords.Argon2().encode("x", "a-salt-of-its-own")
+    settings.PASSWORD_HASHERS = ["portal.auth.sign_in.Argon2"]
+    encoded = limits.Argon2().encode("x", "a-salt-of-its-own")
     assert "$m=19456,t=2,p=1$" in encoded
-    assert passwords.Argon2().verify("x", encoded)
+    assert limits.Argon2().verify("x", encoded)
 
 
 @pytest.mark.django_db
 def test_hash_of_other_costs_is_renewed_at_sign_in(client: Client, settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["portal.auth.passwords.Argon2"]
+    settings.PASSWORD_HASHERS = ["portal.auth.sign_in.Argon2"]
     old = Argon2PasswordHasher().encode(PASSWORD, "a-salt-of-its-own")
     user = get_user_model().objects.create(username="ada", password=old)
     AuthToken.objects.create(user=user)
@@ -61,20 +61,20 @@ def test_hash_of_other_costs_is_renewed_at_sign_in(client: Client, settings: Any
 
 
 @pytest.mark.parametrize("where", ADDRESSES)
-def test_sign_in_without_a_turn_is_told_to_wait(
+def test_sign_in_without_a_turn_has_to_wait(
     client: Client, ada: Any, monkeypatch: pytest.MonkeyPatch, settings: Any, where: str
 ) -> None:
-    settings.PASSWORD_HASHERS = ["portal.auth.passwords.Argon2"]
-    monkeypatch.setattr(passwords, "PATIENCE", 0.01)
-    for _ in range(passwords.AT_A_TIME):
-        passwords._turns.acquire()
+    settings.PASSWORD_HASHERS = ["portal.auth.sign_in.Argon2"]
+    monkeypatch.setattr(limits, "PATIENCE", 0.01)
+    for _ in range(limits.AT_A_TIME):
+        limits.turns.acquire()
     try:
         assert sign_in(client, where, PASSWORD) == 429
     finally:
-        for _ in range(passwords.AT_A_TIME):
-            passwords._turns.release()
-    assert passwords._turns.acquire(timeout=0)
-    passwords._turns.release()
+        for _ in range(limits.AT_A_TIME):
+            limits.turns.release()
+    assert limits.turns.acquire(timeout=0)
+    limits.turns.release()
 
 
 @pytest.mark.parametrize("where", ADDRESSES)
@@ -82,7 +82,7 @@ def test_sign_in_without_a_turn_is_told_to_wait(
 def test_address_that_fails_too_often_waits_whatever_it_claims(
     client: Client, ada: Any, monkeypatch: pytest.MonkeyPatch, where: str, *, forged: bool
 ) -> None:
-    monkeypatch.setattr(backend, "MOST_BY_ADDRESS", 3)
+    monkeypatch.setattr(limits, "MOST_BY_ADDRESS", 3)
     answers = []
     for number in range(5):
         headers = {"headers": {"x-forwarded-for": f"10.0.0.{number}"}} if forged else {}
@@ -94,7 +94,7 @@ def test_address_that_fails_too_often_waits_whatever_it_claims(
 def test_count_is_one_for_page_admin_and_token(
     client: Client, ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backend, "MOST_BY_ADDRESS", 3)
+    monkeypatch.setattr(limits, "MOST_BY_ADDRESS", 3)
     for where in ADDRESSES:
         assert sign_in(client, where, "wrong") != 429
     assert sign_in(client, ADDRESSES[0], PASSWORD) == 429
@@ -103,7 +103,7 @@ def test_count_is_one_for_page_admin_and_token(
 def test_name_that_others_guess_at_is_still_let_in_from_where_it_was(
     client: Client, ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backend, "MOST_BY_NAME", 3)
+    monkeypatch.setattr(limits, "MOST_BY_NAME", 3)
     assert sign_in(client, ADDRESSES[0], PASSWORD, REMOTE_ADDR="192.0.2.1") == 302
     client.logout()
     for number in range(4):
@@ -112,7 +112,7 @@ def test_name_that_others_guess_at_is_still_let_in_from_where_it_was(
     assert sign_in(client, ADDRESSES[0], PASSWORD, REMOTE_ADDR="192.0.2.1") == 302
 
 
-def test_window_that_is_over_counts_anew(client: Client, ada: Any) -> None:
+def test_count_starts_again_after_its_window(client: Client, ada: Any) -> None:
     key = "k"
     SignInCount.objects.count_one(key, timedelta(minutes=5))
     SignInCount.objects.update(since=timezone.now() - timedelta(minutes=6))
@@ -192,11 +192,11 @@ def test_metrics_without_a_token_are_for_local_callers(client: Client) -> None:
 
 
 def test_caller_without_a_request_is_not_throttled() -> None:
-    backend.ThrottledBackend().authenticate(None, username="ada")
+    limits.ThrottledBackend().authenticate(None, username="ada")
     assert issubclass(Throttled, Exception)
 
 
-def test_account_that_is_activated_again_has_to_sign_in_anew(client: Client, ada: Any) -> None:
+def test_account_that_is_activated_again_has_to_sign_in_again(client: Client, ada: Any) -> None:
     client.force_login(ada)
     AuthToken.objects.create(user=ada)
     ada.is_active = False

@@ -1,4 +1,4 @@
-"""Bundling what the pages load: once, anew when a source changed, and plainly without Node."""
+"""The front-end bundle: built once, again after a change, and plain without Node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     machine.mkdir()
     work = f'[ "$1" = --version ] && echo v20.1.0 || {{ mkdir -p {static}/portal/js; '
     program(machine / "node", f"{work} echo built >> {static}/{BUILT}; }}")
-    program(machine / "npm", f"mkdir -p {tmp_path}/node_modules; echo $1 >> {tmp_path}/asked")
+    program(machine / "npm", f"mkdir -p {tmp_path}/node_modules; echo $1 >> {tmp_path}/calls")
     monkeypatch.setenv("PATH", f"{machine}:/bin:/usr/bin")
     return tmp_path
 
@@ -56,23 +56,23 @@ def test_second_time_there_is_nothing_to_do(checkout: Path) -> None:
     assert built(checkout) == 1
 
 
-def test_changed_source_is_bundled_anew_and_packages_stay(checkout: Path) -> None:
+def test_changed_source_is_bundled_again_and_packages_stay(checkout: Path) -> None:
     bundle.main()
     (checkout / "portal" / "frontend" / "css" / "portal.css").write_text("b {}", encoding="utf-8")
     bundle.main()
     assert built(checkout) == 2
-    assert (checkout / "asked").read_text(encoding="utf-8").split() == ["ci"]
+    assert (checkout / "calls").read_text(encoding="utf-8").split() == ["ci"]
 
 
-def test_changed_lock_fetches_packages_anew(checkout: Path) -> None:
+def test_changed_lock_fetches_packages_again(checkout: Path) -> None:
     bundle.main()
     (checkout / "package-lock.json").write_text("{ }", encoding="utf-8")
     bundle.main()
-    assert (checkout / "asked").read_text(encoding="utf-8").split() == ["ci", "ci"]
+    assert (checkout / "calls").read_text(encoding="utf-8").split() == ["ci", "ci"]
 
 
 @pytest.mark.parametrize("trouble", ["npm", "node"])
-def test_pages_are_plain_where_packages_cannot_be_had_and_tried_again(
+def test_pages_are_plain_without_packages_and_the_next_start_tries_again(
     trouble: str, checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = (checkout / "bin" / trouble).read_text(encoding="utf-8")
@@ -88,17 +88,17 @@ def test_pages_are_plain_where_packages_cannot_be_had_and_tried_again(
     assert built(checkout) == 1
 
 
-def test_old_node_is_passed_over_for_one_of_the_index(
+def test_old_node_is_replaced_by_one_of_the_index(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[str] = []
+    installed: list[str] = []
 
     def refuse(name: str) -> None:
-        asked.append(name)
+        installed.append(name)
         raise InstallError("no index")
 
     monkeypatch.setattr(bundle, "install", refuse)
     program(checkout / "bin" / "node", "echo v16.0.0")
     assert bundle.main() == 0
-    assert asked == ["node"]
+    assert installed == ["node"]
     assert "no index" in capsys.readouterr().out

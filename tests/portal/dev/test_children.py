@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
-# A leader that starts one more process, tells its number and ends at once when asked to.
+# A group leader that starts another process and writes down its number; SIGTERM ends it at once.
 PARENT = """
 import pathlib, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", {child!r}])
@@ -77,7 +77,7 @@ def test_process_that_ended_is_named(children: Children) -> None:
     wait_for(children.ended)
     (end,) = children.ended()
     assert str(end) == "web stopped with exit code 3"
-    assert end.can_heal
+    assert end.can_restart
 
 
 def test_process_that_ended_is_started_again_once_its_pause_is_over(
@@ -107,14 +107,14 @@ def test_what_an_ended_process_left_is_ended_before_it_is_started_again(
     wait_for(lambda: not is_alive(int(note.read_text())))
 
 
-def test_wrong_setting_does_not_heal(children: Children) -> None:
+def test_wrong_setting_is_no_reason_to_restart(children: Children) -> None:
     children.start({"web": [sys.executable, "-c", f"raise SystemExit({os.EX_CONFIG})"]})
     wait_for(children.ended)
-    assert not children.ended()[0].can_heal
+    assert not children.ended()[0].can_restart
 
 
 @pytest.mark.servers
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells children")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux signals children")
 def test_killed_supervisor_takes_its_processes_along(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = (
@@ -142,9 +142,9 @@ def test_commands_follow_the_settings(settings: Any, tmp_path: Path) -> None:
     assert list(words) == ["web", "worker", "beat"]
 
 
-@pytest.mark.parametrize(("name", "is_told"), [("web", False), ("beat", False), ("worker", True)])
-def test_worker_alone_is_told_of_the_private_keys(
-    name: str, *, is_told: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "has_them"), [("web", False), ("beat", False), ("worker", True)])
+def test_only_the_worker_has_the_private_keys(
+    name: str, *, has_them: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GATEHOUSE_SEAL_PRIVATE_KEYS_FILE", "/keys.pem")
-    assert (environment(name)["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] == "/keys.pem") is is_told
+    assert (environment(name)["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] == "/keys.pem") is has_them

@@ -1,4 +1,4 @@
-"""The demo clusters, the first admin and the credentials that ``make run`` begins with."""
+"""The demo clusters, the first admin and the credentials that ``make run`` creates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from admission.models.tally import added, counted
 from policies import ledger, services, snapshot
 from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
 from policies.snapshot import Authentication
-from portal.auth.first_admin import ensure_first_admin
+from portal.auth.accounts import ensure_first_admin
 from portal.dev.demo import CLUSTER, begin_demo, demo_credential, seed_demo
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def test_credential_of_another_cluster_cannot_be_revoked_here() -> None:
     assert Cluster.objects.count() == 2
 
 
-def test_a_new_cluster_is_told_with_where_it_asks() -> None:
+def test_new_cluster_is_printed_with_its_webhook_address() -> None:
     made = run("webhook_credential", "prod", "--create")
     assert "created: cluster prod" in made
     assert "/admission/prod/validate" in made

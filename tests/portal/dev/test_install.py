@@ -1,4 +1,4 @@
-"""Making ``.venv``: once, anew where it is half made, and with one line when it cannot be."""
+"""The creation of ``.venv``: once, again if it is half made, and one line if it fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout whose requirement file asks for nothing."""
+    """A checkout whose requirement file is empty."""
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements" / "main.txt").write_text("# nothing\n", encoding="utf-8")
     monkeypatch.setattr(install, "ROOT", tmp_path)
@@ -23,7 +23,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.servers
-def test_half_made_environment_is_made_anew_and_then_kept(
+def test_half_made_environment_is_made_again_and_then_kept(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (checkout / ".venv" / "bin").mkdir(parents=True)
@@ -35,9 +35,7 @@ def test_half_made_environment_is_made_anew_and_then_kept(
 
 
 @pytest.mark.servers
-def test_what_cannot_be_installed_is_said_in_one_line(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failed_install_is_one_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = checkout / "missing-1.0-py3-none-any.whl"
     wanted = f"{missing.as_uri()} --hash=sha256:{'0' * 64}\n"
     (checkout / "requirements" / "main.txt").write_text(wanted, encoding="utf-8")
@@ -55,7 +53,7 @@ def test_old_python_is_named_with_the_way_out(
     assert "is too old; run: make PYTHON=" in capsys.readouterr().err
 
 
-def test_python_without_venv_is_said_in_one_line(
+def test_python_without_venv_is_one_line(
     checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(install.sys, "executable", "/bin/false")

@@ -1,4 +1,4 @@
-"""What ``make run`` says when it cannot start: one line each, with the way out."""
+"""``make run`` that cannot start prints one line with the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.servers
-def test_port_in_use_is_told_with_another(tmp_path: Path, taken_port: int) -> None:
+def test_port_in_use_is_reported_with_another(tmp_path: Path, taken_port: int) -> None:
     line = said(run(tmp_path, "--port", str(taken_port)))
     assert line.startswith(f"gatehouse: port {taken_port} of 127.0.0.1 cannot be used")
     assert line.endswith(f"run: make run PORT={min(taken_port + 1, 65535)}")
@@ -100,12 +100,12 @@ def free_port() -> int:
 
 
 @pytest.mark.servers
-def test_database_that_does_not_answer_is_told_without_its_password(tmp_path: Path) -> None:
+def test_database_that_does_not_answer_is_reported_without_its_password(tmp_path: Path) -> None:
     address = f"postgres://u:hunter2@127.0.0.1:{free_port()}/n"
     settings = {"GATEHOUSE_DATABASE_URL": address, "GATEHOUSE_BROKER_URL": "redis://127.0.0.1:1/0"}
     line = said(run(tmp_path, "--port", str(free_port()), **settings))
     assert line.startswith("gatehouse: the database does not answer")
-    assert line.endswith("start it, or mend GATEHOUSE_DATABASE_URL")
+    assert line.endswith("start it, or correct GATEHOUSE_DATABASE_URL")
     assert "hunter2" not in line
 
 

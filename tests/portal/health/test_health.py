@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_seen", {})
+def _forget() -> None:
+    views.migrated.clear()
 
 
 def no_cursor() -> None:
@@ -38,13 +38,13 @@ def test_verbose_probe_lists_its_checks(client: Client) -> None:
     assert answer.content.decode().splitlines() == [*lines, "readyz check passed"]
 
 
-def test_ready_asks_for_migrations_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_checks_migrations_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     client.get("/readyz")
     monkeypatch.setattr(views, "MigrationExecutor", None)
     assert client.get("/readyz").status_code == 200
 
 
-def test_missing_migration_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_migration_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views.MigrationExecutor, "migration_plan", lambda *_: [1, 2])
     answer = client.get("/readyz")
     assert answer.status_code == 503
@@ -108,7 +108,7 @@ def test_metrics_of_several_processes_are_added_up(
     client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-    # What this process counted is not in the folder; what the database knows is told all the same.
+    # Counts of this process are not in the folder; metrics of the database are still reported.
     content = client.get("/metrics").content
     assert b"gatehouse_admission" not in content
     assert b"gatehouse_cluster_alerts" in content

@@ -37,7 +37,7 @@ class Headers:
 
 @dataclass
 class Scope:
-    """What is told of a call."""
+    """The scope of a call."""
 
     path: str
     headers: Headers
@@ -121,10 +121,10 @@ class _Here:
         return await protocol()
 
     async def answer(self, scope: Any, protocol: Protocol) -> None:
-        told: list[Any] = []
+        started: list[Any] = []
         environ = environ_of(scope, io.BytesIO(await protocol()))
-        pieces = self.application(environ, lambda *words: told.extend(words))
-        protocol.response_bytes(int(told[0][:3]), told[1], b"".join(pieces))
+        pieces = self.application(environ, lambda *words: started.extend(words))
+        protocol.response_bytes(int(started[0][:3]), started[1], b"".join(pieces))
 
 
 def answered_here(front: Front, scope: Scope, body: bytes) -> Protocol:

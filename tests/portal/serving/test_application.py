@@ -1,4 +1,4 @@
-"""What a web process holds in memory before anybody asks it for anything."""
+"""Modules that a web process has loaded before its first request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOW: Final = "import sys, portal.serving.wsgi; sys.stdout.write(' '.join(sys.m
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """The modules that answering loads."""
+    """The loaded modules."""
     words = [sys.executable, "-c", _SHOW]
     done = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603 - our own words
     return set(done.stdout.split())
@@ -23,11 +23,11 @@ def loaded() -> set[str]:
 
 @pytest.mark.servers
 @pytest.mark.parametrize("name", ["cryptography", "lightkube", "httpx2", "sync.passes.full_pass"])
-def test_what_few_need_is_left_to_those_who_do(loaded: set[str], name: str) -> None:
+def test_rarely_needed_libraries_are_not_loaded(loaded: set[str], name: str) -> None:
     assert name not in loaded
 
 
-def test_pages_are_loaded_before_they_are_asked_for(loaded: set[str]) -> None:
+def test_pages_are_loaded_before_the_first_request(loaded: set[str]) -> None:
     assert {
         "portal.pages.policies.editor",
         "portal.pages.home.page",

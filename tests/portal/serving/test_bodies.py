@@ -59,7 +59,7 @@ def status_of(reading: Callable[[Bodies], Awaitable[bytes]]) -> int:
         assert found.held == before
         task = asyncio.current_task()
         assert task
-        assert task.cancelling() == 0  # whoever answers may wait for something else
+        assert task.cancelling() == 0  # the answer may have to wait for something else
         return str(refused.value.status).encode()
 
     return int(run(read)[0])
@@ -112,7 +112,7 @@ def test_body_that_breaks_off_is_a_bad_request() -> None:
 def test_body_that_stalls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "GRACE", 0.0)
     monkeypatch.setattr(bodies, "LONGEST", 0.0)
-    monkeypatch.setattr(bodies, "_LOOK", 0.01)
+    monkeypatch.setattr(bodies, "INTERVAL", 0.01)
     stalled: Any = Endless(b"ab")
     assert status_of(lambda found: found.read(stalled, 3, ROOMY)) == 408
     assert status_of(lambda found: found.whole(stalled, 3)) == 408

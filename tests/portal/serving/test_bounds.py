@@ -24,7 +24,7 @@ PATH = "/admission/demo/validate"
 
 
 def found(path: str, *headers: tuple[str, str], method: str = "POST") -> BodyLimit | None:
-    """The bound of a call; what is asked in threads is asked here."""
+    """The limit of a call, with queries in this thread."""
 
     async def in_thread(function: Any, *words: Any) -> bool:
         return bool(await asyncio.to_thread(function, *words))

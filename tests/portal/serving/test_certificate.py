@@ -13,8 +13,7 @@ import pytest
 
 from portal.dev import self_signed
 from portal.health import probe
-from portal.serving.certificate import CertificateError, Files, PrivateCopies, check
-from portal.serving.certificate_watch import Watch
+from portal.serving.certificate import CertificateError, Files, PrivateCopies, Watch, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +56,7 @@ def test_certificate_for_trying_needs_openssl(
     assert "there is no openssl" in capsys.readouterr().err
 
 
-def test_host_that_is_none_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_host_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert self_signed.main(["--folder", str(tmp_path), "--host", "a,b:c"]) == 1
     assert "openssl failed" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
@@ -71,7 +70,7 @@ def test_key_of_another_certificate_does_not_fit(files: Files, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["certificate", "key", "authority"])
-def test_what_is_no_pem_is_told(files: Files, name: str) -> None:
+def test_file_without_pem_is_reported(files: Files, name: str) -> None:
     with pytest.raises(CertificateError):
         check(dataclasses.replace(files.read(), **{name: b"nothing"}))
 
@@ -93,7 +92,7 @@ def test_file_that_is_gone_is_named(tmp_path: Path) -> None:
         Files(tmp_path / "tls.crt", tmp_path / "tls.key").read()
 
 
-def test_change_is_told_once_it_has_settled(
+def test_change_is_reported_once_it_has_settled(
     watch: Watch, changes: list[str], tmp_path: Path
 ) -> None:
     watch.look()
@@ -142,7 +141,7 @@ def port(files: Files) -> Iterator[int]:
 
 
 def test_probe_follows_the_settings(files: Files, port: int) -> None:
-    plain = {"GATEHOUSE_LISTEN_HOST": "0.0.0.0", "GATEHOUSE_LISTEN_PORT": str(port)}  # noqa: S104 - asked at home
+    plain = {"GATEHOUSE_LISTEN_HOST": "0.0.0.0", "GATEHOUSE_LISTEN_PORT": str(port)}  # noqa: S104 - compared only
     pair = {
         "GATEHOUSE_TLS_CERTIFICATE": str(files.certificate),
         "GATEHOUSE_TLS_KEY": str(files.key),
@@ -152,6 +151,6 @@ def test_probe_follows_the_settings(files: Files, port: int) -> None:
     assert not probe.is_ready(plain)
 
 
-def test_probe_tells_by_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_reports_by_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GATEHOUSE_LISTEN_PORT", "1")
     assert probe.main() == 1

@@ -150,7 +150,7 @@ def test_plain_http_is_left_to_the_full_stack_where_it_redirects(
     assert ask().status == 200
 
 
-def test_nobody_is_asked_before_the_policies_were_read(ask: Callable[..., Protocol]) -> None:
+def test_no_review_is_decided_before_the_policies_are_loaded(ask: Callable[..., Protocol]) -> None:
     snapshot.forget()
     assert ask().status == 299
 

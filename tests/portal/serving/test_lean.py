@@ -27,9 +27,9 @@ def environ(path: str, body: bytes = REVIEW, **more: str) -> dict[str, Any]:
 def call(
     application: Callable[..., Any], path: str, body: bytes = REVIEW, **more: str
 ) -> tuple[str, dict[str, str], bytes]:
-    told: list[Any] = []
-    answer = application(environ(path, body, **more), lambda *words: told.append(words))
-    status, headers = told[0]
+    started: list[Any] = []
+    answer = application(environ(path, body, **more), lambda *words: started.append(words))
+    status, headers = started[0]
     return status, dict(headers), b"".join(answer)
 
 
@@ -85,7 +85,7 @@ def test_failure_of_a_view_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("portal.serving.lean._call_view", fail)
+    monkeypatch.setattr("portal.serving.lean.call_view", fail)
     assert call(LeanHandler(no_others), "/admission/demo/validate")[0].startswith("500")
 
 

@@ -43,7 +43,7 @@ def ask(port: int, path: str, method: str = "GET") -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz", "/metrics"])
-def test_probe_is_answered_with_who_asks(port: int, path: str) -> None:
+def test_probe_is_answered_with_its_caller(port: int, path: str) -> None:
     found = f"{path} 127.0.0.1 Bearer one verbose".encode()
     assert ask(port, f"{path}?verbose") == (200, found)
     assert ask(port, path, "HEAD") == (200, b"")
@@ -82,7 +82,7 @@ def test_too_many_connections_are_closed(port: int, monkeypatch: pytest.MonkeyPa
         ask(port, "/livez")
 
 
-def test_health_check_asks_at_the_port_of_the_probes(port: int) -> None:
+def test_health_check_uses_the_port_of_the_probes(port: int) -> None:
     settings = {"GATEHOUSE_LISTEN_PORT": str(free_port()), "GATEHOUSE_TLS_CERTIFICATE": "x"}
     assert probe.is_ready({**settings, "GATEHOUSE_PROBE_PORT": str(port)})
     assert not probe.is_ready({"GATEHOUSE_LISTEN_PORT": str(free_port())})
@@ -94,7 +94,7 @@ def test_port_that_is_taken_is_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(serve, "_LET_GO_WITHIN", 0.0)
+    monkeypatch.setattr(serve, "FREE_WITHIN", 0.0)
     settings.GATEHOUSE_LISTEN_PORT = free_port()
     settings.GATEHOUSE_PROBE_PORT = port
     settings.GATEHOUSE_TLS_CERTIFICATE = settings.GATEHOUSE_TLS_KEY = None

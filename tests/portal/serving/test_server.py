@@ -1,4 +1,4 @@
-"""The web server's parent: who is started, told and stopped, in which order; no process runs."""
+"""The web server's parent starts, signals and stops processes in order; no process runs here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from portal import graceful_shutdown, serve
 from portal.dev import self_signed
-from portal.serving import application, server, worker
+from portal.serving import application, server
 from portal.serving.certificate import Files
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """Stands for a web process: it notes what happens to it, and is as ready as it is told."""
+    """Stands for a web process: it records its events, and is as ready as it is made."""
 
     def __init__(self, *, is_ready: bool = True) -> None:
         self.is_ready = lambda: is_ready
@@ -47,10 +47,12 @@ class Process:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "SHORTEST_FAREWELL", 0.0)
-    monkeypatch.setattr(server, "_LAST", 0.0)
+    monkeypatch.setattr(server, "SHORTEST_DRAIN", 0.0)
+    monkeypatch.setattr(server, "LAST_REQUEST_WITHIN", 0.0)
     monkeypatch.setattr(server, "READY_WITHIN", 0.2)
-    monkeypatch.setattr(server, "_signal", lambda process, number: process.events.append(number))
+    monkeypatch.setattr(
+        server, "send_signal", lambda process, number: process.events.append(number)
+    )
     monkeypatch.setattr(server, "build_front", lambda: None)
 
 
@@ -68,7 +70,7 @@ def made(tmp_path: Path) -> Iterator[server.Server]:
 def fresh(monkeypatch: pytest.MonkeyPatch, made: server.Server, *, is_ready: bool) -> Process:
     """The process that the server would start next."""
     process = Process(is_ready=is_ready)
-    monkeypatch.setattr(made, "_spawn_worker", lambda *_: process)
+    monkeypatch.setattr(made, "new_process", lambda *_: process)
     return process
 
 
@@ -78,22 +80,22 @@ def test_connections_outlive_those_that_an_api_server_keeps(made: server.Server)
     assert made.http1_settings.header_read_timeout > 100_000
 
 
-def test_successor_is_ready_before_its_predecessor_is_told(
+def test_successor_is_ready_before_its_predecessor_is_signalled(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
     old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=True)
-    made._respawn_workers([0], None, None)
+    made.replace([0])
     assert made.wrks == [new]
     assert new.events == ["start"]
     assert not new.interrupt_by_parent
     assert old.events == [graceful_shutdown.REPLACED, "terminate", "join"]  # type: ignore[attr-defined]
 
 
-def test_successor_that_does_not_come_up_changes_nothing(
+def test_successor_that_does_not_start_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, made: server.Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=False)
-    made._respawn_workers([0], None, None)
+    made.replace([0])
     assert made.wrks == [old]
     assert new.events == ["start", "terminate", "join"]
     assert old.events == []  # type: ignore[attr-defined]
@@ -110,16 +112,16 @@ def test_successors_of_what_ended_come_until_one_is_ready(
     last = Process()
     coming = iter([*broken, last])
     pauses: list[float] = []
-    monkeypatch.setattr(made, "_spawn_worker", lambda *_: next(coming))
-    monkeypatch.setattr(made, "_wait", pauses.append)
-    made._respawn_workers([0], None, None)
+    monkeypatch.setattr(made, "new_process", lambda *_: next(coming))
+    monkeypatch.setattr(made, "wait", pauses.append)
+    made.replace([0])
     assert made.wrks == [last]
     assert pauses == [0.0, 0.1, 0.2, 0.4, 0.8]
     assert not made.interrupt_signal
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
-def test_who_ends_while_others_are_waited_for_is_replaced_with_them(
+def test_process_that_ends_during_a_replacement_is_replaced_with_the_others(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
     made.wrks = [Process(), Process()]  # type: ignore[list-item]
@@ -133,9 +135,9 @@ def test_who_ends_while_others_are_waited_for_is_replaced_with_them(
             made.interrupt_children.append(1)
         return coming[idx].pop(0)
 
-    monkeypatch.setattr(made, "_spawn_worker", spawn)
-    monkeypatch.setattr(made, "_wait", lambda _: None)
-    made._respawn_workers([0], None, None)
+    monkeypatch.setattr(made, "new_process", spawn)
+    monkeypatch.setattr(made, "wait", lambda _: None)
+    made.replace([0])
     assert made.wrks == [first, second]
     assert made.interrupt_children == []
 
@@ -145,17 +147,17 @@ def test_server_that_stops_starts_no_successor(
 ) -> None:
     made.wrks[0].alive = False  # type: ignore[attr-defined]
     made.interrupt_signal = True
-    monkeypatch.setattr(made, "_spawn_worker", None)
-    made._respawn_workers([0], None, None)
+    monkeypatch.setattr(made, "new_process", None)
+    made.replace([0])
 
 
-def test_crashes_in_a_row_are_no_loop_to_the_server(
+def test_crashes_in_a_row_do_not_stop_the_server(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
-    """granian ends where a process that it started anew ends within 5.5 seconds."""
+    """granian ends where a process that it restarted ends within 5.5 seconds."""
     made.wrks[0].alive = False  # type: ignore[attr-defined]
     fresh(monkeypatch, made, is_ready=True)
-    made._respawn_workers([0], None, None)
+    made.replace([0])
     assert made.respawned_wrks == {}
 
 
@@ -163,19 +165,19 @@ def test_crashes_in_a_row_are_no_loop_to_the_server(
 def test_reload_takes_the_pair_that_fits(
     monkeypatch: pytest.MonkeyPatch, made: server.Server, tmp_path: Path, *, fits: bool
 ) -> None:
-    before, told = made.ssl_ctx, []
-    monkeypatch.setattr(made, "_respawn_workers", lambda *words: told.append(words[0]))
+    before, replaced = made.ssl_ctx, []
+    monkeypatch.setattr(made, "replace", replaced.append)
     if not fits:
         (tmp_path / "tls.key").write_text("nothing")
     made._reload(None, None)
-    assert told == ([range(1)] if fits else [])
+    assert replaced == ([range(1)] if fits else [])
     assert (made.ssl_ctx != before) is fits
 
 
 def test_reload_does_not_swallow_the_end(made: server.Server) -> None:
     made.interrupt_signal = True
     made._files = None
-    made._respawn_workers = lambda *_: None  # type: ignore[method-assign, assignment]
+    made.replace = lambda *_: None  # type: ignore[method-assign, assignment]
     made._reload(None, None)
     assert made.main_loop_interrupt.is_set()
 
@@ -184,23 +186,23 @@ def test_stop_is_announced(made: server.Server, monkeypatch: pytest.MonkeyPatch)
     made._drain, process = 1, made.wrks[0]
     monkeypatch.setattr(server.time, "sleep", lambda _: None)
     made._stop_workers()
-    told = process.events[:3]  # type: ignore[attr-defined]
-    assert told == [graceful_shutdown.STOPPING, graceful_shutdown.REPLACED, "terminate"]
+    events = process.events[:3]  # type: ignore[attr-defined]
+    assert events == [graceful_shutdown.STOPPING, graceful_shutdown.REPLACED, "terminate"]
 
 
-def test_clients_are_asked_for_certificates_where_an_authority_is_named(tmp_path: Path) -> None:
+def test_client_certificates_are_required_where_an_authority_is_named(tmp_path: Path) -> None:
     self_signed.main(["--folder", str(tmp_path)])
     files = Files(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "tls.crt")
     found = server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
-    is_on, _, _, _, oldest, authority, _, is_asked = found.ssl_ctx
-    assert (is_on, oldest, is_asked) == (True, "tls1.2", True)
+    is_on, _, _, _, oldest, authority, _, is_required = found.ssl_ctx
+    assert (is_on, oldest, is_required) == (True, "tls1.2", True)
     assert Path(authority).read_bytes() == files.certificate.read_bytes()
     found._stop_workers()
 
 
 def test_sockets_belong_to_the_parent(made: server.Server) -> None:
     made._init_shared_socket()
-    process: Any = made._spawn_worker(0, None, None)
+    process = made.new_process(0)
     assert not process.is_ready()
     (_, owned) = made._slots[0]
     assert isinstance(owned, socket.socket)
@@ -211,21 +213,22 @@ def test_sockets_belong_to_the_parent(made: server.Server) -> None:
 @pytest.mark.django_db
 def test_process_is_ready_once_its_policies_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
-    monkeypatch.setattr(worker, "begin", lambda: begun.append("begin"))
-    monkeypatch.setattr(worker.graceful_shutdown, "listen_for_signals", begun.append)
+    monkeypatch.setattr(application, "begin", lambda: begun.append("begin"))
+    monkeypatch.setattr(application.graceful_shutdown, "listen_for_signals", begun.append)
     monkeypatch.setattr(application.gc, "freeze", lambda: begun.append("freeze"))
     ready = multiprocessing.Event()
     front = object()
-    assert worker.load(front, 7, ready) is front
+    assert application.load(front, 7, ready) is front
     assert begun == [7, "begin", "freeze"]
     assert ready.is_set()
 
 
 def test_process_finishes_after_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
-    monkeypatch.setattr(worker.MPServer, "_spawn_rsgi_worker", lambda *words: done.append(words))
-    monkeypatch.setattr(worker, "finish", lambda _timeout: done.append("finish"))
-    worker.run("a", "b")
+    # granian has no public way to run a process.
+    monkeypatch.setattr(server.MPServer, "_spawn_rsgi_worker", lambda *words: done.append(words))
+    monkeypatch.setattr(application, "finish", lambda _timeout: done.append("finish"))
+    application.run("a", "b")
     assert done == [("a", "b"), "finish"]
 
 
@@ -273,10 +276,10 @@ def _own_metrics_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_own_metrics_folder")
-def test_port_that_is_taken_is_told_in_one_line(
+def test_port_in_use_is_one_line(
     settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(serve, "_LET_GO_WITHIN", 0.1)
+    monkeypatch.setattr(serve, "FREE_WITHIN", 0.1)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -287,7 +290,7 @@ def test_port_that_is_taken_is_told_in_one_line(
 
 
 @pytest.mark.usefixtures("_own_metrics_folder")
-def test_wrong_pair_is_told_in_one_line(
+def test_wrong_pair_is_one_line(
     settings: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.GATEHOUSE_LISTEN_PORT = 0

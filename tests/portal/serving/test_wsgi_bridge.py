@@ -1,4 +1,4 @@
-"""A WSGI application behind RSGI is told what a WSGI server tells, and heard to the end."""
+"""A WSGI application behind RSGI gets a complete environment, and its whole answer is sent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Answer:
         self.seen.append("closed")
 
 
-def told(scope: Scope, *pieces: bytes) -> dict[str, Any]:
+def environ_for(scope: Scope, *pieces: bytes) -> dict[str, Any]:
     """The environ that an application is given."""
     answer = Answer(b"")
     answered(Alone(answer), scope, *pieces)
@@ -61,7 +61,7 @@ def told(scope: Scope, *pieces: bytes) -> dict[str, Any]:
     return found
 
 
-def test_call_is_told_as_wsgi_has_it() -> None:
+def test_environment_is_as_wsgi_defines_it() -> None:
     headers = Headers(
         ("host", "portal.example"),
         ("content-type", "text/plain"),
@@ -71,7 +71,7 @@ def test_call_is_told_as_wsgi_has_it() -> None:
         ("accept", "*/*"),
         ("x_forwarded_for", "forged"),
     )
-    environ = told(Scope("/ü", headers, method="GET", query_string="q=%20", scheme="http"))
+    environ = environ_for(Scope("/ü", headers, method="GET", query_string="q=%20", scheme="http"))
     expected = {
         "REQUEST_METHOD": "GET",
         "PATH_INFO": "/Ã¼",
@@ -94,7 +94,7 @@ def test_call_is_told_as_wsgi_has_it() -> None:
     ("client", "expected"), [("10.0.0.1:80", "10.0.0.1"), ("[fd00::1]:4711", "fd00::1")]
 )
 def test_caller_is_named_without_port(client: str, expected: str) -> None:
-    assert told(Scope("/", Headers(), client=client))["REMOTE_ADDR"] == expected
+    assert environ_for(Scope("/", Headers(), client=client))["REMOTE_ADDR"] == expected
 
 
 @pytest.mark.parametrize("size", [0, 10, bounds.SHORT, bounds.SHORT + 1, 5 * bounds.SHORT])
@@ -134,7 +134,7 @@ def test_who_has_gone_is_sent_no_more() -> None:
     assert (found.sent, answer.seen[1:]) == ([], ["closed"])
 
 
-def test_who_has_gone_before_the_body_came_is_not_asked_for() -> None:
+def test_caller_who_has_gone_before_the_body_came_is_not_answered() -> None:
     answer = Answer(b"a")
     found = answered(Alone(answer), scope_of("/", headers={}), error=ProtocolClosed())
     assert (found.status, answer.seen) == (0, [])

@@ -1,15 +1,18 @@
-"""The authentication backend: count failed sign-ins and throttle further ones.
+"""Sign-in: refuse further tries after too many failures, and hash two passwords at a time.
 
-The counts are in the database: one for all processes. A name is refused only to addresses from
-which it has not signed in of late, so that nobody can lock somebody else out.
+The counts are in the database, shared by all processes. A name is refused only to addresses from
+which it has not signed in recently, so that nobody can lock somebody else out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.dispatch import receiver
 from rest_framework.exceptions import Throttled
@@ -18,21 +21,26 @@ from policies.models import SignInCount
 from portal.auth.callers import address_of, group_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.http import HttpRequest
 
 WINDOW: Final = timedelta(minutes=5)
 MOST_BY_ADDRESS: Final = 50
 MOST_BY_NAME: Final = 20
 KNOWN_FOR: Final = timedelta(days=30)
+AT_A_TIME: Final = 2
+PATIENCE: Final = 2.0  # seconds that a further one waits for its turn
+turns = threading.BoundedSemaphore(AT_A_TIME)
 
 
 class ThrottledBackend:
-    """Comes first: it knows nobody, and stops those who have failed too often."""
+    """The first backend: it authenticates nobody, and stops those who failed too often."""
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, **_: Any
     ) -> None:
-        """Raise Throttled, or leave it to the next backend."""
+        """Raise Throttled, or leave the sign-in to the next backend."""
         if request is None or not username:
             return
         address = group_of(address_of(request))
@@ -48,7 +56,7 @@ class ThrottledBackend:
 def count_failure(
     credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
 ) -> None:
-    """Count it for the address and for the name."""
+    """Count a failed sign-in for its address and for its name."""
     if request is None:
         return
     SignInCount.objects.count_one(_key("address", group_of(address_of(request))), WINDOW)
@@ -58,12 +66,44 @@ def count_failure(
 
 @receiver(user_logged_in)
 def remember_address(user: Any, request: HttpRequest | None = None, **_: Any) -> None:
-    """From there this name may always try."""
+    """Let this name always try from this address."""
     if request is not None:
         key = _key("known", user.get_username(), group_of(address_of(request)))
         SignInCount.objects.count_one(key, KNOWN_FOR)
 
 
 def _key(*words: str) -> str:
-    """A digest: neither names nor addresses are kept, and every key has one length."""
+    """A digest: neither names nor addresses are stored, and all keys have one length."""
     return hashlib.sha256("\0".join(words).encode("utf-8", "replace")).hexdigest()
+
+
+class Argon2(Argon2PasswordHasher):
+    """argon2id with 19 MiB, two passes and one lane; two at a time in each process.
+
+    A hash takes its memory and a processor for about 30 ms: sixty at once would block everything.
+    Source: OWASP's password storage cheat sheet. Django renews hashes of other costs at sign-in.
+    """
+
+    memory_cost = 19 * 1024  # KiB
+    time_cost = 2
+    parallelism = 1
+
+    def encode(self, password: str, salt: str) -> str:
+        """Hash when it is its turn; raises Throttled if that takes too long."""
+        with _turn():
+            return super().encode(password, salt)
+
+    def verify(self, password: str, encoded: str) -> bool:
+        """Compare when it is its turn; raises Throttled if that takes too long."""
+        with _turn():
+            return super().verify(password, encoded)
+
+
+@contextlib.contextmanager
+def _turn() -> Iterator[None]:
+    if not turns.acquire(timeout=PATIENCE):
+        raise Throttled(wait=PATIENCE, detail="Too many sign-ins at once.")
+    try:
+        yield
+    finally:
+        turns.release()

@@ -1,0 +1,100 @@
+"""Late or failed background work and a wrong secret key: sentences for people, gauges for metrics.
+
+A database that is restored without ``var/secret-key`` holds every credential and accepts none: a
+cluster whose webhook fails closed then admits nothing. A check value in the database detects it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.utils import timezone
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from psycopg_pool import PoolTimeout
+
+from admission.models import BackgroundWork
+from policies.models import KeyCheck
+from portal.machine import derive_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.core import Metric
+
+LATE: Final = 120.0  # seconds without a heartbeat before it is a problem
+_HEARTBEATS: Final = (BackgroundWork.Name.WORKER, BackgroundWork.Name.BEAT)
+
+KEY_PROBLEM: Final = (
+    "the secret key is not the one that webhook credentials were made with: every cluster is"
+    " refused. Restore var/secret-key (or GATEHOUSE_SECRET_KEY, GATEHOUSE_KEY_PEPPER) from the"
+    " backup; or issue new credentials and run manage.py bootstrap --accept-key"
+)
+
+
+class BackgroundCollector:
+    """Gauges by part, read from the database each time: web processes know nothing of workers."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield both families; a part that was never seen has no age."""
+        now = timezone.now()
+        age = GaugeMetricFamily(
+            "gatehouse_background_age_seconds",
+            "Seconds since worker, beat or a task of the record was last active.",
+            labels=["name"],
+        )
+        failed = GaugeMetricFamily(
+            "gatehouse_background_failed",
+            "Whether its last run failed.",
+            labels=["name"],
+        )
+        rows = {row.name: row for row in BackgroundWork.objects.all()}
+        for name in BackgroundWork.Name.values:
+            row = rows.get(name)
+            if row is not None:
+                age.add_metric([name], (now - row.seen).total_seconds())
+            failed.add_metric([name], float(bool(row and row.problem)))
+        yield from (age, failed)
+
+
+def background_problems() -> list[str]:
+    """Problems of worker, beat and the record's tasks, one sentence each."""
+    now = timezone.now()
+    found = []
+    for row in BackgroundWork.objects.order_by("name"):
+        if row.problem:
+            found.append(f"{row.get_name_display()} failed: {row.problem}")
+        elif row.name in _HEARTBEATS and (now - row.seen).total_seconds() > LATE:
+            found.append(f"{row.get_name_display()} was last seen at {row.seen:%Y-%m-%d %H:%M} UTC")
+    return found
+
+
+registry: Final = CollectorRegistry()
+registry.register(BackgroundCollector())
+
+
+def keep_key_check() -> str:
+    """Store the key's check value if there is none yet; returns ``key_problem()``."""
+    KeyCheck.objects.get_or_create(id=1, defaults={"value": _key_check()})
+    return key_problem()
+
+
+def accept_key() -> None:
+    """Store the check value of the key in use: it counts as the right one from now on."""
+    KeyCheck.objects.update_or_create(id=1, defaults={"value": _key_check()})
+
+
+def key_problem() -> str:
+    """The problem with the key; empty if there is none, or if the database is unreachable."""
+    try:
+        found = KeyCheck.objects.first()
+    except (DatabaseError, PoolTimeout):
+        return ""
+    return KEY_PROBLEM if found and not hmac.compare_digest(found.value, _key_check()) else ""
+
+
+def _key_check() -> str:
+    return derive_key(settings.GATEHOUSE_KEY_PEPPER, "gatehouse key check")
