@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from admission.explain.field_change import FieldChange, value_at
+from admission.explain.object_diff import FieldChange, value_at
 from engine.decision import Reason
 from engine.patch import ABSENT
 from engine.quantity import Quantity, QuantityError
@@ -16,7 +16,7 @@ from engine.quantity import Quantity, QuantityError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from admission.explain.field_change import Token
+    from admission.explain.object_diff import Token
     from engine.decision import Violation
     from engine.policy import PolicyPredicate, PolicySet
     from engine.request import AdmissionRequest

@@ -1,4 +1,4 @@
-"""Two versions of an object compared: as lines of YAML, and field by field in words."""
+"""Differences of objects: changes of single fields as values, comparisons by line and in words."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from admission.explain.field_change import as_text, spell
 from admission.record.redaction import restore
-from engine.patch import PatchOperation, apply_patch
-from engine.wire import RawNumber
+from engine.patch import ABSENT, PatchOperation, apply_patch
+from engine.wire import RawNumber, dumps
 from policies.manifests.yaml.emitter import render_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from admission.explain.field_change import Token
     from admission.models import AuditEvent
 
+Token = str | int
 AROUND: Final = 3
 """So many unchanged lines are shown on either side of a change."""
 LINES: Final = 4000
@@ -25,6 +24,98 @@ LINES: Final = 4000
 MOST: Final = 12
 """So many changed fields are shown in words."""
 _SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """One field gets another value, or is taken away (``ABSENT``).
+
+    ``is_free``: any other value would do as well, this one only was tried.
+    """
+
+    path: tuple[Token, ...]
+    old: Any
+    new: Any
+    is_free: bool = False
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether the field is taken away."""
+        return self.new is ABSENT
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether the field is not there yet."""
+        return self.old is ABSENT
+
+    @property
+    def field(self) -> str:
+        """Where it is, as people write paths."""
+        return spell(self.path)
+
+    @property
+    def old_text(self) -> str:
+        """The old value as text; empty where there is none."""
+        return as_text(self.old)
+
+    @property
+    def new_text(self) -> str:
+        """The new value as text; empty where there is none."""
+        return as_text(self.new)
+
+
+def spell(path: Iterable[Token]) -> str:
+    """Write a path: ``spec.containers[0].resources.limits.cpu``; odd names in brackets."""
+    text = ""
+    for token in path:
+        if isinstance(token, int):
+            text += f"[{token}]"
+        elif token and not set(token) & set("./[]\"' "):
+            text += f".{token}" if text else token
+        else:
+            text += f"[{token}]"
+    return text
+
+
+def as_text(value: Any) -> str:
+    """A value for people: texts and numbers as they are, all else as JSON."""
+    if value is ABSENT:
+        return ""
+    return str(value) if isinstance(value, str) else dumps(value)
+
+
+def value_at(obj: Any, path: Sequence[Token]) -> Any:
+    """What is at a path, or ``ABSENT``; nothing on the way need be there."""
+    for token in path:
+        if isinstance(obj, dict) and isinstance(token, str):
+            obj = obj.get(token, ABSENT)
+        elif isinstance(obj, list) and isinstance(token, int) and token < len(obj):
+            obj = obj[token]
+        else:
+            return ABSENT
+    return ABSENT if obj is None else obj
+
+
+def changed(obj: Mapping[str, Any], changes: Iterable[FieldChange]) -> dict[str, Any]:
+    """Give an object with the changes made; the one given stays as it is."""
+    made: Any = obj
+    for change in changes:
+        made = _with(made, change.path, change.new)
+    return dict(made)
+
+
+def _with(value: Any, path: Sequence[Token], new: Any) -> Any:
+    if not path:
+        return new
+    head, rest = path[0], path[1:]
+    if isinstance(head, int):
+        return [_with(each, rest, new) if i == head else each for i, each in enumerate(value)]
+    copy = dict(value) if isinstance(value, dict) else {}
+    if not rest and new is ABSENT:
+        copy.pop(head, None)
+    else:
+        copy[head] = _with(copy.get(head), rest, new)
+    return copy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from admission.explain.candidates import candidates
-from admission.explain.field_change import FieldChange, changed
+from admission.explain.object_diff import FieldChange, changed
 from admission.explain.redecide import judge
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ ten million rows. On SQLite it is text already.
 
 from django.db import migrations
 
-import admission.models.fields
+import admission.models.columns
 
 TABLE = "admission_auditevent"
 LISTS = (
@@ -45,7 +45,7 @@ def compress(cursor):
 
 
 def field(name):
-    return admission.models.fields.KeptJSONField(default=dict if name == "request" else list)
+    return admission.models.columns.KeptJSONField(default=dict if name == "request" else list)
 
 
 class Migration(migrations.Migration):

@@ -8,7 +8,7 @@ from admission.models.audit_event import (
     RecordPage,
 )
 from admission.models.background_work import BackgroundWork, note_work
-from admission.models.outcome import AnswerKind, Verdict, outcome_of
+from admission.models.columns import AnswerKind, Verdict, outcome_of
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
 from admission.models.saved_view import SavedView
 from admission.models.tally import Tally

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Never, Self
 from django.db import connections, models
 from django.db.models.functions import Left
 
-from admission.models import decision_id, partitions, row_bounds, stretches
-from admission.models.fields import KeptJSONField
-from admission.models.outcome import AnswerKind, Verdict, outcome_of
+from admission.models import decision_id, partitions, row_bounds
+from admission.models.columns import AnswerKind, KeptJSONField, Verdict, outcome_of
 from engine.chain import AUTHORITY_STEP
 from engine.policy import Authority
 
@@ -185,7 +184,8 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         rows = self.older_than(before) if before else self
         days = partitions.days_lately(connections[self.db])
         return rows.newest_first()._collect(  # noqa: SLF001  our own
-            number, ((each, each[0]) for each in stretches.backward(days, start=start.date()))
+            number,
+            ((each, each[0]) for each in partitions.stretches_backward(days, start=start.date())),
         )
 
     def _forward(self, number: int, *, after: str = "") -> tuple[list[AuditEvent], Stop]:
@@ -193,11 +193,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         rows = self.newer_than(after) if after else self
         days = partitions.days_lately(connections[self.db])
         return rows.order_by("created", "id")._collect(  # noqa: SLF001  our own
-            number, ((each, each[1]) for each in stretches.forward(days, start=start))
+            number, ((each, each[1]) for each in partitions.stretches_forward(days, start=start))
         )
 
     def _collect(
-        self, number: int, steps: Iterable[tuple[stretches.Stretch, Stop]]
+        self, number: int, steps: Iterable[tuple[partitions.Stretch, Stop]]
     ) -> tuple[list[AuditEvent], Stop]:
         """Gather so many events, stretch after stretch; also where it stopped for want of time."""
         found: list[AuditEvent] = []
@@ -210,7 +210,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
                 return found, reached
         return found, None
 
-    def _within(self, stretch: stretches.Stretch) -> Self:
+    def _within(self, stretch: partitions.Stretch) -> Self:
         begin, end = stretch
         rows = self.filter(created__gte=begin) if begin else self
         return rows.filter(created__lt=end) if end else rows
@@ -220,7 +220,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         limit = COUNT_LIMIT if limit is None else limit
         number, until = 0, time.monotonic() + SEARCH_SECONDS
         days = partitions.days_lately(connections[self.db])
-        for stretch in stretches.backward(days, start=datetime.now(UTC).date()):
+        for stretch in partitions.stretches_backward(days, start=datetime.now(UTC).date()):
             number += self._within(stretch).order_by()[: limit + 1 - number].count()
             if number > limit:
                 return CappedCount(limit, is_capped=True)

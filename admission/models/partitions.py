@@ -1,4 +1,4 @@
-"""Daily partitions of the record on PostgreSQL: create, find and drop them.
+"""Daily partitions of the record on PostgreSQL: create, find, drop, and the order to search them.
 
 On SQLite there is one table and nothing to do: ``ensure`` does nothing and ``days`` is empty.
 A day is a day of UTC; its table is ``admission_auditevent_YYYYMMDD``.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_left, bisect_right
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,7 @@ from django.db import connection, transaction
 from django.db.utils import IntegrityError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.backends.utils import CursorWrapper
@@ -29,6 +30,15 @@ ADVISORY_KEY: Final = 0x6761_7465_0001
 _NAME: Final = re.compile(rf"{TABLE}_([0-9]{{4}})([0-9]{{2}})([0-9]{{2}})")
 _CHECK_VIOLATION: Final = "23514"
 REMEMBERED: Final = 60.0  # seconds
+# One statement over a year of partitions would lock and plan each of them: dearer than the answer,
+# and a few at once would use up the server's table of locks. So a search reads a few days, then
+# more, and so on; it can stop between two statements and report how far it came.
+LATEST_DAYS: Final = 2  # nearly every page is found in them
+GROWTH: Final = 4  # times as many in the next statement
+LONGEST_STRETCH: Final = 30  # days in one statement
+# From a moment on, up to another and without it; None where it is open: a row of a day made this
+# very moment is found all the same.
+Stretch = tuple["datetime | None", "datetime | None"]
 _lately: dict[str, tuple[float, list[date]]] = {}
 
 
@@ -189,3 +199,29 @@ def guard(cursor: CursorWrapper, table: str) -> None:
 def detach(cursor: CursorWrapper, table: str) -> None:
     """Make a day's table a table of its own: its rows are not on record any more."""
     cursor.execute(f"ALTER TABLE {TABLE} DETACH PARTITION {table}")
+
+
+def stretches_backward(days: Sequence[date], *, start: date) -> Iterator[Stretch]:
+    """Stretches of the record from a day on into the past; ``days`` in order, maybe none."""
+    position, size = bisect_right(days, start), LATEST_DAYS
+    end: datetime | None = None
+    while True:
+        position -= size
+        begin = bounds(days[position])[0] if position > 0 else None
+        yield begin, end
+        if begin is None:
+            return
+        end, size = begin, min(GROWTH * size, LONGEST_STRETCH)
+
+
+def stretches_forward(days: Sequence[date], *, start: date | None = None) -> Iterator[Stretch]:
+    """Stretches of the record from a day (the first, by default) on towards the present."""
+    position, size = bisect_left(days, start) if start else 0, LATEST_DAYS
+    begin: datetime | None = None
+    while True:
+        position += size
+        end = bounds(days[position])[0] if position < len(days) else None
+        yield begin, end
+        if end is None:
+            return
+        begin, size = end, min(GROWTH * size, LONGEST_STRETCH)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from django.db import models
 
 from admission.models.audit_event import AuditEvent
-from admission.models.outcome import outcome_of
+from admission.models.columns import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

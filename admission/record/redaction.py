@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from admission.record import excerpts
 from admission.record.kept_fields import (
     ANNOTATIONS,
     LAST_APPLIED,
@@ -21,6 +20,7 @@ from admission.record.kept_fields import (
     OTHER_SHAPE,
     SHAPES,
     WHOLE,
+    excerpt_of,
 )
 from engine.wire import RawNumber
 
@@ -124,7 +124,7 @@ def redacted_parts(request: AdmissionRequest) -> dict[str, Any]:
         recorded = storable(recorded)
     kind = request.kind.kind
     for name, value in (("object", request.object), ("oldObject", request.old_object)):
-        quick = excerpts.of(value, kind=kind) if request.is_plain else None
+        quick = excerpt_of(value, kind=kind) if request.is_plain else None
         recorded[name] = quick or redacted_object(value, kind=kind)
     return recorded
 

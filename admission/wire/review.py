@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import orjson
 
 from admission.wire import request_templates
-from admission.wire.json_reader import UnusualError, is_plain, read_document, read_usual
-from admission.wire.uid import find_uid, uid_despite_faults
+from admission.wire.json_reader import (
+    UnusualError,
+    find_uid,
+    is_plain,
+    read_document,
+    read_usual,
+    uid_despite_faults,
+)
 from engine.bounds import AND_MORE
 from engine.cache import Kept
 from engine.decision import Decision, Reason, Violation

@@ -1,8 +1,8 @@
 """Group commit: pending decisions are decided, charged and recorded, one batch a transaction.
 
-No rule and no HTTP here. ``batch`` is one transaction, ``session`` its connection, ``carry_over``
+No rule and no HTTP here. ``batch`` is one transaction, ``session`` its connection and that one's errors, ``carry_over``
 the state carried between batches. ``thread`` is the process's writer, which may wait and therefore
-recovers from errors (``db_errors``); ``loop`` the writer of an event loop, which may not.
+recovers from errors; ``loop`` the writer of an event loop, which may not.
 ``pending`` are the decisions that wait, ``waiters`` the coroutines that wait for them.
 """
 

@@ -16,9 +16,9 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from admission.record import write
 from admission.writer import session
-from admission.writer.db_errors import Remedy, kind_of
 from admission.writer.failpoints import hit
 from admission.writer.pending_decision import OverBudgetError, UnavailableError
+from admission.writer.session import Remedy, kind_of
 from policies import ledger, snapshot
 from policies.db.deferred import transaction_of_few_packets
 

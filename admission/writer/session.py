@@ -1,4 +1,4 @@
-"""The writer's database connection: outside the pool, with short timeouts.
+"""The writer's database session, outside the pool, with short timeouts; its errors classified.
 
 On PostgreSQL a session holds an advisory lock of its own as long as it lives. Who lost it in the
 middle of a COMMIT opens another one and waits for that lock: then nothing of the lost one is still
@@ -12,16 +12,19 @@ import secrets
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db import connection, connections
+from django.db import IntegrityError, connection, connections
 from django.db.utils import load_backend
 
 from policies.db.deferred import PipelineSession, has_session, is_postgresql, use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from django.db import DatabaseError, InterfaceError
 
 LOCK_TIMEOUT: Final = 500  # milliseconds
 STATEMENT_TIMEOUT: Final = 1500  # milliseconds
@@ -45,6 +48,12 @@ _PATIENCE: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,  # milliseconds
 }
+_AGAIN: Final = ("40001", "40P01", "55P03")  # serialization failure, deadlock, lock timeout
+_LATE: Final = "57014"  # a statement that took too long
+_GONE: Final = ("08", "57P")  # connection lost, server shutting down
+_NO_PARTITION: Final = "23514"
+_ITEM: Final = ("22", "23")  # data that does not fit, a constraint
+_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _mark: Final[ContextVar[int | None]] = ContextVar("mark", default=None)
 
 
@@ -149,3 +158,44 @@ def probe() -> None:
 def close() -> None:
     """Drop the connection, whatever state it is in."""
     connection.close()
+
+
+class Remedy(Enum):
+    """What to do about an error."""
+
+    AGAIN = auto()
+    LATE = auto()  # again, if it only stood still; else nobody waits any more
+    ITEM = auto()
+    PARTITION = auto()
+    GONE = auto()
+    DENIED = auto()
+
+
+def kind_of(error: DatabaseError | InterfaceError) -> Remedy:
+    """Classify an error of a batch.
+
+    Source: PostgreSQL's appendix of error codes, SQLite's list of result codes.
+    """
+    cause: Any = error.__cause__
+    name = getattr(cause, "sqlite_errorname", None)
+    return _kind_on_sqlite(error, name) if name else _kind_of_state(cause)
+
+
+def _kind_on_sqlite(error: Exception, name: str) -> Remedy:
+    if name.startswith(_BUSY):
+        return Remedy.AGAIN
+    is_data = isinstance(error, IntegrityError) or name.startswith(("SQLITE_TOOBIG", "SQLITE_MIS"))
+    return Remedy.ITEM if is_data else Remedy.DENIED
+
+
+def _kind_of_state(cause: Any) -> Remedy:
+    state = getattr(cause, "sqlstate", None)
+    if state is None or state.startswith(_GONE):
+        return Remedy.GONE
+    if state in _AGAIN:
+        return Remedy.AGAIN
+    if state == _LATE:
+        return Remedy.LATE
+    if state == _NO_PARTITION and "partition" in str(cause):
+        return Remedy.PARTITION
+    return Remedy.ITEM if state.startswith(_ITEM) else Remedy.DENIED

@@ -11,7 +11,7 @@ from django.http import QueryDict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from admission.record.search.sample import Sampled
+    from admission.record.search.search import Sampled
 
 SHOWN: Final = 7
 _NAMES: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {

@@ -18,7 +18,7 @@ from admission.record.search.facets import with_fields
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from admission.record.search.sample import Sample
+    from admission.record.search.search import Sample
 
 BARS: Final = 48
 FEWEST: Final = 12

@@ -1,24 +1,28 @@
-"""Search the record in a fixed number of statements, however rare the match.
+"""Search the record in a fixed number of statements, and the sample of rows that a search reads.
 
 One statement finds how far back there are enough rows, another reads what fits of them. Where an
 index finds rows, enough is what is shown. What no index knows (a user, a reason, a policy) is
-looked for among some thousands of the newest rows: the search says how far it came, and can go on
-from there. So a filter costs the same over a large record as over a small one.
+looked for among some thousands of the newest rows: the search reports how far it came, and can go
+on from there. So a filter costs the same over a large record as over a small one.
 """
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connections
-from django.db.models import Count, Max, Min
+from django.db.models import Case, Count, F, Max, Min, TextField, Value, When
+from django.db.models.functions import Cast, StrIndex, Substr
 
-from admission.models import decision_id, partitions, stretches
+from admission.models import AnswerKind, Verdict, decision_id, outcome_of, partitions
 from admission.models.audit_event import CappedCount
+from admission.record import owners
 from admission.record.filters import AuditEventFilter
-from admission.record.search.sample import COLUMNS, Sample, asked, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,18 +31,100 @@ if TYPE_CHECKING:
     from django.db.models import Aggregate
 
     from admission.models import AuditEvent, AuditEventQuerySet
+    from admission.record.owners import Owner
 
 SAMPLE: Final = 1000
 """So many of the newest rows that fit are counted and grouped."""
 LOOKED: Final = 30_000
 """Rows that one search looks through where no index helps."""
-DAYS: Final = stretches.LONGEST
+DAYS: Final = partitions.LONGEST_STRETCH
 """One statement looks so far back, by days of the record ..."""
 MOST_DAYS: Final = 4 * DAYS
 """... and so far where an index has shown that there is little."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _INDEXED: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
 _LARGE: Final = ("trace", "charges", "policies", "groups", "observed", "policy_names", "request")
+PRIORITY: Final = '"priorityClassName":"'
+COLUMNS: Final = (
+    "id", "created", "cluster", "namespace", "kind", "name", "phase", "user", "verdict", "dry_run",
+    "reasons", "policy_names", "asked",
+)  # fmt: skip
+_JSON: Final = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """What counts and groups need of one decision; only refusals have their owner."""
+
+    id: str
+    created: datetime
+    cluster: str
+    namespace: str
+    kind: str
+    name: str
+    phase: str
+    user: str
+    verdict: str
+    dry_run: bool
+    reasons: str
+    policy_names: str
+    priority: str
+    owner: Owner = owners.NOBODY
+
+    @property
+    def outcome(self) -> AnswerKind:
+        """How the answer is shown."""
+        return outcome_of(self.verdict, self.reasons)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The newest rows that fit, of those before a decision id if there is a ``before``.
+
+    ``older`` is the decision id at which the next ones begin; empty: there are none.
+    ``searched_to`` is where the search ended: whether there are older ones it does not know.
+    """
+
+    rows: tuple[Sampled, ...] = ()
+    before: str = ""
+    older: str = ""
+    searched_to: datetime | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are no others."""
+        return not (self.before or self.older)
+
+    @property
+    def begins(self) -> datetime | None:
+        """The moment before which these were decided; None: now."""
+        return decision_id.moment(self.before) if self.before else None
+
+
+def asked() -> Any:
+    """The beginning of the request where it was refused, else its priority class alone."""
+    text = Cast(F("request"), TextField())
+    beginning = Substr(text, 1, owners.READ)
+    priority = Substr(text, StrIndex(text, Value(PRIORITY)), len(PRIORITY) + 256)
+    return Case(When(verdict=Verdict.DENIED, then=beginning), default=priority)
+
+
+def sampled(row: dict[str, Any]) -> Sampled:
+    """Make one of a row."""
+    text = row.pop("asked") or ""
+    owner = owners.NOBODY
+    if row["verdict"] == Verdict.DENIED:
+        owner = owners.recorded(owners.metadata_in(text))
+    return Sampled(**row, priority=_priority(text), owner=owner)
+
+
+def _priority(text: str) -> str:
+    start = text.find(PRIORITY)
+    if start < 0:
+        return ""
+    with suppress(ValueError):  # cut off: no name that Kubernetes takes is so long
+        return str(_JSON.raw_decode(text, start + len(PRIORITY) - 1)[0])
+    return ""
 
 
 class Search:

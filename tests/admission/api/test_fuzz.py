@@ -18,8 +18,8 @@ import pytest
 from django.db import transaction
 
 from admission.record.redaction import is_unstorable
+from admission.wire.json_reader import find_uid
 from admission.wire.review import ReviewError, parse_request, safe_code
-from admission.wire.uid import find_uid
 from engine import chain
 from engine.errors import DecodeError
 from engine.wire import loads

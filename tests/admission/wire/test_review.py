@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from admission.wire.json_reader import find_uid
 from admission.wire.review import (
     MAX_BODY,
     NotAReviewError,
@@ -19,7 +20,6 @@ from admission.wire.review import (
     render_warnings,
     safe_code,
 )
-from admission.wire.uid import find_uid
 from engine.decision import Decision, Reason, Violation
 from engine.patch import PatchOperation
 from engine.request import Operation, Phase
