@@ -294,8 +294,8 @@ class AuditEvent(models.Model):
     policy_names = models.TextField(blank=True)
     violations = KeptJSONField(default=list)
     observed = KeptJSONField(default=list)
-    more_violations = models.IntegerField(default=0)
-    more_observed = models.IntegerField(default=0)
+    more_violations = models.IntegerField(default=0, db_default=0)
+    more_observed = models.IntegerField(default=0, db_default=0)
     trace = KeptJSONField(default=list)
     patch = KeptJSONField(default=list)
     warnings = KeptJSONField(default=list)
@@ -308,7 +308,7 @@ class AuditEvent(models.Model):
         """Newest first; an index for each way the list is asked.
 
         On PostgreSQL ``audit_cluster`` is the primary key, ``audit_verdict`` holds denials only,
-        and ``audit_place`` also the cluster (migration 0003).
+        and ``audit_place`` also the cluster (migration 0002).
         """
 
         verbose_name = "decision"

@@ -63,23 +63,23 @@ def _fail(action: str) -> None:
 
 def read(text: str) -> dict[str, _Failpoint]:
     """Read ``name:action[:passage],…``; raises ValueError for a name or action that is unknown."""
-    armed = {}
+    found = {}
     for entry in filter(None, text.split(",")):
         name, _, rest = entry.partition(":")
         action, _, passage = rest.partition(":")
         known = action in ("kill", "raise", "stop") or action.startswith("sleep=")
         if name not in NAMES or not known:
             raise ValueError(f"{VARIABLE}: {entry!r} is no failpoint")
-        armed[name] = _Failpoint(action, int(passage or 1))
-    return armed
+        found[name] = _Failpoint(action, int(passage or 1))
+    return found
 
 
-_armed: Final = read(os.environ.get(VARIABLE, ""))
+armed: Final = read(os.environ.get(VARIABLE, ""))
 _lock: Final = threading.Lock()
 
 
 def hit(name: str) -> None:
     """Pass a place; fails there if the environment said so when the process started."""
-    if _armed and name in _armed:
+    if armed and name in armed:
         with _lock:
-            _armed[name].act()
+            armed[name].act()

@@ -98,7 +98,7 @@ def test_another_failure_is_no_missing_day(decided: Callable[..., AuditEvent]) -
 def test_a_partition_refuses_every_change(
     decided: Callable[..., AuditEvent], statement: str, role: str
 ) -> None:
-    triggers = import_module("admission.migrations.0003_daily_partitions")
+    triggers = import_module("admission.migrations.0002_append_only")
     triggers.drop(connection)
     triggers.create(connection)
     partitions.ensure(DAY)

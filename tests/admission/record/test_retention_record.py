@@ -25,7 +25,7 @@ OLD = TODAY - timedelta(days=40)
 @pytest.fixture
 def removed(decided: Callable[..., AuditEvent], exports_folder: Path) -> None:
     """One export and one removal on record."""
-    triggers = import_module("admission.migrations.0004_retention")
+    triggers = import_module("admission.migrations.0002_append_only")
     triggers.drop(connection)
     triggers.create(connection)
     decided(OLD)
