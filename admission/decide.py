@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from admission.writer.pending_decision import Stamp
     from engine.chain import Prepared
     from engine.request import AdmissionRequest
-    from engine.resource_list import ResourceList
     from policies.ledger import Book
     from policies.snapshot import ClusterPolicies, QuotaKey, Snapshot
 
@@ -148,8 +147,9 @@ class _PendingReview(writer.PendingDecision):
     def prepare(self, policies: Snapshot) -> None:
         """Judge all but the used amounts; a second time, ask again who is asking."""
         call, request = self.call, self.request
-        if self.cluster is not None and call.secret:
-            _authenticate_again(policies, call)
+        is_again = self.cluster is not None and call.secret
+        if is_again and policies.authenticate(call.cluster, call.secret) is not Authentication.OK:
+            raise UnknownCallerError
         self.cluster = policies.clusters.get(call.cluster)
         if self.cluster is None:
             raise UnknownCallerError
@@ -196,33 +196,30 @@ class _PendingReview(writer.PendingDecision):
     def _judge(self, book: Book) -> Decision:
         if self.prepared is None:
             return self.refusal or Decision(allowed=False)
-        decision = self.prepared.decide(self._used(self.prepared, book))
-        if decision.charges and self._is_charged:
-            return self._charge(decision, book)
-        return decision
-
-    @property
-    def _is_charged(self) -> bool:
-        request = self.request
-        return self.call.phase is Phase.VALIDATE and request is not None and not request.dry_run
-
-    def _used(self, prepared: Prepared, book: Book) -> Mapping[str, ResourceList]:
-        key, before = self.object_key, prepared.before
-        return {
+        key, before = self.object_key, self.prepared.before
+        used = {
             name: book.used(self.quotas[name].id, key, before.get(name, {}))
-            for name in prepared.quotas
+            for name in self.prepared.quotas
         }
+        decision = self.prepared.decide(used)
+        return self._charge(decision, book) if decision.charges else decision
 
     def _charge(self, decision: Decision, book: Book) -> Decision:
         """Charge all quotas, or refuse what too many unconfirmed objects stand before."""
         cluster, request = self.cluster, self.request
-        if cluster is None or request is None:
+        is_charged = self.call.phase is Phase.VALIDATE and request and not request.dry_run
+        if cluster is None or request is None or not is_charged:
             return decision
         # What the API server enforces is charged, so that it is known; it refuses nobody.
         is_enforced = decision.authority is Authority.PORTAL
         limit, key = cluster.unconfirmed_limit if is_enforced else 0, self.object_key
         if book.over_cap(cluster.id, request.namespace, limit, key=key):
-            return _too_many_unconfirmed(request, limit)
+            text = (
+                f"namespace {request.namespace}: {limit} admitted objects wait to be seen in the"
+                " cluster; no more are admitted until they are, or are given up"
+            )
+            reason = Reason.TOO_MANY_UNCONFIRMED
+            return _refusal(403, "Forbidden", reason, field="metadata.namespace", message=text)
         for charge in decision.charges:
             name = charge.quota.name
             total = decision.used.get(name)
@@ -244,25 +241,6 @@ def patient(request: AdmissionRequest) -> AdmissionRequest:
     return dataclasses.replace(request, pause=pause)
 
 
-def _authenticate_again(policies: Snapshot, call: Call) -> None:
-    """Refuse a caller whose credential was withdrawn while it waited."""
-    if policies.authenticate(call.cluster, call.secret) is not Authentication.OK:
-        raise UnknownCallerError
-
-
-def _too_many_unconfirmed(request: AdmissionRequest, limit: int) -> Decision:
-    message = (
-        f"namespace {request.namespace}: {limit} admitted objects wait to be seen in the cluster; "
-        "no more are admitted until they are, or are given up"
-    )
-    violation = Violation(
-        reason=Reason.TOO_MANY_UNCONFIRMED, field="metadata.namespace", message=message
-    )
-    return Decision(
-        allowed=False, code=403, reason="Forbidden", message=message, violations=(violation,)
-    )
-
-
 def _unfit(request: AdmissionRequest, resource: str, uid: str) -> Decision | None:
     """Refuse names that no API server makes and no ledger can hold."""
     together = f"{request.namespace}{request.display_name}{resource}{uid}"
@@ -275,14 +253,17 @@ def _unfit(request: AdmissionRequest, resource: str, uid: str) -> Decision | Non
         "object.metadata.uid": uid,
     }
     for where, name in names.items():
-        if len(name) > LONGEST_NAME or is_unstorable(name):
-            return _unfit_name(f"request.{where}")
-    return _unfit_name("request.object.metadata.uid") if len(uid) > LONGEST_UID else None
+        longest = LONGEST_UID if where == "object.metadata.uid" else LONGEST_NAME
+        if len(name) > longest or is_unstorable(name):
+            field = f"request.{where}"
+            text = f"{field}: is not a name that an API server makes"
+            return _refusal(422, "Invalid", Reason.UNREADABLE_OBJECT, field=field, message=text)
+    return None
 
 
-def _unfit_name(field: str) -> Decision:
-    message = f"{field}: is not a name that an API server makes"
-    violation = Violation(reason=Reason.UNREADABLE_OBJECT, field=field, message=message)
+def _refusal(code: int, status: str, reason: Reason, *, field: str, message: str) -> Decision:
+    """A denial with one violation that no policy caused."""
+    violation = Violation(reason=reason, field=field, message=message)
     return Decision(
-        allowed=False, code=422, reason="Invalid", message=message, violations=(violation,)
+        allowed=False, code=code, reason=status, message=message, violations=(violation,)
     )

@@ -102,13 +102,9 @@ def answer_case(case: object, limited_resources: object = None) -> dict[str, Any
         request, policies, phase = read_case(case, limited_resources)
     except DecodeError as error:
         return _error(name, error)
-    decision = admit(request, policies, phase=phase, now=_now_of(case))
-    return {"name": name, **render_decision(decision)}
-
-
-def _now_of(case: Mapping[str, Any]) -> str | None:
     now = case.get("now")
-    return now if isinstance(now, str) else None
+    decision = admit(request, policies, phase=phase, now=now if isinstance(now, str) else None)
+    return {"name": name, **render_decision(decision)}
 
 
 def read_case(

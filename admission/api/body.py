@@ -53,16 +53,12 @@ def read_body(request: HttpRequest) -> bytes:
     if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
         raise LengthRequired
     body = request.read(MAX_BODY + 1)
-    if len(body) > MAX_BODY:
-        _drain(request)
-        raise too_large(body)
-    return body
-
-
-def _drain(request: HttpRequest) -> None:
+    if len(body) <= MAX_BODY:
+        return body
     dropped = 0
     while dropped < DRAIN_CAP and (piece := request.read(_PIECE)):
         dropped += len(piece)
+    raise too_large(body)
 
 
 LARGE: Final = 256 * 1024

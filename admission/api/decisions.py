@@ -54,42 +54,31 @@ _SUMMARY = [
 _SEARCH_COLUMNS = ["reasons", "policy_names"]
 
 
-def _authority() -> ChoiceField:
-    return ChoiceField(
+class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
+    """One line of the list."""
+
+    authority = ChoiceField(
         [choice.value for choice in Authority],
         read_only=True,
         help_text="Who enforced ranges and quotas: the portal, or the API server itself (native).",
     )
-
-
-def _verdict() -> ChoiceField:
-    return ChoiceField(
+    verdict = ChoiceField(
         AnswerKind.choices,
         source="outcome",
         read_only=True,
         help_text="What was answered; would-deny: it was let through, and warn or audit found it.",
     )
 
-
-class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
-    """One line of the list."""
-
-    authority = _authority()
-    verdict = _verdict()
-
     class Meta:
-        """What the list shows."""
+        """The columns of a line."""
 
         model = AuditEvent
         fields = [*_SUMMARY, "authority"]
         read_only_fields = fields
 
 
-class DecisionSerializer(ModelSerializer[AuditEvent]):
+class DecisionSerializer(DecisionSummarySerializer):
     """Everything on record about one decision."""
-
-    authority = _authority()
-    verdict = _verdict()
 
     class Meta:
         """All but the columns that only serve searching."""
@@ -120,8 +109,10 @@ class DecisionPagination(BasePagination):
         if given and not (given[0] in "<>" and is_decision_id(given[1:])):
             raise NotFound("Invalid cursor")
         place = {"before" if given[0] == "<" else "after": given[1:]} if given else {}
-        rows = cast("AuditEventQuerySet", queryset)
-        self.page = rows.page(size=self._size(request), **place)
+        limit, size = request.query_params.get(self.page_size_query_param, ""), self.page_size
+        if limit.isascii() and limit.isdigit() and len(limit) < LONGEST_NUMBER:
+            size = min(int(limit), self.max_page_size) or size
+        self.page = cast("AuditEventQuerySet", queryset).page(size=size, **place)
         return list(self.page.events)
 
     def get_paginated_response(self, data: Any) -> Response:
@@ -154,12 +145,6 @@ class DecisionPagination(BasePagination):
             _parameter(self.cursor_query_param, "string", "Where the page is: as in next."),
             _parameter(self.page_size_query_param, "integer", "Decisions on a page, at most 500."),
         ]
-
-    def _size(self, request: Request) -> int:
-        given = request.query_params.get(self.page_size_query_param, "")
-        if not (given.isascii() and given.isdigit() and len(given) < LONGEST_NUMBER):
-            return self.page_size
-        return min(int(given), self.max_page_size) or self.page_size
 
     def _link(self, direction: str, decision_id: str) -> str | None:
         if not decision_id:

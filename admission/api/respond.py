@@ -21,7 +21,7 @@ from admission import decide, metrics
 from admission.api.authentication import CHALLENGE
 from admission.api.body import LARGE, in_turn
 from admission.decide import DEFAULT_BUDGET, OverBudgetError, UnavailableError, UnknownCallerError
-from admission.models import Verdict
+from admission.models.columns import verdict_of
 from admission.wire.review import (
     NotAReviewError,
     ReviewError,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from prometheus_client import Counter, Histogram
 
     from admission.decide import Call, RecordedDecision
+    from admission.models import Verdict
     from admission.writer import PendingDecision
     from engine.request import Phase
 
@@ -74,15 +75,18 @@ class PreparedReview:
 
     def answer(self, recorded: RecordedDecision) -> bytes:
         """Count the decision, and write the review that answers."""
-        _count(recorded, call=self.call, dry_run=self.dry_run)
-        answer = render_response(
+        call, verdict = self.call, verdict_of(recorded.decision)
+        decisions, seconds = _counters(call.cluster, call.phase, verdict, self.dry_run)
+        decisions.inc()
+        seconds.observe(call.spent)
+        response = render_response(
             recorded.decision,
             self.uid,
-            phase=self.call.phase,
+            phase=call.phase,
             decision_id=recorded.id,
             external_url=settings.GATEHOUSE_EXTERNAL_URL,
         )
-        return dump_response(answer)
+        return dump_response(response)
 
 
 def ask(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
@@ -94,18 +98,14 @@ def ask(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
         with in_turn(call):
             return _asked(body, call)
     except ReviewError as error:
-        return _refused(error, call)
+        item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
+        return PreparedReview(call=call, uid=error.uid, item=item)
 
 
 def _asked(body: bytes, call: Call) -> PreparedReview:
     request = parse_request(body)
     item = decide.prepare(request, call=call)
     return PreparedReview(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
-
-
-def _refused(error: ReviewError, call: Call) -> PreparedReview:
-    item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
-    return PreparedReview(call=call, uid=error.uid, item=item)
 
 
 @lru_cache(64)
@@ -141,8 +141,17 @@ def refuse(status: int, exc: Exception) -> Failure:
     else:
         metrics.REFUSED.labels(status=status).inc()
         logger.warning("an admission call was refused with %s", status)
+    reason, message = _TEXTS.get(status, _TEXTS[500])
+    shape = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": status,
+        "reason": reason,
+        "message": message,
+    }
     headers = {**HEADERS, **_MORE_HEADERS.get(status, {})}
-    return Failure(status, _status_object(status), headers)
+    return Failure(status, json.dumps(shape).encode(), headers)
 
 
 def _status(exc: Exception) -> int:
@@ -155,30 +164,6 @@ def _status(exc: Exception) -> int:
     if isinstance(exc, OverBudgetError | UnavailableError | DatabaseError | InterfaceError):
         return 503
     return 500
-
-
-def _status_object(status: int) -> bytes:
-    reason, message = _TEXTS.get(status, _TEXTS[500])
-    return json.dumps(
-        {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "status": "Failure",
-            "code": status,
-            "reason": reason,
-            "message": message,
-        }
-    ).encode()
-
-
-def _count(recorded: RecordedDecision, *, call: Call, dry_run: bool) -> None:
-    decision = recorded.decision
-    verdict = Verdict.MUTATED if decision.patch else Verdict.ALLOWED
-    decisions, seconds = _counters(
-        call.cluster, call.phase, verdict if decision.allowed else Verdict.DENIED, dry_run
-    )
-    decisions.inc()
-    seconds.observe(call.spent)
 
 
 @lru_cache(maxsize=4096)

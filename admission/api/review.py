@@ -45,21 +45,24 @@ class AdmissionReviewView(APIView):
         Its own request around Django's, its negotiation and its lists of classes to ask are left
         out: nothing of them is used here, and they cost as much as reading the review does.
         """
+        # Before anything else: what is no POST is no review, whoever sent it.
+        if request.method != "POST":
+            return self.handle_exception(MethodNotAllowed(str(request.method)))
         try:
-            _expect_post(request)
             return self.post(request, authenticate(request, cluster, key))
         except Exception as error:  # noqa: BLE001 - the last one to hear of it, as in DRF
             return self.handle_exception(error)
 
     def post(self, request: HttpRequest, caller: ClusterCaller) -> HttpResponse:
         """Answer one review."""
+        meta = request.META
         call = Call(
             cluster=caller.cluster,
             phase=self.phase,
-            client=_client(request),
+            client=f"{meta.get('REMOTE_ADDR', '')} {meta.get('HTTP_USER_AGENT', '')}".strip(),
             secret=caller.secret,
             started=time.monotonic_ns(),
-            budget=respond.budget(request.META.get("QUERY_STRING", "")),
+            budget=respond.budget(meta.get("QUERY_STRING", "")),
         )
         asked = respond.ask(partial(read_body, request), call=call)
         return _response(200, respond.HEADERS, asked.answer(written(asked.item)))
@@ -72,19 +75,8 @@ class AdmissionReviewView(APIView):
         return _response(failure.status, failure.headers, failure.body)
 
 
-def _expect_post(request: HttpRequest) -> None:
-    """Turn other methods away before anything else is looked at."""
-    if request.method != "POST":
-        raise MethodNotAllowed(str(request.method))
-
-
 def _response(status: int, headers: Mapping[str, str], body: bytes) -> HttpResponse:
     response = HttpResponse(body, status=status, headers=headers)
     # Django would log the path of an error, and with it the credential that may be in the path.
     response._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001 - its own mark
     return response
-
-
-def _client(request: HttpRequest) -> str:
-    found = request.META
-    return f"{found.get('REMOTE_ADDR', '')} {found.get('HTTP_USER_AGENT', '')}".strip()

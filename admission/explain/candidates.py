@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from admission.explain.object_diff import Token
     from engine.decision import Violation
-    from engine.policy import PolicyPredicate, PolicySet
+    from engine.policy import PolicySet
     from engine.request import AdmissionRequest
     from engine.selector import LabelSelector
 
@@ -32,6 +32,8 @@ _MILLI: Final = 10**6
 _MEBI: Final = 2**20 * _NANO
 _SMALL: Final = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "1Gi"}
 MOST_CLASSES: Final = 20
+ANY: Final = "example"
+"""Stands for a value that only the caller knows."""
 
 
 class _Context(NamedTuple):
@@ -82,7 +84,8 @@ def _amount(value: Any) -> Quantity | None:
 
 def _to_bound(context: _Context, found: Violation) -> Iterator[FieldChange]:
     """Bring an amount to the bound; of a sum over containers, each of them as far as it takes."""
-    obj, numbers, (side, name) = context.obj, found.numbers, _side_of(found)
+    obj, numbers, name = context.obj, found.numbers, found.numbers["resource"]
+    side = "limits" if ".limits[" in found.field else "requests"
     bound = Quantity.parse(numbers["enforced"])
     one = _ONE.fullmatch(found.field)
     if one:
@@ -157,22 +160,18 @@ def _to_fit(context: _Context, found: Violation) -> Iterator[FieldChange]:
         if current and current.nano > excess:
             yield from _set(obj, claim, _rounded(current.nano - excess, current, up=False))
     yield from _shifted(obj, (side, name), -excess)
-    yield from _to_class(context, found)
+    # Another class helps where the quota is one for some classes only.
+    name = found.policy.name if found.policy else ""
+    quota = next((each for each in context.policies.resource_quotas if each.name == name), None)
+    selector = (quota.scope_selector or ()) if quota else ()
+    if any(each.scope_name == "PriorityClass" for each in selector):
+        yield from _to_other_class(context, found)
 
 
 def _quota_side(resource: str) -> tuple[str, str]:
     """``limits.cpu`` is a limit, ``requests.cpu`` and ``cpu`` are requests."""
     side, dot, name = resource.partition(".")
     return (side, name) if dot and side in {"requests", "limits"} else ("requests", resource)
-
-
-def _to_class(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    """Another priority class, where the quota is one for some classes only."""
-    name = found.policy.name if found.policy else ""
-    quota = next((each for each in context.policies.resource_quotas if each.name == name), None)
-    selector = (quota.scope_selector or ()) if quota else ()
-    if any(each.scope_name == "PriorityClass" for each in selector):
-        yield from _to_other_class(context, found)
 
 
 def _to_other_class(context: _Context, _found: Violation) -> Iterator[FieldChange]:
@@ -228,52 +227,17 @@ def _place(one: re.Match[str]) -> tuple[Token, ...]:
     return ("spec", "resources")
 
 
-def _side_of(found: Violation) -> tuple[str, str]:
-    side = "limits" if ".limits[" in found.field else "requests"
-    return side, found.numbers["resource"]
-
-
 def _to_label(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    yield from label_changes(context.obj, found, context.policies)
-
-
-_GUESSES: Final[dict[Reason, Callable[[_Context, Violation], Iterator[FieldChange]]]] = {
-    Reason.MIN_CONSTRAINT: _to_bound,
-    Reason.MAX_CONSTRAINT: _to_bound,
-    Reason.RATIO_CONSTRAINT: _to_ratio,
-    Reason.EXCEEDED_QUOTA: _to_fit,
-    Reason.INSUFFICIENT_QUOTA: _to_other_class,
-    Reason.UNCOVERED_SCOPE: _to_other_class,
-    Reason.MUST_SPECIFY: _to_say,
-    Reason.REJECTED_BY_RULE: _to_label,
-    Reason.INVALID_OBJECT: _to_balance,
-}
-
-
-ANY: Final = "example"
-"""Stands for a value that only the caller knows."""
-
-
-def label_changes(
-    obj: Mapping[str, Any], found: Violation, policies: PolicySet
-) -> Iterator[FieldChange]:
-    """Changes under which the rule that refused does not match any more."""
-    predicate = _predicate(found, policies)
-    if predicate is None:
+    """Labels or annotations under which the rule that refused does not match any more."""
+    name = found.policy.name if found.policy else ""
+    policy = next((each for each in context.policies.metadata_policies if each.name == name), None)
+    if policy is None or found.rule is None:
         return
-    for name, selector in (
-        ("labels", predicate.label_selector),
-        ("annotations", predicate.annotation_selector),
-    ):
-        if selector is not None:
-            yield from _unmatched(obj, name, selector)
-
-
-def _predicate(found: Violation, policies: PolicySet) -> PolicyPredicate | None:
-    for policy in policies.metadata_policies:
-        if found.policy and policy.name == found.policy.name and found.rule is not None:
-            return policy.rules[found.rule].policy_predicate
-    return None
+    predicate = policy.rules[found.rule].policy_predicate
+    if predicate.label_selector is not None:
+        yield from _unmatched(context.obj, "labels", predicate.label_selector)
+    if predicate.annotation_selector is not None:
+        yield from _unmatched(context.obj, "annotations", predicate.annotation_selector)
 
 
 def _unmatched(obj: Mapping[str, Any], name: str, selector: LabelSelector) -> Iterator[FieldChange]:
@@ -293,3 +257,16 @@ def _unmatched(obj: Mapping[str, Any], name: str, selector: LabelSelector) -> It
         path = ("metadata", name, key)
         yield FieldChange(path=path, old=value_at(obj, path), new=ABSENT)
         yield FieldChange(path=path, old=value_at(obj, path), new=ANY, is_free=True)
+
+
+_GUESSES: Final[dict[Reason, Callable[[_Context, Violation], Iterator[FieldChange]]]] = {
+    Reason.MIN_CONSTRAINT: _to_bound,
+    Reason.MAX_CONSTRAINT: _to_bound,
+    Reason.RATIO_CONSTRAINT: _to_ratio,
+    Reason.EXCEEDED_QUOTA: _to_fit,
+    Reason.INSUFFICIENT_QUOTA: _to_other_class,
+    Reason.UNCOVERED_SCOPE: _to_other_class,
+    Reason.MUST_SPECIFY: _to_say,
+    Reason.REJECTED_BY_RULE: _to_label,
+    Reason.INVALID_OBJECT: _to_balance,
+}

@@ -133,14 +133,13 @@ def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[D
     if len(old) + len(new) > 2 * LINES:
         return []
     changes = difflib.unified_diff(old, new, n=AROUND, lineterm="")
-    lines = [_line(text) for text in list(changes)[2:]]
+    lines = [
+        DiffLine(look="gap", sign="…")
+        if text.startswith("@@")
+        else DiffLine(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
+        for text in list(changes)[2:]
+    ]
     return lines[1:] if lines and lines[0].look == "gap" and old[:1] == new[:1] else lines
-
-
-def _line(text: str) -> DiffLine:
-    if text.startswith("@@"):
-        return DiffLine(look="gap", sign="…")
-    return DiffLine(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
 
 
 def patched(event: AuditEvent) -> list[DiffLine]:
@@ -187,7 +186,7 @@ def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) 
     """Which fields of a manifest changed, one sentence each; the first few."""
     old, new = dict(_fields(before)), dict(_fields(after))
     changes = [
-        _told(path, old.get(path), new.get(path))
+        _sentence(path, old.get(path), new.get(path))
         for path in dict.fromkeys([*old, *new])
         if old.get(path) != new.get(path)
     ]
@@ -195,7 +194,7 @@ def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) 
     return changes if rest <= 0 else [*changes[:MOST], f"and {rest} more"]
 
 
-def _told(path: str, old: str | None, new: str | None) -> str:
+def _sentence(path: str, old: str | None, new: str | None) -> str:
     if old is None:
         return f"{path} was set to {new}"
     if new is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from admission.models import AuditEvent
 
 SINCE: Final = 10
-_TELLING: Final = frozenset({"violated", "changed", "charged", "error"})
+_DECIDING: Final = frozenset({"violated", "changed", "charged", "error"})
 _Manifest = Mapping[str, Any]
 _Violations = Sequence[Mapping[str, Any]]
 _BOUNDS: Final = {
@@ -40,7 +40,10 @@ def deciding(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> list[Ori
 
     Of a policy that refused: the one since which what was violated is what it is.
     """
-    names = _deciding_names(event)
+    deciders = [*event.violations, *event.observed]
+    deciders += [step for step in event.trace if step.get("outcome") in _DECIDING]
+    policies = [each["policy"] for each in deciders if each["policy"]]
+    names = {(policy["kind"], policy["name"]) for policy in policies}
     found = [each for each in revisions if (each.kind, each.name) in names]
     return [_origin(_introducing(event, each)) for each in found]
 
@@ -107,12 +110,6 @@ def _resources(violated: _Violations) -> list[str]:
 
 _VALUES: Final = {"ResourceQuota": _amounts, "LimitRange": _bounds, "MetadataPolicy": _rules}
 """What a manifest says of that which was violated; two that say the same are one origin."""
-
-
-def _deciding_names(event: AuditEvent) -> set[tuple[str, str]]:
-    found = [*event.violations, *event.observed]
-    found += [step for step in event.trace if step.get("outcome") in _TELLING]
-    return {(each["policy"]["kind"], each["policy"]["name"]) for each in found if each["policy"]}
 
 
 def since(event: AuditEvent, *, whole: bool) -> list[Origin]:

@@ -65,17 +65,18 @@ class _Search:
         self.left -= 1
         return judge(self.with_changes(changes), self.policies)
 
+    def forget(self) -> None:
+        """Ask anew about changes that were tried in passing."""
+        self._known.clear()
+
     def steps(self, changes: Changes, decision: Decision) -> Iterator[Changes]:
         """The changes, and one more; a field that was changed already gets another value."""
         request = self.with_changes(changes)
         for more in candidates(decision.violations, request, self.policies, self.classes):
-            yield (*(each for each in changes if each.path != more.path), _since(changes, more))
-
-
-def _since(changes: Changes, more: FieldChange) -> FieldChange:
-    """A change of what is changed already, expressed as one of the original object."""
-    first = next((each for each in changes if each.path == more.path), None)
-    return dataclasses.replace(more, old=first.old) if first else more
+            # A change of what is changed already becomes one of the original object.
+            first = next((each for each in changes if each.path == more.path), None)
+            added = dataclasses.replace(more, old=first.old) if first else more
+            yield (*(each for each in changes if each.path != more.path), added)
 
 
 def suggest(
@@ -121,7 +122,8 @@ def _one_by_one(search: _Search, decision: Decision) -> list[Changes]:
     changes: Changes = ()
     search.left = QUESTIONS
     while len(changes) < LONGEST:
-        passing, others = _again(search, changes, decision)
+        search.forget()
+        passing, others = _tried(search, [(changes, decision)])
         if passing:
             return passing[:1]
         if not others:
@@ -131,10 +133,3 @@ def _one_by_one(search: _Search, decision: Decision) -> list[Changes]:
             return []
         changes, decision = longer, said
     return []
-
-
-def _again(
-    search: _Search, changes: Changes, decision: Decision
-) -> tuple[list[Changes], list[tuple[Changes, Decision]]]:
-    search._known.clear()  # noqa: SLF001 - our own: what was asked in passing is asked anew
-    return _tried(search, [(changes, decision)])

@@ -10,6 +10,8 @@ from django.db import models
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
 
+    from engine.decision import Decision
+
 
 class KeptJSONField(models.JSONField):
     """JSON that is kept and given back whole, and never searched: text, also on PostgreSQL.
@@ -48,6 +50,13 @@ class AnswerKind(models.TextChoices):
     MUTATED = "mutated", "Mutated"
     WOULD_DENY = "would-deny", "Would deny"
     DENIED = "denied", "Denied"
+
+
+def verdict_of(decision: Decision) -> Verdict:
+    """The verdict on record for a decision of the engine."""
+    if not decision.allowed:
+        return Verdict.DENIED
+    return Verdict.MUTATED if decision.patch else Verdict.ALLOWED
 
 
 def outcome_of(verdict: str, reasons: str) -> AnswerKind:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_left, bisect_right
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -103,13 +102,19 @@ def ensure(day: date | datetime) -> bool:
         day = day.astimezone(UTC).date()
     if not is_partitioned() or _exists(day):
         return False
-    with _changing() as cursor:
-        if _exists(day):
-            return False
-        create_detached(cursor, name(day))
-        attach(cursor, name(day), day)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        before = cursor.fetchone()[0]
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+        # Whoever makes or removes partitions takes this lock, and looks again once it has it.
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_KEY])
+        if is_made := not _exists(day):
+            create_detached(cursor, name(day))
+            attach(cursor, name(day), day)
+        # Inside a longer transaction the rest of it waits as long as it did before.
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
     _lately.clear()
-    return True
+    return is_made
 
 
 def ensure_ahead(days: int = 7, *, today: date | None = None) -> list[date]:
@@ -137,22 +142,9 @@ def drop(day: date) -> None:
         OperationalError: when a lock is not to be had within the transaction's ``lock_timeout``.
     """
     with connection.cursor() as cursor:
-        detach(cursor, name(day))
+        cursor.execute(f"ALTER TABLE {TABLE} DETACH PARTITION {name(day)}")
         cursor.execute(f"DROP TABLE {name(day)}")
     _lately.clear()
-
-
-@contextmanager
-def _changing() -> Iterator[CursorWrapper]:
-    """A transaction in which nobody else makes or removes partitions."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('lock_timeout')")
-        before = cursor.fetchone()[0]
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_KEY])
-        yield cursor
-        # Inside a longer transaction the rest of it waits as long as it did before.
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
 
 
 def _exists(day: date) -> bool:
@@ -194,11 +186,6 @@ def guard(cursor: CursorWrapper, table: str) -> None:
     # ALWAYS: also where a session plays replica, which skips ordinary triggers.
     for trigger in ("audit_no_change", "audit_no_truncate"):
         cursor.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {trigger}")
-
-
-def detach(cursor: CursorWrapper, table: str) -> None:
-    """Make a day's table a table of its own: its rows are not on record any more."""
-    cursor.execute(f"ALTER TABLE {TABLE} DETACH PARTITION {table}")
 
 
 def stretches_backward(days: Sequence[date], *, start: date) -> Iterator[Stretch]:

@@ -71,27 +71,13 @@ def bounded_request(parts: dict[str, Any]) -> str:
 
 def bounded_row(row: dict[str, Any]) -> dict[str, Any]:
     """A row that is as large as it may be; the very same where it is small, as nearly always."""
-    if sum([len(row[name]) for name in _ANY]) <= _SMALL:
+    # Characters are counted in no time, bytes are not: nearly every row is short by either count.
+    if sum([len(row[name]) for name in _ANY]) <= _SMALL or _size(row) <= LARGEST_ROW:
         return row
-    return _fitted(row) if _size(row) > LARGEST_ROW else row
-
-
-def is_cut(request: Mapping[str, Any]) -> bool:
-    """Whether what is on record of a request, or of its decision, is not the whole of it."""
-    objects = (request.get(name) for name in _OBJECTS)
-    return CUT in request or any(isinstance(each, dict) and CUT in each for each in objects)
-
-
-def _size(row: Mapping[str, Any]) -> int:
-    return sum(size_of(row[name]) for name in _ANY)
-
-
-def _fitted(row: dict[str, Any]) -> dict[str, Any]:
     row, columns = dict(row), []
     for column, room in _ROOM.items():
         if _size(row) > LARGEST_ROW and size_of(row[column]) > room:
-            entries = orjson.loads(row[column])
-            row[column], left = _fewer(entries, room)
+            row[column], left = _fewer(orjson.loads(row[column]), room)
             columns.append(column)
             if column in _MORE:
                 row[_MORE[column]] += left
@@ -102,13 +88,18 @@ def _fitted(row: dict[str, Any]) -> dict[str, Any]:
     if _size(row) > LARGEST_ROW:
         row["message"] = shortened(row["message"], _LISTED)
     if columns:
-        row["request"] = _marked(row["request"], columns)
+        row["request"] = _json({CUT: columns, **orjson.loads(row["request"])})
     return row
 
 
-def _marked(request: str, columns: Sequence[str]) -> str:
-    mark = f"{{{_json(CUT)}:{_json(columns)}"
-    return f"{mark}}}" if request == "{}" else f"{mark},{request[1:]}"
+def is_cut(request: Mapping[str, Any]) -> bool:
+    """Whether what is on record of a request, or of its decision, is not the whole of it."""
+    objects = (request.get(name) for name in _OBJECTS)
+    return CUT in request or any(isinstance(each, dict) and CUT in each for each in objects)
+
+
+def _size(row: Mapping[str, Any]) -> int:
+    return sum(size_of(row[name]) for name in _ANY)
 
 
 def _fewer(entries: list[Any], room: int) -> tuple[str, int]:

@@ -34,25 +34,24 @@ class TallyQuerySet(models.QuerySet["Tally"]):
 
         Returns how many stretches were counted. Safe to repeat, to kill, and to run twice at once.
         """
-        newest = self.aggregate(newest=models.Max("start"))["newest"]
-        begin = newest - LATEST if newest else None
-        number = 0
+        events, newest, number = AuditEvent.objects.all(), self.edge(), 0
+        rows = events.filter(created__gte=newest - LATEST) if newest else events
         while time.monotonic() < until:
-            start = _next_with_answers(begin)
-            if start is None or start > now:
+            # The next answer, not the next ten minutes: long rests cost nothing.
+            first = rows.order_by("created", "id").values_list("created", flat=True).first()
+            if first is None or (start := stretch_of(first)) > now:
                 break
-            self._count(start)
-            begin, number = start + STEP, number + 1
+            rows = events.filter(created__gte=start + STEP)
+            counts = counted(events.filter(created__gte=start, created__lt=start + STEP))
+            # Counted anew and written over, never added to: two runs at once agree.
+            self.bulk_create(
+                [Tally(cluster=cluster, start=start, **found) for cluster, found in counts.items()],
+                update_conflicts=True,
+                unique_fields=["cluster", "start"],
+                update_fields=list(_COUNTED),
+            )
+            number += 1
         return number
-
-    def _count(self, start: datetime) -> None:
-        rows = counted(AuditEvent.objects.filter(created__gte=start, created__lt=start + STEP))
-        self.bulk_create(
-            [Tally(cluster=cluster, start=start, **found) for cluster, found in rows.items()],
-            update_conflicts=True,
-            unique_fields=["cluster", "start"],
-            update_fields=list(_COUNTED),
-        )
 
     def edge(self) -> datetime | None:
         """When the newest tally begins; None before the first."""
@@ -117,10 +116,3 @@ def added(counts: Iterable[dict[str, Any]]) -> dict[str, int]:
         for name in _COUNTED:
             total[name] += each[name] or 0
     return total
-
-
-def _next_with_answers(begin: datetime | None) -> datetime | None:
-    """The first stretch, not before ``begin``, in which there is an answer."""
-    rows = AuditEvent.objects.filter(created__gte=begin) if begin else AuditEvent.objects.all()
-    first = rows.order_by("created", "id").values_list("created", flat=True).first()
-    return stretch_of(first) if first else None

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from django.conf import settings
@@ -167,7 +167,10 @@ def _write(day: date, final: Path, *, until: float) -> int:
             file.flush()
             os.fsync(file.fileno())
             progress = _Progress(progress.rows + piece.rows, file.tell(), piece.last)
-            _note(part, progress)
+            # Renamed into place: whoever is killed here leaves the note before or this one.
+            draft = _sidecar(part).with_suffix(".new")
+            draft.write_text(json.dumps(asdict(progress)), "utf-8")
+            draft.replace(_sidecar(part))
             if time.monotonic() > until:
                 raise OutOfTimeError
     part.replace(final)
@@ -187,32 +190,18 @@ class _Piece:
 
 def _pieces(day: date, *, after: str) -> Iterator[_Piece]:
     """Read rows bit by bit, and put so many together that writing them is worth its while."""
-    texts: list[bytes] = []
-    rows = 0
-    for found in _read(day, after=after):
-        texts.append(_lines(found))
-        rows, after = rows + len(found), found[-1]["id"]
-        if rows >= PIECE or sum(map(len, texts)) >= LARGEST_PIECE:
-            yield _Piece(b"".join(texts), rows, after)
-            texts, rows = [], 0
-    if rows:
-        yield _Piece(b"".join(texts), rows, after)
-
-
-def _read(day: date, *, after: str) -> Iterator[list[dict[str, Any]]]:
-    while True:
-        rows = rows_of(day).newer_than(after) if after else rows_of(day)
-        most = min(AT_ONCE, PIECE)
-        found: list[dict[str, Any]] = list(rows.order_by("created", "id").values(*_COLUMNS)[:most])
-        if not found:
-            return
-        yield found
-        after = found[-1]["id"]
-
-
-def _lines(piece: list[dict[str, Any]]) -> bytes:
     option = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
-    return b"".join(orjson.dumps(row, option=option) for row in piece)
+    text, number, is_over = bytearray(), 0, False
+    while not is_over:
+        rows = rows_of(day).newer_than(after) if after else rows_of(day)
+        found = list(rows.order_by("created", "id").values(*_COLUMNS)[: min(AT_ONCE, PIECE)])
+        is_over = not found
+        for row in found:
+            text += orjson.dumps(row, option=option)
+            number, after = number + 1, row["id"]
+        if number >= PIECE or len(text) >= LARGEST_PIECE or (is_over and number):
+            yield _Piece(bytes(text), number, after)
+            text, number = bytearray(), 0
 
 
 def _resume(part: Path) -> _Progress:
@@ -226,12 +215,6 @@ def _resume(part: Path) -> _Progress:
     with part.open("ab") as file:
         file.truncate(progress.size)
     return progress
-
-
-def _note(part: Path, progress: _Progress) -> None:
-    draft = _sidecar(part).with_suffix(".new")
-    draft.write_text(json.dumps(asdict(progress)), "utf-8")
-    draft.replace(_sidecar(part))
 
 
 def _sidecar(part: Path) -> Path:

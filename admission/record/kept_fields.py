@@ -7,7 +7,6 @@ gives the very text that ``redaction`` gives, in a fifth of its time. For all ot
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union
 
 import msgspec
@@ -147,7 +146,7 @@ def excerpt_of(value: Mapping[str, Any] | None, *, kind: str) -> orjson.Fragment
 def _made(shape: Any, name: str) -> Any:
     """Turn a shape into a type: other names are dropped, those that are missing left out."""
     if shape is WHOLE:
-        return _whole()
+        return _ANY_JSON
     if shape is ANNOTATIONS:
         short = Annotated[str, msgspec.Meta(max_length=MAX_ANNOTATION)]
         return dict[str, short] | None
@@ -158,15 +157,6 @@ def _made(shape: Any, name: str) -> Any:
         for part, below in shape.items()
     ]
     return msgspec.defstruct(name, fields) | None
-
-
-@cache
-def _whole() -> Any:
-    """Any JSON of so many levels."""
-    found: Any = _ATOM
-    for _ in range(_LEVELS):
-        found = Union[_ATOM, list[found], dict[str, found]]  # noqa: UP007
-    return found
 
 
 def _ready(shape: Any, name: str) -> Any:
@@ -180,5 +170,8 @@ def _ready(shape: Any, name: str) -> Any:
     return made
 
 
+_ANY_JSON: Any = _ATOM
+for _ in range(_LEVELS):
+    _ANY_JSON = Union[_ATOM, list[_ANY_JSON], dict[str, _ANY_JSON]]  # noqa: UP007
 _OTHER: Final = _ready(OTHER_SHAPE, "Other")
 _TYPES: Final = {kind: _ready(shape, kind) for kind, shape in SHAPES.items()}

@@ -49,7 +49,8 @@ NOBODY: Final = Owner()
 
 def recorded(metadata: Mapping[str, Any]) -> Owner:
     """The owner that an object's own metadata name; NOBODY where they name none."""
-    for each in _list(metadata.get("ownerReferences")):
+    references = metadata.get("ownerReferences")
+    for each in references if isinstance(references, list) else ():
         if isinstance(each, dict) and each.get("controller") is True:
             return of_reference(each, metadata)
     generated = _text(metadata.get("generateName")).rstrip("-")
@@ -107,7 +108,3 @@ def _without_hash(name: str, metadata: Mapping[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     return value if type(value) is str else ""
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

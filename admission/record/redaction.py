@@ -66,26 +66,18 @@ def clip(text: str, length: int = 253) -> str:
 
 def storable(value: Any, *, depth: int = MAX_DEPTH) -> Any:
     """Any decoded JSON as JSON that every database stores; too deep parts become ``None``."""
+    if isinstance(value, RawNumber):
+        return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
     if isinstance(value, str):
-        return _text(value)
+        return escape(value) if len(value) <= MAX_TEXT else {"$bytes": _size(value)}
     if value is None or isinstance(value, bool | int):
         return value
     if depth == 0:
         return None
     if isinstance(value, dict):
-        return _map(value, depth)
+        entries = list(value.items())[:MAX_ENTRIES]
+        return {_key(key): storable(item, depth=depth - 1) for key, item in entries}
     return [storable(item, depth=depth - 1) for item in value[:MAX_ENTRIES]]
-
-
-def _text(value: str) -> Any:
-    if isinstance(value, RawNumber):
-        return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
-    return escape(value) if len(value) <= MAX_TEXT else {"$bytes": _size(value)}
-
-
-def _map(value: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    entries = list(value.items())[:MAX_ENTRIES]
-    return {_key(key): storable(item, depth=depth - 1) for key, item in entries}
 
 
 def _key(key: str) -> str:
@@ -99,12 +91,9 @@ def restore(value: Any) -> Any:
         return unescape(value)
     if isinstance(value, list):
         return [restore(item) for item in value]
-    if isinstance(value, dict):
-        return _restore_map(value)
-    return RawNumber(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _restore_map(value: dict[str, Any]) -> Any:
+    if not isinstance(value, dict):
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return RawNumber(value) if is_number else value
     if "$number" in value:
         return RawNumber(value["$number"])
     if "$bytes" in value:
@@ -177,16 +166,15 @@ def _annotations(value: Any) -> Any:
     """Annotations with long values reduced to their length: the last-applied copy holds env."""
     if not isinstance(value, dict):
         return _type_only(value)
-    kept = dict(list(value.items())[:MAX_ENTRIES])
-    return {_key(key): _annotation(key, text) for key, text in kept.items()}
-
-
-def _annotation(key: str, text: Any) -> Any:
-    if not isinstance(text, str) or isinstance(text, RawNumber):
-        return _type_only(text)
-    if len(text) > MAX_ANNOTATION or key == LAST_APPLIED:
-        return {"$bytes": _size(text)}
-    return escape(text)
+    kept: dict[str, Any] = {}
+    for key, text in list(value.items())[:MAX_ENTRIES]:
+        if not isinstance(text, str) or isinstance(text, RawNumber):
+            kept[_key(key)] = _type_only(text)
+        elif len(text) > MAX_ANNOTATION or key == LAST_APPLIED:
+            kept[_key(key)] = {"$bytes": _size(text)}
+        else:
+            kept[_key(key)] = escape(text)
+    return kept
 
 
 def _size(text: str) -> int:

@@ -41,10 +41,6 @@ _DUE: Final = {
 }
 
 
-class RetentionBusyError(RuntimeError):
-    """Holds changed, or a lock was not to be had, at each attempt; the next run tries again."""
-
-
 class _HoldsChangedError(RuntimeError):
     """Somebody made or released a hold meanwhile."""
 
@@ -129,27 +125,24 @@ def _plan(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "")
 
 def remove(day: date, verdicts: Verdicts, *, until: float = float("inf")) -> Removal:
     """Take away rows of one day that are not held, whatever the settings say of their time."""
-    try:
-        return _remove_exported(day, verdicts, until=until)
-    except record_export.OutOfTimeError:
-        return _plan(day, verdicts, problem="its export takes longer than this run")
-    except (record_export.ExportError, RetentionBusyError) as error:
-        return _plan(day, verdicts, problem=str(error))
-
-
-def _remove_exported(day: date, verdicts: Verdicts, *, until: float) -> Removal:
     take_away = _exchange if partitions.is_partitioned() else _delete
-    for attempt in range(ATTEMPTS):
-        export = record_export.latest(day)
-        if export is None or not record_export.is_current(export):
-            export = record_export.export_day(day, until=until)
-        try:
-            return take_away(day, verdicts, export)
-        except (_HoldsChangedError, _LateRowsError):
-            continue
-        except OperationalError:
-            time.sleep(PAUSE * (attempt + 1))
-    raise RetentionBusyError("the record is too busy now")
+    problem = "the record is too busy now"
+    try:
+        for attempt in range(ATTEMPTS):
+            export = record_export.latest(day)
+            if export is None or not record_export.is_current(export):
+                export = record_export.export_day(day, until=until)
+            try:
+                return take_away(day, verdicts, export)
+            except (_HoldsChangedError, _LateRowsError):
+                continue
+            except OperationalError:
+                time.sleep(PAUSE * (attempt + 1))
+    except record_export.OutOfTimeError:
+        problem = "its export takes longer than this run"
+    except record_export.ExportError as error:
+        problem = str(error)
+    return _plan(day, verdicts, problem=problem)
 
 
 def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
@@ -173,7 +166,7 @@ def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
             cursor.execute(f"ALTER TABLE {kept} RENAME TO {partitions.name(day)}")
             partitions.attach(cursor, partitions.name(day), day)
             cursor.execute(f"ALTER TABLE {partitions.name(day)} DROP CONSTRAINT audit_day")
-        _put_on_record(removal, export)
+        _record(removal, export)
     return removal
 
 
@@ -215,7 +208,7 @@ def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
             removed = cursor.rowcount
             cursor.execute(trigger)
             rest = before.kept + before.going - removed
-            _put_on_record(before, export, removed=removed, kept=rest)
+            _record(before, export, removed=removed, kept=rest)
 
 
 def _check_rows(removal: Removal, export: AuditExport) -> None:
@@ -223,7 +216,7 @@ def _check_rows(removal: Removal, export: AuditExport) -> None:
         raise _LateRowsError
 
 
-def _put_on_record(
+def _record(
     removal: Removal, export: AuditExport, *, removed: int | None = None, kept: int | None = None
 ) -> None:
     RetentionRun.objects.create(

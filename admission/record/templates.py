@@ -9,7 +9,7 @@ import dataclasses
 import re
 import secrets
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -18,13 +18,11 @@ from admission.wire.request_templates import BLANK_VOLUME, RequestTemplate
 from engine.cache import once
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from engine.request import AdmissionRequest
 
 _UID, _NAME, *_OWN_MARKS = (secrets.token_hex(16) for _ in range(5))  # occur nowhere else
 _OWN: Final = dict(zip(("name", "uid", "creationTimestamp"), _OWN_MARKS, strict=True))
-_ROOM: Final = re.compile("|".join((_UID, _NAME, *_OWN_MARKS)))
+_MARKS: Final = re.compile(f"({'|'.join((_UID, _NAME, *_OWN_MARKS))})")
 _NEEDS_ESCAPE: Final = re.compile(r'["\\]')
 _SHARED: Final = attrgetter(
     *("kind", "resource", "sub_resource", "user", "groups"),
@@ -64,19 +62,7 @@ def _pieces(template: RequestTemplate) -> list[str] | None:
     """Cut what is kept of a marked request; None where more than the marks would be its own."""
     blank = template.request
     obj = {**(blank.object or {})}
-    obj["metadata"] = _marked(obj["metadata"])
+    own = {name: mark for name, mark in _OWN.items() if name in obj["metadata"]}
+    obj["metadata"] = {**obj["metadata"], **own}
     text = redacted_request(dataclasses.replace(blank, uid=_UID, name=_NAME, object=obj))
-    return None if BLANK_VOLUME in text else _split(text)
-
-
-def _marked(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {**metadata, **{name: mark for name, mark in _OWN.items() if name in metadata}}
-
-
-def _split(text: str) -> list[str]:
-    """Cut a text before and behind each mark."""
-    pieces, end = [], 0
-    for found in _ROOM.finditer(text):
-        pieces += [text[end : found.start()], found.group()]
-        end = found.end()
-    return [*pieces, text[end:]]
+    return None if BLANK_VOLUME in text else _MARKS.split(text)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from django.db.models import JSONField
 
-from admission.models import AuditEvent, Verdict, partitions
+from admission.models import AuditEvent, partitions
+from admission.models.columns import verdict_of
 from admission.models.decision_id import encode, moment
 from admission.models.row_bounds import bounded_groups, bounded_request, bounded_row
 from admission.record.redaction import (
@@ -30,7 +31,7 @@ from engine.cache import Remembering, once
 from policies.db.deferred import execute, is_postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from admission.wire.request_templates import RequestTemplate
     from engine.decision import Charge, Decision, Step, Violation
@@ -142,7 +143,12 @@ def write(rows: Sequence[Mapping[str, Any]]) -> None:
         DatabaseError: if they cannot be written; then there must be no answers either.
     """
     as_time = str if is_postgresql() else _naive
-    values = [_values(entry, as_time) for entry in rows]
+    values = [list(_in_order(entry)) for entry in rows]
+    for one in values:
+        one[_TIME_PLACE] = as_time(one[_TIME_PLACE])
+        for place in _JSON_PLACES:
+            if type(one[place]) is not str:
+                one[place] = _json(one[place])
     while values:
         # By powers of two, so that a session has few statements to keep plans of.
         share = min(1 << (len(values).bit_length() - 1), _MOST_AT_ONCE)
@@ -155,16 +161,6 @@ def _insert(number: int) -> str:
     """Write the statement for so many rows."""
     rows = ", ".join([_ROW] * number)
     return f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES {rows}'  # noqa: S608 - names of our own columns
-
-
-def _values(entry: Mapping[str, Any], as_time: Callable[[datetime], str]) -> list[Any]:
-    """The row as the database takes it: JSON and times as text."""
-    values = list(_in_order(entry))
-    for place in _JSON_PLACES:
-        if type(values[place]) is not str:
-            values[place] = _json(values[place])
-    values[_TIME_PLACE] = as_time(values[_TIME_PLACE])
-    return values
 
 
 def _naive(moment: datetime) -> str:
@@ -199,20 +195,21 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
     if request is None:
         return {**_NOTHING_ASKED, "request_uid": clip(request_uid)}
     template = template_of(request)
-    uid = _metadata(request).get("uid")
+    if template is not None:
+        text = fill_in(request, template)
+    elif request.is_plain:  # so it is short
+        text = redacted_request(request)
+    else:
+        text = bounded_request(redacted_parts(request))
+    metadata = (request.object or request.old_object or {}).get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return {
         **(_shared(request) if template is None else _shared_by_all(template)),
         "request_uid": clip(request.uid),
         "name": clip(request.display_name),
         "object_uid": clip(uid) if type(uid) is str else "",
-        "request": _request(request) if template is None else fill_in(request, template),
+        "request": text,
     }
-
-
-def _request(request: AdmissionRequest) -> str:
-    if request.is_plain:  # so it is short
-        return redacted_request(request)
-    return bounded_request(redacted_parts(request))
 
 
 def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
@@ -235,19 +232,15 @@ def _shared_by_all(template: RequestTemplate) -> Mapping[str, Any]:
     return _shared(template.request)
 
 
-def _metadata(request: AdmissionRequest) -> Mapping[str, Any]:
-    metadata = (request.object or request.old_object or {}).get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
-
-
 def _answered(decision: Decision) -> dict[str, Any]:
     found = (*decision.violations, *decision.observed)
     reasons = dict.fromkeys([v.reason.value for v in found])
     more, more_observed = decision.more_violations, decision.more_observed
     if more or more_observed:
         reasons |= dict.fromkeys([reason.value for reason in (*more, *more_observed)])
+    operations = [operation.to_json() for operation in decision.patch]
     return {
-        "verdict": _verdict(decision),
+        "verdict": verdict_of(decision),
         "code": decision.code,
         "reason": clip(decision.reason, 64),
         "message": escape(decision.message),
@@ -257,21 +250,10 @@ def _answered(decision: Decision) -> dict[str, Any]:
         "more_violations": sum(more.values()) if more else 0,
         "more_observed": sum(more_observed.values()) if more_observed else 0,
         "trace": _joined([_step(step) for step in decision.trace]),
-        "patch": _patch(decision),
+        "patch": _json(storable(operations)) if operations else _EMPTY,
         "warnings": _json(storable(list(decision.warnings))) if decision.warnings else _EMPTY,
         "charges": _joined([_charge(charge) for charge in decision.charges]),
     }
-
-
-def _verdict(decision: Decision) -> Verdict:
-    if not decision.allowed:
-        return Verdict.DENIED
-    return Verdict.MUTATED if decision.patch else Verdict.ALLOWED
-
-
-def _patch(decision: Decision) -> str:
-    operations = [operation.to_json() for operation in decision.patch]
-    return _json(storable(operations)) if operations else _EMPTY
 
 
 def _policies(decision: Decision, asked: PolicyColumns) -> Mapping[str, str]:

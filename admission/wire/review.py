@@ -110,7 +110,16 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
     if not isinstance(body, bytes | bytearray):
         return _read_review(body, is_plain=False)
     body = bytes(body)
-    return _from_template(body) or _read_review(*_decode(body))
+    if (request := _from_template(body)) is not None:
+        return request
+    if len(body) > MAX_BODY:
+        raise too_large(body)
+    try:
+        review, plain = read_document(body)
+    except DecodeError as error:
+        detail = f"the review is not readable: {error.detail}"
+        raise _answerable(body, _BAD_REQUEST, detail) from None
+    return _read_review(review, is_plain=plain)
 
 
 def _from_template(body: bytes) -> AdmissionRequest | None:
@@ -141,7 +150,7 @@ def _weigh_template(text: bytes, _template: request_templates.RequestTemplate) -
 _read_template: Final = Kept(_read_text, _weigh_template, most=_KEPT_TEMPLATES, room=_ROOM)
 
 
-def _read_review(review: Any, is_plain: bool) -> AdmissionRequest:  # noqa: FBT001 - as decoded
+def _read_review(review: Any, *, is_plain: bool) -> AdmissionRequest:
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict):
         raise NotAReviewError("the body is not an AdmissionReview: it has no request")
@@ -153,16 +162,6 @@ def _read_review(review: Any, is_plain: bool) -> AdmissionRequest:  # noqa: FBT0
         return build_request(request, is_plain=is_plain)
     except DecodeError as error:
         raise ReviewError(uid, _INVALID, f"request.{error.field}", error.detail) from None
-
-
-def _decode(body: bytes) -> tuple[Any, bool]:
-    if len(body) > MAX_BODY:
-        raise too_large(body)
-    try:
-        return read_document(body)
-    except DecodeError as error:
-        detail = f"the review is not readable: {error.detail}"
-        raise _answerable(body, _BAD_REQUEST, detail) from None
 
 
 def too_large(head: bytes) -> ReviewError | NotAReviewError:
@@ -359,11 +358,12 @@ def decision_link(decision_id: str, external_url: str) -> str:
 def render_warnings(warnings: tuple[str, ...]) -> list[str]:
     """Make warnings that arrive: no control characters, not empty, none twice, 120 characters."""
     cleaned = (_CONTROL.sub(" ", warning).strip() for warning in warnings)
-    return list(dict.fromkeys(_shorten(text) for text in cleaned if text))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 1].rstrip()}…"
+    shortened = (
+        text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 1].rstrip()}…"
+        for text in cleaned
+        if text
+    )
+    return list(dict.fromkeys(shortened))
 
 
 def _audit_annotations(decision: Decision, decision_id: str) -> dict[str, str]:

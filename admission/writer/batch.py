@@ -17,7 +17,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from admission.record import write
 from admission.writer import session
 from admission.writer.failpoints import hit
-from admission.writer.pending_decision import OverBudgetError, UnavailableError
+from admission.writer.pending_decision import OverBudgetError, UnavailableError, fail_all
 from admission.writer.session import Remedy, kind_of
 from policies import ledger, snapshot
 from policies.db.deferred import transaction_of_few_packets
@@ -106,7 +106,9 @@ def try_once(items: list[PendingDecision], *, waits: bool) -> BatchOutcome | Fai
     waiting = _still_wanted(items)
     if not waiting:
         return BatchOutcome(is_reachable=True)
-    attempt = _Attempt(waits or _must_wait(waiting))
+    # One alone has nothing else to do, and whoever was passed by often enough goes by no more.
+    must_wait = len(waiting) == 1 or any(item.passes >= MOST_PASSES for item in waiting)
+    attempt = _Attempt(waits or must_wait)
     try:
         _run(waiting, attempt)
     except (_StaleError, _PoisonedError, DatabaseError, InterfaceError) as error:
@@ -131,11 +133,6 @@ def recover(failed: FailedBatch) -> BatchOutcome:
     for item in failed.items:
         item.fail(UnavailableError())
     return BatchOutcome(is_reachable)
-
-
-def _must_wait(items: list[PendingDecision]) -> bool:
-    """Whether somebody was passed by often enough; one alone has nothing else to do."""
-    return len(items) == 1 or any(item.passes >= MOST_PASSES for item in items)
 
 
 def _still_wanted(items: list[PendingDecision]) -> list[PendingDecision]:
@@ -261,30 +258,25 @@ def _repair(failed: FailedBatch, found: Remedy) -> tuple[list[PendingDecision], 
     if attempt.is_complete and found is Remedy.GONE:
         return _look_up(attempt, items)
     if found is Remedy.ITEM:
-        return _one_by_one(items, failed.error), True
+        _one_by_one(items, failed.error)
+        return [], True
     if found is Remedy.PARTITION:
         write.make_room()
     if found is Remedy.GONE:
         session.close()
     if found is Remedy.DENIED:
-        _fail(items, failed.error)
+        fail_all(items, failed.error)
         return [], False
     return items, found not in {Remedy.GONE, Remedy.LATE}
 
 
-def _one_by_one(items: list[PendingDecision], error: Exception) -> list[PendingDecision]:
+def _one_by_one(items: list[PendingDecision], error: Exception) -> None:
     """Let a poisoned item fail alone."""
     if len(items) == 1:
-        _fail(items, error)
+        fail_all(items, error)
     else:
         for item in items:
             commit([item])
-    return []
-
-
-def _fail(items: list[PendingDecision], error: Exception) -> None:
-    for item in items:
-        item.fail(UnavailableError(error))
 
 
 def _look_up(attempt: _Attempt, items: list[PendingDecision]) -> tuple[list[PendingDecision], bool]:
@@ -294,7 +286,7 @@ def _look_up(attempt: _Attempt, items: list[PendingDecision]) -> tuple[list[Pend
         kept = write.recorded([item.id for item, _ in attempt.decided])
     except (DatabaseError, InterfaceError) as error:
         session.close()
-        _fail(items, error)
+        fail_all(items, error)
         return [], False
     if not kept:
         return items, True

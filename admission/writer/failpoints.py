@@ -49,16 +49,9 @@ class _Failpoint:
         if self.action.startswith("sleep="):
             time.sleep(float(self.action.removeprefix("sleep=")))
         elif self.passed == self.passage:
-            _fail(self.action)
-
-
-def _fail(action: str) -> None:
-    if action == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if action == "stop":
-        os.kill(os.getpid(), signal.SIGSTOP)
-    if action == "raise":
-        raise FailpointError
+            if self.action == "raise":
+                raise FailpointError
+            os.kill(os.getpid(), signal.SIGKILL if self.action == "kill" else signal.SIGSTOP)
 
 
 def read(text: str) -> dict[str, _Failpoint]:

@@ -28,7 +28,7 @@ from admission.writer import session, thread
 from admission.writer.batch import BatchOutcome, FailedBatch, try_once
 from admission.writer.carry_over import CarriedOver
 from admission.writer.failpoints import hit
-from admission.writer.pending_decision import UnavailableError
+from admission.writer.pending_decision import UnavailableError, fail_all
 from policies.db.deferred import PipelineSession
 
 if TYPE_CHECKING:
@@ -122,18 +122,15 @@ class LoopWriter:
         session.adopt(PipelineSession(line.connection, line.wait), mark)
         line.greenlet = getcurrent()
         while self._line is line:
-            if items := self._gather():
+            # Those who were passed by come first.
+            items = self._carried_over.take_passed()
+            while self._waiting and len(items) < settings.GATEHOUSE_BATCH_LIMIT:
+                items.append(self._waiting.popleft())
+            if items:
                 self._commit(line, items)
             else:
                 self._is_idle = True
                 line.hub.switch()
-
-    def _gather(self) -> list[PendingDecision]:
-        """Take what waits; those who were passed by come first."""
-        items = self._carried_over.take_passed()
-        while self._waiting and len(items) < settings.GATEHOUSE_BATCH_LIMIT:
-            items.append(self._waiting.popleft())
-        return items
 
     def _commit(self, line: _Line, items: list[PendingDecision]) -> None:
         try:
@@ -149,8 +146,7 @@ class LoopWriter:
             # Whatever it is: the greenlet has nobody above it, and each item is owed an answer.
             logger.exception("the writer failed")
             self._drop()
-            for item in items:
-                item.fail(UnavailableError(error))
+            fail_all(items, error)
             return
         if isinstance(found, BatchOutcome):
             metrics.BATCH.observe(len(items))

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from uuid import UUID
 
     from policies.ledger import Book
@@ -131,3 +131,9 @@ class PendingDecision(ABC):
         if self._error is not None:
             raise self._error
         return self._outcome
+
+
+def fail_all(items: Iterable[PendingDecision], error: Exception) -> None:
+    """Have all who wait for these items raise UnavailableError, with its cause."""
+    for item in items:
+        item.fail(UnavailableError(error))

@@ -178,10 +178,8 @@ def kind_of(error: DatabaseError | InterfaceError) -> Remedy:
     """
     cause: Any = error.__cause__
     name = getattr(cause, "sqlite_errorname", None)
-    return _kind_on_sqlite(error, name) if name else _kind_of_state(cause)
-
-
-def _kind_on_sqlite(error: Exception, name: str) -> Remedy:
+    if not name:
+        return _kind_of_state(cause)
     if name.startswith(_BUSY):
         return Remedy.AGAIN
     is_data = isinstance(error, IntegrityError) or name.startswith(("SQLITE_TOOBIG", "SQLITE_MIS"))

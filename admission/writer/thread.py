@@ -23,7 +23,7 @@ from admission.writer import session
 from admission.writer.batch import FailedBatch, commit, recover
 from admission.writer.carry_over import ON_SQLITE, CarriedOver
 from admission.writer.failpoints import hit
-from admission.writer.pending_decision import UnavailableError
+from admission.writer.pending_decision import UnavailableError, fail_all
 from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
@@ -99,21 +99,16 @@ class Writer:
             if not found:
                 found.append(self._queue.get(timeout=timeout))
             if self._is_busy:
-                self._let_others_in()
+                # Let those who were just answered ask again, as long as each turn brings more of
+                # them; nothing is waited for. Else the first to come would be a batch with its
+                # commit, and all others the next one.
+                known = -1
+                while known < (waiting := self._queue.qsize()):
+                    known = waiting
+                    time.sleep(0)
             while len(found) < settings.GATEHOUSE_BATCH_LIMIT:
                 found.append(self._queue.get_nowait())
         return found
-
-    def _let_others_in(self) -> None:
-        """Let those who were just answered ask again, as long as each turn brings more of them.
-
-        Nothing is waited for: a turn is for whoever can run now. Else the first to come would be a
-        batch with its commit, and all others the next one.
-        """
-        known = -1
-        while known < (found := self._queue.qsize()):
-            known = found
-            time.sleep(0)
 
     def _serve(self, found: list[PendingDecision | FailedBatch | None]) -> bool:
         failures = [each for each in found if isinstance(each, FailedBatch)]
@@ -140,12 +135,12 @@ class Writer:
             is_reachable = outcome.is_reachable
         except (DatabaseError, InterfaceError) as error:
             session.close()
-            _fail(items, error)
+            fail_all(items, error)
             is_reachable = False
         except Exception as error:
             logger.exception("the writer failed")
             session.close()
-            _fail(items, error)
+            fail_all(items, error)
             return
         self._count(is_reachable=is_reachable, size=len(items))
 
@@ -158,11 +153,6 @@ class Writer:
             logger.error("the database is away: reviews are answered with 503 until it is back")
         if was_away and is_reachable:
             logger.warning("the database is back")
-
-
-def _fail(items: list[PendingDecision], error: Exception) -> None:
-    for item in items:
-        item.fail(UnavailableError(error))
 
 
 _writer: Writer | None = None

@@ -43,20 +43,15 @@ class Command(Console):
         if options["verify"]:
             self._verify()
             return
-        for day in self._days(options["day"]):
+        day, now = options["day"], datetime.now(UTC)
+        if day and not record_export.is_over(day, now=now):
+            raise CommandError(f"{day} is not over yet", returncode=USAGE)
+        for each in [day] if day else record_export.due(now=now):
             try:
-                export = record_export.export_day(day)
+                export = record_export.export_day(each)
             except record_export.ExportError as error:
                 raise CommandError(str(error), returncode=FINDINGS) from error
             self.stdout.write(f"{export.path}: {export.rows} rows, SHA-256 {export.sha256}")
-
-    def _days(self, wanted: date | None) -> list[date]:
-        now = datetime.now(UTC)
-        if wanted is None:
-            return record_export.due(now=now)
-        if not record_export.is_over(wanted, now=now):
-            raise CommandError(f"{wanted} is not over yet", returncode=USAGE)
-        return [wanted]
 
     def _verify(self) -> None:
         wrong = [e for e in AuditExport.objects.order_by("day") if not record_export.is_intact(e)]

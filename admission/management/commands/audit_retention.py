@@ -36,19 +36,17 @@ class Command(Console):
         """Remove, or plan, and report."""
         decide = retention.plan if options["dry_run"] else retention.apply
         found = decide(today=retention.today())
+        verb = "would go" if options["dry_run"] else "removed"
         for removal in found:
-            self._tell(removal, "would go" if options["dry_run"] else "removed")
+            if removal.problem:
+                self.stderr.write(f"{removal.day}: stays on record: {removal.problem}")
+                continue
+            held = f", {removal.held} held" if removal.held else ""
+            self.stdout.write(
+                f"{removal.day}: {removal.going} rows {verb} ({removal.verdicts}),"
+                f" {removal.kept} kept{held}"
+            )
         if not found:
             self.stdout.write("nothing is past its time")
         if any(removal.problem for removal in found):
             sys.exit(FINDINGS)
-
-    def _tell(self, removal: retention.Removal, verb: str) -> None:
-        if removal.problem:
-            self.stderr.write(f"{removal.day}: stays on record: {removal.problem}")
-            return
-        held = f", {removal.held} held" if removal.held else ""
-        self.stdout.write(
-            f"{removal.day}: {removal.going} rows {verb} ({removal.verdicts}),"
-            f" {removal.kept} kept{held}"
-        )

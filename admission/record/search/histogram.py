@@ -106,7 +106,10 @@ def of_tallies(
         events = events.filter(cluster__in=clusters)
     if cluster := query.get("cluster"):
         tallies, events = tallies.filter(cluster=cluster), events.filter(cluster=cluster)
-    begin = _begin(tallies, span)
+    begin, earliest = span.since, span.until - LONGEST
+    if begin is None:
+        oldest = tallies.filter(start__gte=earliest).aggregate(at=Min("start"))["at"]
+        begin = max(oldest, earliest) if oldest else span.until - LIVE
     step = max(_step(span.until - begin), _LEAST)
     edge = Tally.objects.edge()
     border = max(edge, stretch_of(now - LIVE)) if edge else stretch_of(now - LIVE)
@@ -119,14 +122,6 @@ def of_tallies(
     if chosen := query.get("verdict", "").replace("-", "_"):
         sums = {start: Counter({chosen: counts[chosen]}) for start, counts in sums.items()}
     return _bars(sums, (begin, span.until, step), query)
-
-
-def _begin(tallies: Any, span: Span) -> datetime:
-    earliest = span.until - LONGEST
-    if span.since:
-        return span.since
-    oldest: datetime | None = tallies.filter(start__gte=earliest).aggregate(at=Min("start"))["at"]
-    return max(oldest, earliest) if oldest else span.until - LIVE
 
 
 def _tallied(
@@ -158,26 +153,21 @@ def _bars(
     begin, end, step = extent
     first = min(_cut(begin, step), _cut(end, step) - (FEWEST - 1) * step)
     number = min(int((end - first) / step) + 1, 2 * BARS)
-    starts = [first + each * step for each in range(number)]
-    return [_bar(start, step, sums.get(start, Counter()), query) for start in starts]
-
-
-def _bar(start: datetime, step: timedelta, sums: Counter[str], query: Mapping[str, str]) -> Bar:
-    end = start + step
-    times = {"last": "", "since": _stamp(start), "until": _stamp(end)}
-    return Bar(
-        start=start,
-        end=end,
-        allowed=sums["allowed"],
-        mutated=sums["mutated"],
-        would_deny=sums["would_deny"],
-        denied=sums["denied"],
-        query=with_fields(query, **times) if sums.total() else "",
-    )
-
-
-def _stamp(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M}"
+    bars = []
+    for start in (first + each * step for each in range(number)):
+        stop, counts = start + step, sums.get(start, Counter())
+        since, until = (f"{moment:%Y-%m-%dT%H:%M}" for moment in (start, stop))
+        bars.append(
+            Bar(
+                start=start,
+                end=stop,
+                **{name: counts[name] for name in _OUTCOMES},
+                query=with_fields(query, last="", since=since, until=until)
+                if counts.total()
+                else "",
+            )
+        )
+    return bars
 
 
 def columns(bars: Sequence[Bar]) -> list[list[int]]:

@@ -70,21 +70,16 @@ def grouped(rows: Iterable[Sampled]) -> list[DecisionLine]:
     lines: list[DecisionLine] = []
     known: dict[tuple[object, ...], DecisionLine] = {}
     for row in rows:
-        key = _key(row)
-        if key and key in known:
-            known[key].alike.append(row)
+        if row.verdict != Verdict.DENIED or not row.owner:
+            lines.append(DecisionLine(newest=row))
             continue
-        lines.append(DecisionLine(newest=row))
-        if key:
-            known[key] = lines[-1]
+        key = (row.cluster, row.namespace, row.kind, row.phase, row.owner, row.reasons)
+        if key in known:
+            known[key].alike.append(row)
+        else:
+            lines.append(line := DecisionLine(newest=row))
+            known[key] = line
     return lines
-
-
-def _key(row: Sampled) -> tuple[object, ...]:
-    """What repeated refusals have in common; empty for what is none, or has no owner."""
-    if row.verdict != Verdict.DENIED or not row.owner:
-        return ()
-    return (row.cluster, row.namespace, row.kind, row.phase, row.owner, row.reasons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +124,9 @@ def page(search: Search, place: PagePosition) -> SearchPage:
     first = place.line
     if place.after:
         first = max(0, sum(line.newest.id > place.after for line in lines) - SIZE)
-    shown = lines[first : first + SIZE]
+    following = first + SIZE
+    shown = lines[first:following]
+    beyond = {"before": sample.older} if sample.older else {}
     events = search.events(line.newest.id for line in shown)
     for line in shown:
         line.event = events.get(line.newest.id)
@@ -137,7 +134,7 @@ def page(search: Search, place: PagePosition) -> SearchPage:
         sample=sample,
         lines=[line for line in shown if line.event],  # retention may have been quicker
         newer=_newer(sample, first),
-        older=_older(sample, first + SIZE, len(lines)),
+        older=_at(sample, following) if following < len(lines) else beyond,
     )
 
 
@@ -147,12 +144,6 @@ def _newer(sample: Sample, first: int) -> Cursor:
     if not sample.before:
         return {}
     return {"after": sample.rows[0].id if sample.rows else sample.before}
-
-
-def _older(sample: Sample, following: int, number: int) -> Cursor:
-    if following < number:
-        return _at(sample, following)
-    return {"before": sample.older} if sample.older else {}
 
 
 def _at(sample: Sample, line: int) -> Cursor:

@@ -14,7 +14,7 @@ from django.http import QueryDict
 from policies import roles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 FIELDS: Final = {
     "cluster": "cluster",
@@ -48,21 +48,18 @@ LONGEST: Final = 2000
 """Characters; what comes after is not read."""
 
 
-class _UnknownWordError(ValueError):
-    """A word before a colon that is none of ours, or that came twice."""
-
-
 def parse(text: str) -> tuple[dict[str, str], list[str]]:
     """Read the bar: values by field, and what could not be understood, each in a sentence."""
     found: dict[str, str] = {}
     errors: list[str] = []
     for key, value in _words(text[:LONGEST]):
-        try:
-            field = _field(key, found)
-        except _UnknownWordError as error:
-            errors.append(str(error))
-            continue
-        found[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
+        field = FIELDS.get(key or "name", "")
+        if not field:
+            errors.append(f"“{key}:” is not known; there are {', '.join(FIELDS)}.")
+        elif field in found:
+            errors.append(f"“{key or 'name'}” is there twice: the first counts.")
+        else:
+            found[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
     return found, errors
 
 
@@ -76,30 +73,18 @@ def _words(text: str) -> Iterator[tuple[str, str]]:
         yield _SYNONYMS.get(key, key), plain
 
 
-def _field(key: str, known: Collection[str]) -> str:
-    if key and key not in FIELDS:
-        raise _UnknownWordError(f"“{key}:” is not known; there are {', '.join(FIELDS)}.")
-    field = FIELDS[key or "name"]
-    if field in known:
-        raise _UnknownWordError(f"“{key or 'name'}” is there twice: the first counts.")
-    return field
-
-
 def render(fields: Mapping[str, str]) -> str:
     """Write fields as words, in the order of ``FIELDS``; empty ones are left out."""
     terms = []
     for key, field in FIELDS.items():
         value = fields.get(field, "")
+        if key == "dry":
+            value = {"true": "yes", "false": "no"}.get(value, value)
+        if value and not _PLAIN.fullmatch(value):
+            value = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
         if value:
-            words = {"true": "yes", "false": "no"}.get(value, value) if key == "dry" else value
-            terms.append(f"{key}:{_quoted(words)}")
+            terms.append(f"{key}:{value}")
     return " ".join(terms)
-
-
-def _quoted(value: str) -> str:
-    if _PLAIN.fullmatch(value):
-        return value
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def sees_places(user: Any, query: str) -> bool:
@@ -111,7 +96,10 @@ def sees_places(user: Any, query: str) -> bool:
     named = namespaces_named(fields)
     if cluster and not named:
         return roles.sees(user, cluster)
-    return all(_sees(user, cluster, each) for each in named)
+    if cluster:
+        return all(roles.sees(user, cluster, each) for each in named)
+    bindings = roles.bindings_of(user)
+    return all(any(b.covers(b.cluster, each) for b in bindings) for each in named)
 
 
 def namespaces_named(fields: Mapping[str, str]) -> set[str]:
@@ -124,10 +112,3 @@ def namespaces_named(fields: Mapping[str, str]) -> set[str]:
     if user.startswith(_ACCOUNT):
         named.add(user.removeprefix(_ACCOUNT).partition(":")[0])
     return named - {""}
-
-
-def _sees(user: Any, cluster: str, namespace: str) -> bool:
-    """In this cluster, or in any where none is named."""
-    if cluster:
-        return roles.sees(user, cluster, namespace)
-    return any(each.covers(each.cluster, namespace) for each in roles.bindings_of(user))

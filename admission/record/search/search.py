@@ -112,19 +112,13 @@ def asked() -> Any:
 def sampled(row: dict[str, Any]) -> Sampled:
     """Make one of a row."""
     text = row.pop("asked") or ""
-    owner = owners.NOBODY
+    owner, priority = owners.NOBODY, ""
     if row["verdict"] == Verdict.DENIED:
         owner = owners.recorded(owners.metadata_in(text))
-    return Sampled(**row, priority=_priority(text), owner=owner)
-
-
-def _priority(text: str) -> str:
-    start = text.find(PRIORITY)
-    if start < 0:
-        return ""
-    with suppress(ValueError):  # cut off: no name that Kubernetes takes is so long
-        return str(_JSON.raw_decode(text, start + len(PRIORITY) - 1)[0])
-    return ""
+    if (start := text.find(PRIORITY)) >= 0:
+        with suppress(ValueError):  # cut off: no name that Kubernetes takes is so long
+            priority = str(_JSON.raw_decode(text, start + len(PRIORITY) - 1)[0])
+    return Sampled(**row, priority=priority, owner=owner)
 
 
 class Search:
