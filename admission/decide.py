@@ -179,7 +179,15 @@ class _PendingReview(writer.PendingDecision):
 
     def decide(self, book: Book) -> tuple[RecordedDecision, Mapping[str, Any]]:
         """Judge on what is used without this very object: a retry is judged like the first."""
-        decision = self._judge(book)
+        if self.prepared is None:
+            decision = self.refusal or Decision(allowed=False)
+        else:
+            key, before = self.object_key, self.prepared.before
+            used = {
+                name: book.used(self.quotas[name].id, key, before.get(name, {}))
+                for name in self.prepared.quotas
+            }
+            decision = self._charged(self.prepared.decide(used), book)
         circumstances = write.Circumstances(
             cluster=self.call.cluster,
             phase=self.call.phase,
@@ -193,22 +201,12 @@ class _PendingReview(writer.PendingDecision):
         )
         return RecordedDecision(id=self.id, decision=decision), row
 
-    def _judge(self, book: Book) -> Decision:
-        if self.prepared is None:
-            return self.refusal or Decision(allowed=False)
-        key, before = self.object_key, self.prepared.before
-        used = {
-            name: book.used(self.quotas[name].id, key, before.get(name, {}))
-            for name in self.prepared.quotas
-        }
-        decision = self.prepared.decide(used)
-        return self._charge(decision, book) if decision.charges else decision
-
-    def _charge(self, decision: Decision, book: Book) -> Decision:
+    def _charged(self, decision: Decision, book: Book) -> Decision:
         """Charge all quotas, or refuse what too many unconfirmed objects stand before."""
         cluster, request = self.cluster, self.request
-        is_charged = self.call.phase is Phase.VALIDATE and request and not request.dry_run
-        if cluster is None or request is None or not is_charged:
+        if cluster is None or request is None or request.dry_run or not decision.charges:
+            return decision
+        if self.call.phase is not Phase.VALIDATE:
             return decision
         # What the API server enforces is charged, so that it is known; it refuses nobody.
         is_enforced = decision.authority is Authority.PORTAL

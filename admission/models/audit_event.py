@@ -142,6 +142,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """Only what was decided after a decision id."""
         return self.filter(created__gte=decision_id.moment(cursor), id__gt=cursor)
 
+    def between(self, begin: datetime | None, end: datetime | None) -> Self:
+        """Only what was decided from one moment on and before another; None: open."""
+        rows = self.filter(created__gte=begin) if begin else self
+        return rows.filter(created__lt=end) if end else rows
+
     def page(self, *, before: str = "", after: str = "", size: int = 50) -> RecordPage:
         """The ``size`` events next to a decision id: older than ``before`` or newer than ``after``.
 
@@ -203,17 +208,12 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         found: list[AuditEvent] = []
         until = time.monotonic() + SEARCH_SECONDS
         for stretch, reached in steps:
-            found += self._within(stretch)[: number - len(found)]
+            found += self.between(*stretch)[: number - len(found)]
             if len(found) == number:
                 break
             if time.monotonic() > until:
                 return found, reached
         return found, None
-
-    def _within(self, stretch: partitions.Stretch) -> Self:
-        begin, end = stretch
-        rows = self.filter(created__gte=begin) if begin else self
-        return rows.filter(created__lt=end) if end else rows
 
     def capped_count(self, limit: int | None = None) -> CappedCount:
         """How many there are, up to ``limit``, or as many as were found while there was time."""
@@ -221,7 +221,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         number, until = 0, time.monotonic() + SEARCH_SECONDS
         days = partitions.days_lately(connections[self.db])
         for stretch in partitions.stretches_backward(days, start=datetime.now(UTC).date()):
-            number += self._within(stretch).order_by()[: limit + 1 - number].count()
+            number += self.between(*stretch).order_by()[: limit + 1 - number].count()
             if number > limit:
                 return CappedCount(limit, is_capped=True)
             if time.monotonic() > until and stretch[0]:

@@ -20,10 +20,10 @@ LATEST: Final = timedelta(minutes=30)
 _COUNTED: Final = ("allowed", "mutated", "would_deny", "denied", "dry_run")
 
 
-def stretch_of(moment: datetime) -> datetime:
-    """The beginning of the ten minutes that a moment lies in."""
+def stretch_of(moment: datetime, step: timedelta = STEP) -> datetime:
+    """The beginning of the ten minutes, or another step since 1970, that a moment lies in."""
     seconds = moment.timestamp()
-    return datetime.fromtimestamp(seconds - seconds % STEP.total_seconds(), UTC)
+    return datetime.fromtimestamp(seconds - seconds % step.total_seconds(), UTC)
 
 
 class TallyQuerySet(models.QuerySet["Tally"]):
@@ -42,7 +42,7 @@ class TallyQuerySet(models.QuerySet["Tally"]):
             if first is None or (start := stretch_of(first)) > now:
                 break
             rows = events.filter(created__gte=start + STEP)
-            counts = counted(events.filter(created__gte=start, created__lt=start + STEP))
+            counts = counted(events.between(start, start + STEP))
             # Counted anew and written over, never added to: two runs at once agree.
             self.bulk_create(
                 [Tally(cluster=cluster, start=start, **found) for cluster, found in counts.items()],

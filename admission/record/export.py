@@ -62,8 +62,7 @@ def folder() -> Path:
 
 def rows_of(day: date) -> AuditEventQuerySet:
     """What is on record of a day."""
-    begin, end = partitions.bounds(day)
-    return AuditEvent.objects.filter(created__gte=begin, created__lt=end)
+    return AuditEvent.objects.between(*partitions.bounds(day))
 
 
 def is_over(day: date, *, now: datetime) -> bool:

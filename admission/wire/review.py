@@ -143,11 +143,9 @@ def _read_text(text: bytes) -> request_templates.RequestTemplate:
         raise UnusualError from None
 
 
-def _weigh_template(text: bytes, _template: request_templates.RequestTemplate) -> int:
-    return _TIMES * len(text)
-
-
-_read_template: Final = Kept(_read_text, _weigh_template, most=_KEPT_TEMPLATES, room=_ROOM)
+_read_template: Final = Kept(
+    _read_text, lambda text, _template: _TIMES * len(text), most=_KEPT_TEMPLATES, room=_ROOM
+)
 
 
 def _read_review(review: Any, *, is_plain: bool) -> AdmissionRequest:
@@ -286,7 +284,8 @@ def render_response(
         response["status"] = _status(decision, decision_id, external_url)
     elif phase is Phase.MUTATE and decision.patch:
         response["patchType"] = "JSONPatch"
-        response["patch"] = _encode_patch(decision.patch)
+        texts = ", ".join([_operation_text(operation) for operation in decision.patch])
+        response["patch"] = b2a_base64(f"[{texts}]".encode("ascii"), newline=False).decode("ascii")
     if warnings := render_warnings(decision.warnings):
         if decision.authority is Authority.NATIVE and decision.observed:
             # Whoever refuses now does not know this address.
@@ -296,14 +295,8 @@ def render_response(
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def _encode_patch(operations: tuple[PatchOperation, ...]) -> str:
-    """Write operations as ASCII JSON in base64, spelled as ``json.dumps`` does."""
-    texts = ", ".join([_operation_text(operation) for operation in operations])
-    return b2a_base64(f"[{texts}]".encode("ascii"), newline=False).decode("ascii")
-
-
 def _operation_text(operation: PatchOperation) -> str:
-    """Write one operation; most of them set a text, which needs no encoder made for it."""
+    """Write an operation as ``json.dumps`` does; most set a text, for which none has to be made."""
     if operation.op == "remove" or type(operation.value) is not str:
         return json.dumps(operation.to_json())
     path, value = encode_basestring_ascii(operation.path), encode_basestring_ascii(operation.value)

@@ -154,7 +154,10 @@ def _run(items: list[PendingDecision], attempt: _Attempt) -> None:
         ask_book, ask_revisions = _ask(items, waits=attempt.waits)
         book = ask_book()
         hit("after-lock")
-        _check_revisions(items, ask_revisions())
+        found = ask_revisions()
+        for cluster_id, uid, revision in {stamp for item in items if (stamp := item.stamp)}:
+            if found.get(cluster_id) != (uid, revision):
+                raise _StaleError
         hit("after-revision")
         for item in _those_free(items, book, attempt):
             _decide(item, book, attempt)
@@ -192,12 +195,6 @@ def _those_free(
         is_free = all(map(book.has, item.quota_ids))
         (free if is_free else attempt.passed).append(item)
     return free
-
-
-def _check_revisions(items: list[PendingDecision], found: Revisions) -> None:
-    for cluster_id, uid, revision in {stamp for item in items if (stamp := item.stamp)}:
-        if found.get(cluster_id) != (uid, revision):
-            raise _StaleError
 
 
 def _decide(item: PendingDecision, book: Book, attempt: _Attempt) -> None:

@@ -97,11 +97,6 @@ class PendingDecision(ABC):
         """Have it called once there is an outcome, by the writer's thread; before submitting."""
         self._listener = listener
 
-    @property
-    def _patience(self) -> float:
-        """Seconds to wait before looking up."""
-        return max(min(self.deadline - time.monotonic(), LOOK_EVERY), 0)
-
     def wait(self, is_stuck: Callable[[], bool] = lambda: False) -> Any:
         """Wait for the answer until the deadline; not so long where the writer is stuck.
 
@@ -110,10 +105,12 @@ class PendingDecision(ABC):
             UnavailableError: when the database keeps the writer waiting.
             Exception: what the item failed with.
         """
-        while not self._done.acquire(timeout=self._patience):
+        while True:
+            left = max(self.deadline - time.monotonic(), 0)
+            if self._done.acquire(timeout=min(left, LOOK_EVERY)):
+                return self.outcome
             if error := self.give_up(is_stuck=is_stuck()):
                 raise error
-        return self.outcome
 
     def give_up(self, *, is_stuck: bool) -> Exception | None:
         """Stop waiting where that is no use any more, and say why; None where it still is."""

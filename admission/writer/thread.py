@@ -111,11 +111,13 @@ class Writer:
         return found
 
     def _serve(self, found: list[PendingDecision | FailedBatch | None]) -> bool:
+        """End what was gathered; nothing of it is held on to while the next one gathers."""
         failures = [each for each in found if isinstance(each, FailedBatch)]
         items = [each for each in found if each is not None and not isinstance(each, FailedBatch)]
         self._is_busy = len(items) > 1
         for failed in failures:
             self._attempt(failed.items, partial(recover, failed))
+        # With nothing queued, too: a batch of none probes a database that was away.
         if items or not failures:
             self._attempt(items, partial(self._commit, items))
         return _STOP not in found

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from admission.record.search.search import Sampled
 
 SHOWN: Final = 7
-_NAMES: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
+_FIELDS: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
     "verdict": ("Verdict", lambda row: (row.outcome.value,)),
     "reason": ("Reason", lambda row: row.reasons.split()),
     "cluster": ("Cluster", lambda row: (row.cluster,)),
@@ -59,27 +59,26 @@ class Facet:
 
 def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
     """Count all fields; one that says the same of all rows, and is not chosen, is of no use."""
-    found = [_facet(name, rows, query) for name in _NAMES]
-    return [each for each in found if each.is_chosen or len(each.entries) > 1]
-
-
-def _facet(name: str, rows: Sequence[Sampled], query: Mapping[str, str]) -> Facet:
-    title, values = _NAMES[name]
-    counts = Counter(value for row in rows for value in values(row) if value)
-    chosen = query.get(name, "")
-    shown = [value for value, _ in counts.most_common(SHOWN)]
-    if chosen:
-        shown = [chosen, *(value for value in shown if value != chosen)]
-    entries = tuple(
-        FacetValue(
-            label=_WORDS.get((name, value), value),
-            number=counts[value] if value in counts else _beginning(name, counts, value),
-            query=with_fields(query, **{name: "" if value == chosen else value}),
-            is_chosen=value == chosen,
+    found = []
+    for name, (title, values) in _FIELDS.items():
+        counts = Counter(value for row in rows for value in values(row) if value)
+        chosen = query.get(name, "")
+        shown = [value for value, _ in counts.most_common(SHOWN)]
+        if chosen:
+            shown = [chosen, *(value for value in shown if value != chosen)]
+        entries = tuple(
+            FacetValue(
+                label=_WORDS.get((name, value), value),
+                number=counts[value] if value in counts else _beginning(name, counts, value),
+                query=with_fields(query, **{name: "" if value == chosen else value}),
+                is_chosen=value == chosen,
+            )
+            for value in shown
         )
-        for value in shown
-    )
-    return Facet(name=name, title=title, entries=entries, rest=max(0, len(counts) - len(shown)))
+        if chosen or len(entries) > 1:
+            rest = max(0, len(counts) - len(shown))
+            found.append(Facet(name=name, title=title, entries=entries, rest=rest))
+    return found
 
 
 def _beginning(name: str, counts: Mapping[str, int], value: str) -> int:

@@ -88,7 +88,7 @@ def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]
     step = _step(span.until - begin)
     sums: dict[datetime, Counter[str]] = {}
     for row in sample.rows:
-        sums.setdefault(_cut(row.created, step), Counter())[
+        sums.setdefault(stretch_of(row.created, step), Counter())[
             column_of(row.verdict, row.reasons)
         ] += 1
     return _bars(sums, (begin, span.until, step), query)
@@ -115,10 +115,10 @@ def of_tallies(
     border = max(edge, stretch_of(now - LIVE)) if edge else stretch_of(now - LIVE)
     sums: dict[datetime, Counter[str]] = {}
     for start, counts in _tallied(tallies, (begin, min(border, span.until)), step):
-        sums.setdefault(_cut(start, step), Counter()).update(counts)
+        sums.setdefault(stretch_of(start, step), Counter()).update(counts)
     if span.until > border:
-        lately = events.filter(created__gte=max(begin, border), created__lt=span.until)
-        sums.setdefault(_cut(border, step), Counter()).update(added(counted(lately).values()))
+        lately = events.between(max(begin, border), span.until)
+        sums.setdefault(stretch_of(border, step), Counter()).update(added(counted(lately).values()))
     if chosen := query.get("verdict", "").replace("-", "_"):
         sums = {start: Counter({chosen: counts[chosen]}) for start, counts in sums.items()}
     return _bars(sums, (begin, span.until, step), query)
@@ -140,18 +140,13 @@ def _step(length: timedelta) -> timedelta:
     return next((step for step in _STEPS if length <= BARS * step), _STEPS[-1])
 
 
-def _cut(moment: datetime, step: timedelta) -> datetime:
-    seconds = moment.timestamp()
-    return datetime.fromtimestamp(seconds - seconds % step.total_seconds(), UTC)
-
-
 def _bars(
     sums: Mapping[datetime, Counter[str]],
     extent: tuple[datetime, datetime, timedelta],
     query: Mapping[str, str],
 ) -> list[Bar]:
     begin, end, step = extent
-    first = min(_cut(begin, step), _cut(end, step) - (FEWEST - 1) * step)
+    first = min(stretch_of(begin, step), stretch_of(end, step) - (FEWEST - 1) * step)
     number = min(int((end - first) / step) + 1, 2 * BARS)
     bars = []
     for start in (first + each * step for each in range(number)):

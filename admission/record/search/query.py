@@ -14,7 +14,7 @@ from django.http import QueryDict
 from policies import roles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 FIELDS: Final = {
     "cluster": "cluster",
@@ -52,7 +52,12 @@ def parse(text: str) -> tuple[dict[str, str], list[str]]:
     """Read the bar: values by field, and what could not be understood, each in a sentence."""
     found: dict[str, str] = {}
     errors: list[str] = []
-    for key, value in _words(text[:LONGEST]):
+    for match in _WORD.finditer(text[:LONGEST]):
+        if match["bare"]:
+            continue  # a key whose value is not there yet
+        quoted, key = match["quoted"], (match["key"] or "").lower()
+        value = match["plain"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        key = _SYNONYMS.get(key, key)
         field = FIELDS.get(key or "name", "")
         if not field:
             errors.append(f"“{key}:” is not known; there are {', '.join(FIELDS)}.")
@@ -61,16 +66,6 @@ def parse(text: str) -> tuple[dict[str, str], list[str]]:
         else:
             found[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
     return found, errors
-
-
-def _words(text: str) -> Iterator[tuple[str, str]]:
-    for match in _WORD.finditer(text):
-        if match["bare"]:
-            continue  # a key whose value is not there yet
-        quoted = match["quoted"]
-        plain = match["plain"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-        key = (match["key"] or "").lower()
-        yield _SYNONYMS.get(key, key), plain
 
 
 def render(fields: Mapping[str, str]) -> str:

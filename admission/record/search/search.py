@@ -144,11 +144,11 @@ class Search:
         )
         begin = self._back(start, DAYS)
         enough = (SAMPLE if self.is_indexed else LOOKED) + 1
-        edge = _last(_within(base, begin).newest_first()[:enough], Min("created"), enough)
+        edge = _last(base.between(begin, None).newest_first()[:enough], Min("created"), enough)
         if edge is None and self.is_indexed:
             begin = self._back(start, MOST_DAYS)
         stop = edge or begin
-        rows = _within(found, stop).annotate(asked=asked()).newest_first().values(*COLUMNS)
+        rows = found.between(stop, None).annotate(asked=asked()).newest_first().values(*COLUMNS)
         read = tuple(sampled(row) for row in rows[: SAMPLE + 1])
         if len(read) > SAMPLE:
             return Sample(rows=read[:SAMPLE], before=before, older=read[SAMPLE - 1].id)
@@ -170,10 +170,10 @@ class Search:
         position = bisect_left(days, decision_id.moment(after).date()) + DAYS
         end = partitions.bounds(days[position])[0] if position < len(days) else None
         if not self.is_indexed:
-            rows = _until(self._base.newer_than(after), end).order_by("created", "id")
+            rows = self._base.newer_than(after).between(None, end).order_by("created", "id")
             edge = _last(rows[:LOOKED], Max("created"), LOOKED)
             end = edge + _MILLISECOND if edge else end
-        rows = _until(self.found.newer_than(after), end).order_by("created", "id")
+        rows = self.found.newer_than(after).between(None, end).order_by("created", "id")
         edge = _last(rows[:SAMPLE], Max("created"), SAMPLE)
         if edge:
             return decision_id.lowest(edge + _MILLISECOND)
@@ -200,14 +200,6 @@ class Search:
         days: list[date] = partitions.days_lately(connections[self._base.db])
         position = bisect_right(days, start.date()) - number
         return partitions.bounds(days[position])[0] if position > 0 else None
-
-
-def _within(rows: AuditEventQuerySet, begin: datetime | None) -> AuditEventQuerySet:
-    return rows.filter(created__gte=begin) if begin else rows
-
-
-def _until(rows: AuditEventQuerySet, end: datetime | None) -> AuditEventQuerySet:
-    return rows.filter(created__lt=end) if end else rows
 
 
 def _last(rows: AuditEventQuerySet, last: Aggregate, enough: int) -> datetime | None:
