@@ -41,7 +41,7 @@ __all__ = [
     "decide",
     "prepare",
     "prepare_refusal",
-    "written",
+    "submit_and_wait",
 ]
 
 DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless configured otherwise
@@ -50,14 +50,15 @@ LONGEST_UID: Final = 128
 
 
 class UnknownCallerError(RuntimeError):
-    """The credential was withdrawn, or its cluster removed, since the call was let in."""
+    """The credential was withdrawn, or its cluster removed, after the call was authenticated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Who asks, in which phase, since when (``time.monotonic_ns()``) and for how long (seconds).
+    """The caller of one review: cluster, phase, time of arrival, and budget in seconds.
 
-    ``secret`` is the credential by which the cluster was recognised; it is kept nowhere.
+    ``started`` is a ``time.monotonic_ns()``. ``secret`` is the credential that authenticated the
+    cluster; it is stored nowhere.
     """
 
     cluster: str
@@ -80,14 +81,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDecision:
-    """A decision that is on record under this id: it may be answered."""
+    """A decision that is on record under this id, so it may be answered."""
 
     id: str
     decision: Decision
 
 
 def decide(request: AdmissionRequest, *, call: Call) -> RecordedDecision:
-    """Judge a request, charge its quotas and write the record.
+    """Decide a request, charge its quotas and write the record.
 
     Only a validating call that is no dry run is charged; the others are only recorded.
 
@@ -96,33 +97,33 @@ def decide(request: AdmissionRequest, *, call: Call) -> RecordedDecision:
         UnavailableError: when the record cannot be written. Nothing is kept in either case.
         UnknownCallerError: when the credential was withdrawn in between.
     """
-    return written(prepare(request, call=call))
+    return submit_and_wait(prepare(request, call=call))
 
 
 def prepare(request: AdmissionRequest, *, call: Call) -> writer.PendingDecision:
-    """Judge all but the used amounts; the writer gives the rest. Raises as ``decide``."""
+    """Decide all but the used amounts, which the writer reads. Raises as ``decide``."""
     return _prepared(_PendingReview(request, call=call))
 
 
 def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.PendingDecision:
-    """Have the denial of a review that could not be read go on record, as others do."""
+    """Prepare the denial of a review that could not be read, to be recorded as any other."""
     return _prepared(_PendingReview(None, call=call, refusal=decision, uid=uid))
 
 
-def _prepared(asked: _PendingReview) -> _PendingReview:
-    asked.prepare(snapshot.current())
-    return asked
+def _prepared(pending: _PendingReview) -> _PendingReview:
+    pending.prepare(snapshot.current())
+    return pending
 
 
-def written(item: writer.PendingDecision) -> RecordedDecision:
-    """Hand what was prepared to the writer, and wait in this thread. Raises as ``decide`` does."""
+def submit_and_wait(item: writer.PendingDecision) -> RecordedDecision:
+    """Submit a prepared review to the writer, and wait in this thread. Raises as ``decide``."""
     writer.submit(item)
     recorded: RecordedDecision = item.wait(writer.is_stuck)
     return recorded
 
 
 class _PendingReview(writer.PendingDecision):
-    """One call on its way to the record."""
+    """One review on its way to the record."""
 
     def __init__(
         self,
@@ -145,7 +146,7 @@ class _PendingReview(writer.PendingDecision):
         self._quota_ids: tuple[int, ...] = ()
 
     def prepare(self, policies: Snapshot) -> None:
-        """Judge all but the used amounts; a second time, ask again who is asking."""
+        """Decide all but the used amounts; a second time, authenticate the caller again."""
         call, request = self.call, self.request
         is_again = self.cluster is not None and call.secret
         if is_again and policies.authenticate(call.cluster, call.secret) is not Authentication.OK:
@@ -163,7 +164,7 @@ class _PendingReview(writer.PendingDecision):
 
     @property
     def stamp(self) -> Stamp | None:
-        """What it was prepared on."""
+        """The cluster and policy revision that it was prepared on."""
         found = self.cluster
         return (found.id, found.uid, found.revision) if found else None
 
@@ -178,7 +179,7 @@ class _PendingReview(writer.PendingDecision):
         return (self.cluster.id if self.cluster else 0, *self._object)
 
     def decide(self, book: Book) -> tuple[RecordedDecision, Mapping[str, Any]]:
-        """Judge on what is used without this very object: a retry is judged like the first."""
+        """Decide on the amounts that all other objects use, so that a retry changes nothing."""
         if self.prepared is None:
             decision = self.refusal or Decision(allowed=False)
         else:
@@ -194,21 +195,21 @@ class _PendingReview(writer.PendingDecision):
             client=self.call.client,
             started=self.call.started,
             policy_revision=self.cluster.revision if self.cluster and self.prepared else 0,
-            policies=write.asked_of(self.policies),
+            policies=write.columns_of_policies(self.policies),
         )
         row = write.row(
-            decision, decision_id=self.id, asked=self.columns, circumstances=circumstances
+            decision, decision_id=self.id, request_columns=self.columns, circumstances=circumstances
         )
         return RecordedDecision(id=self.id, decision=decision), row
 
     def _charged(self, decision: Decision, book: Book) -> Decision:
-        """Charge all quotas, or refuse what too many unconfirmed objects stand before."""
+        """Charge all quotas; deny the object instead where too many unconfirmed ones wait."""
         cluster, request = self.cluster, self.request
         if cluster is None or request is None or request.dry_run or not decision.charges:
             return decision
         if self.call.phase is not Phase.VALIDATE:
             return decision
-        # What the API server enforces is charged, so that it is known; it refuses nobody.
+        # Where the API server enforces, the ledger is charged to show usage, and denies nothing.
         is_enforced = decision.authority is Authority.PORTAL
         limit, key = cluster.unconfirmed_limit if is_enforced else 0, self.object_key
         if book.over_cap(cluster.id, request.namespace, limit, key=key):
@@ -227,7 +228,7 @@ class _PendingReview(writer.PendingDecision):
 
 
 def patient(request: AdmissionRequest) -> AdmissionRequest:
-    """Have a request's judgement end in time, unless it is short: nothing about that takes long."""
+    """Limit the time of deciding a request, unless it is short and so decided quickly."""
     if request.is_plain or request.likeness is not None:
         return request
     until = time.monotonic() + LONGEST_REVIEW
@@ -240,10 +241,10 @@ def patient(request: AdmissionRequest) -> AdmissionRequest:
 
 
 def _unfit(request: AdmissionRequest, resource: str, uid: str) -> Decision | None:
-    """Refuse names that no API server makes and no ledger can hold."""
+    """Deny names that no API server makes and the ledger has no column for."""
     together = f"{request.namespace}{request.display_name}{resource}{uid}"
     if len(together) <= LONGEST_UID and together.isascii() and together.isprintable():
-        return None  # nearly all: far quicker than to look at each
+        return None  # nearly all: one test in place of eight
     names = {
         "namespace": request.namespace,
         "name": request.display_name,

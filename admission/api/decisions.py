@@ -81,14 +81,14 @@ class DecisionSerializer(DecisionSummarySerializer):
     """Everything on record about one decision."""
 
     class Meta:
-        """All but the columns that only serve searching."""
+        """All but the columns that exist for the search."""
 
         model = AuditEvent
         exclude = _SEARCH_COLUMNS
 
 
 class DecisionPagination(BasePagination):
-    """Pages by decision id: as fast for the last page as for the first."""
+    """Pages by decision id: the last one is as fast as the first."""
 
     page_size = 50
     max_page_size = 500
@@ -126,7 +126,7 @@ class DecisionPagination(BasePagination):
         )
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The shape of that, for the API's description."""
+        """The schema of a page, for OpenAPI."""
         link = {"type": "string", "nullable": True, "format": "uri"}
         return {
             "type": "object",
@@ -139,7 +139,7 @@ class DecisionPagination(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
-        """The parameters, for the API's description."""
+        """The parameters, for OpenAPI."""
         del view
         return [
             _parameter(self.cursor_query_param, "string", "Where the page is: as in next."),
@@ -178,20 +178,20 @@ class DecisionViewSet(
     lookup_value_regex = "[0-9a-z]{16}"
 
     def get_serializer_class(self) -> type[BaseSerializer[AuditEvent]]:
-        """The list is short, the detail complete."""
+        """Short in the list, complete in the detail."""
         return DecisionSerializer if self.action == "retrieve" else DecisionSummarySerializer
 
     def get_queryset(self) -> AuditEventQuerySet:
-        """Only the columns of the short form, which is the only one that is listed."""
+        """Only the columns of the short form: the others are large, and a list shows none."""
         return self.seen().only(*_SUMMARY).with_authority()
 
     def get_object(self) -> AuditEvent:
-        """The decision of this id, asked of its day alone."""
+        """The decision of this id, read from the partition of its day alone."""
         found: AuditEvent = get_object_or_404(self.seen().with_id(self.kwargs["pk"]))
         return found
 
     def seen(self) -> AuditEventQuerySet:
-        """The decisions about what the user may see."""
+        """The decisions about clusters and namespaces that the user may see."""
         return roles.visible(
             AuditEvent.objects.all(), self.request.user, cluster="cluster", namespace="namespace"
         )

@@ -1,6 +1,6 @@
-"""One review from bytes to bytes: parse, prepare, submit to the writer, render the response.
+"""Answers to review calls: parse and prepare, render the response, and a Status for failures.
 
-Who waits for the writer, a thread or an event loop, is its callers' matter.
+Between the two the caller submits to the writer and waits, in a thread or in an event loop.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _MORE_HEADERS: Final[dict[int, dict[str, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedReview:
-    """A review that was read and prepared; ``item`` is for the writer."""
+    """A review that was read and prepared; the writer takes its ``item``."""
 
     call: Call
     uid: str
@@ -74,7 +74,7 @@ class PreparedReview:
     dry_run: bool = False
 
     def answer(self, recorded: RecordedDecision) -> bytes:
-        """Count the decision, and write the review that answers."""
+        """Count the decision, and render the review that answers."""
         call, verdict = self.call, verdict_of(recorded.decision)
         decisions, seconds = _counters(call.cluster, call.phase, verdict, self.dry_run)
         decisions.inc()
@@ -89,20 +89,20 @@ class PreparedReview:
         return dump_response(response)
 
 
-def ask(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
-    """Read and prepare a review. Raises ``NotAReviewError``, and what reading or preparing does."""
+def prepare(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
+    """Read and prepare a review. Raises ``NotAReviewError``, and the errors of both steps."""
     try:
         body = read()
         if len(body) < LARGE:
-            return _asked(body, call)
+            return _prepared(body, call)
         with in_turn(call):
-            return _asked(body, call)
+            return _prepared(body, call)
     except ReviewError as error:
         item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
         return PreparedReview(call=call, uid=error.uid, item=item)
 
 
-def _asked(body: bytes, call: Call) -> PreparedReview:
+def _prepared(body: bytes, call: Call) -> PreparedReview:
     request = parse_request(body)
     item = decide.prepare(request, call=call)
     return PreparedReview(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
@@ -110,7 +110,7 @@ def _asked(body: bytes, call: Call) -> PreparedReview:
 
 @lru_cache(64)
 def budget(query: str) -> float:
-    """Seconds we may take of the ``?timeout=Ns`` an API server gives: one less than it waits."""
+    """Seconds to answer in: one less than the ``?timeout=Ns`` that the API server waits."""
     found = _TIMEOUT.search(query)
     if not found:
         return DEFAULT_BUDGET
@@ -119,7 +119,7 @@ def budget(query: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The answer to what is no review, or to what we could not do: a Kubernetes ``Status``."""
+    """The answer to a call that is no review, or that we failed: a Kubernetes ``Status``."""
 
     status: int
     body: bytes
@@ -127,12 +127,12 @@ class Failure:
 
 
 def fail(exc: Exception) -> Failure:
-    """Count and log an error, and say what to answer, without showing its insides."""
+    """Count and log an error, and build its answer, without internal details."""
     return refuse(_status(exc), exc)
 
 
 def refuse(status: int, exc: Exception) -> Failure:
-    """Count and log that a call is answered with this status, and say what to answer."""
+    """Count and log a call that gets this status, and build the answer."""
     if status >= 500:  # noqa: PLR2004 - HTTP's own border
         metrics.FAILURES.labels(status=status).inc()
         # A database that is away is no defect: a trace for each review would bury those.

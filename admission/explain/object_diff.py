@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 Token = str | int
 AROUND: Final = 3
-"""So many unchanged lines are shown on either side of a change."""
+"""Unchanged lines shown on either side of a change."""
 LINES: Final = 4000
-"""Longer objects are not compared: it would take longer than anybody waits."""
+"""Longer objects are not compared: that takes time quadratic in their length."""
 MOST: Final = 12
-"""So many changed fields are shown in words."""
+"""Changed fields shown in words."""
 _SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
-    """One field gets another value, or is taken away (``ABSENT``).
+    """One field gets another value, or is removed (``ABSENT``).
 
-    ``is_free``: any other value would do as well, this one only was tried.
+    ``is_free``: any other value would do as well.
     """
 
     path: tuple[Token, ...]
@@ -40,17 +40,17 @@ class FieldChange:
 
     @property
     def is_removal(self) -> bool:
-        """Whether the field is taken away."""
+        """Whether the field is removed."""
         return self.new is ABSENT
 
     @property
     def is_addition(self) -> bool:
-        """Whether the field is not there yet."""
+        """Whether the field is new."""
         return self.old is ABSENT
 
     @property
     def field(self) -> str:
-        """Where it is, as people write paths."""
+        """The path in the usual spelling."""
         return spell(self.path)
 
     @property
@@ -78,14 +78,14 @@ def spell(path: Iterable[Token]) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A value for people: texts and numbers as they are, all else as JSON."""
+    """A value as text: texts and numbers unquoted, others as JSON."""
     if value is ABSENT:
         return ""
     return str(value) if isinstance(value, str) else dumps(value)
 
 
 def value_at(obj: Any, path: Sequence[Token]) -> Any:
-    """What is at a path, or ``ABSENT``; nothing on the way need be there."""
+    """The value at a path, or ``ABSENT`` where any part of the path is missing."""
     for token in path:
         if isinstance(obj, dict) and isinstance(token, str):
             obj = obj.get(token, ABSENT)
@@ -97,7 +97,7 @@ def value_at(obj: Any, path: Sequence[Token]) -> Any:
 
 
 def changed(obj: Mapping[str, Any], changes: Iterable[FieldChange]) -> dict[str, Any]:
-    """Give an object with the changes made; the one given stays as it is."""
+    """A copy of an object with the changes made."""
     made: Any = obj
     for change in changes:
         made = _with(made, change.path, change.new)
@@ -120,7 +120,7 @@ def _with(value: Any, path: Sequence[Token], new: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffLine:
-    """One line of a comparison: ``added``, ``removed``, ``same``, or ``gap`` between stretches."""
+    """One line of a comparison: ``added``, ``removed``, ``same``, or ``gap`` between hunks."""
 
     look: str
     sign: str = " "
@@ -128,7 +128,7 @@ class DiffLine:
 
 
 def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
-    """Compare two objects line by line; empty where they are alike."""
+    """Compare two objects line by line; empty where they are equal."""
     old, new = (render_documents([dict(each)]).splitlines() for each in (before, after))
     if len(old) + len(new) > 2 * LINES:
         return []
@@ -143,7 +143,7 @@ def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[D
 
 
 def patched(event: AuditEvent) -> list[DiffLine]:
-    """What the patch made of the object; empty without one, or where it cannot be applied."""
+    """The changes of the patch, as lines; empty without one, or where it cannot be applied."""
     if event.is_cut:
         return []
     before = shown(event.request.get("object"))
@@ -156,11 +156,11 @@ def patched(event: AuditEvent) -> list[DiffLine]:
     try:
         return lines_between(before, apply_patch(before, operations))
     except (LookupError, TypeError, ValueError, AttributeError):
-        return []  # what the record left out is in its way: the operations are shown instead
+        return []  # it changes a field that the record leaves out: the page lists the operations
 
 
 def updated(event: AuditEvent) -> list[DiffLine]:
-    """What the caller changed about a stored object."""
+    """The changes of the caller to a stored object, as lines."""
     if event.is_cut:
         return []
     before, after = (shown(event.request.get(name)) for name in ("oldObject", "object"))
@@ -170,7 +170,7 @@ def updated(event: AuditEvent) -> list[DiffLine]:
 
 
 def shown(value: Any) -> Any:
-    """Recorded JSON for people: texts that were too long to keep say how long they are."""
+    """Recorded JSON for people: a length in place of each text that was too long to keep."""
     if isinstance(value, dict):
         if "$bytes" in value:
             return f"({value['$bytes']} bytes, not kept)"
@@ -183,7 +183,7 @@ def shown(value: Any) -> Any:
 
 
 def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[str]:
-    """Which fields of a manifest changed, one sentence each; the first few."""
+    """The changed fields of a manifest, one sentence each; the first few."""
     old, new = dict(_fields(before)), dict(_fields(after))
     changes = [
         _sentence(path, old.get(path), new.get(path))

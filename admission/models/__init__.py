@@ -1,4 +1,4 @@
-"""The tables of this app: the record, and what decides how long it is kept."""
+"""Tables of admission: the record, its retention and tallies, saved views, background work."""
 
 from admission.models.audit_event import (
     AppendOnlyError,

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class KeptJSONField(models.JSONField):
-    """JSON that is kept and given back whole, and never searched: text, also on PostgreSQL.
+    """JSON that is stored and read whole, and never searched: text, also on PostgreSQL.
 
-    Each decision writes nine of them; as ``jsonb`` that is half of what its row costs.
+    Each decision writes nine of them; as ``jsonb`` they would be half of the cost of its row.
     """
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
@@ -29,7 +29,7 @@ class KeptJSONField(models.JSONField):
         connection: BaseDatabaseWrapper,
         prepared: bool = False,  # noqa: FBT001, FBT002 - Django's
     ) -> Any:
-        """Written as the writer writes it: compact. A text is JSON already, as in its rows."""
+        """Compact, as the writer writes it. A text is JSON already, as in the writer's rows."""
         del connection, prepared
         is_written = value is None or isinstance(value, str)
         return value if is_written else json.dumps(value, separators=(",", ":"))
@@ -44,7 +44,7 @@ class Verdict(models.TextChoices):
 
 
 class AnswerKind(models.TextChoices):
-    """How an answer is shown: as its verdict, or that only warn or audit kept it from a refusal."""
+    """The kind of an answer on pages: its verdict, or that only warn or audit policies hit."""
 
     ALLOWED = "allowed", "Allowed"
     MUTATED = "mutated", "Mutated"
@@ -60,7 +60,7 @@ def verdict_of(decision: Decision) -> Verdict:
 
 
 def outcome_of(verdict: str, reasons: str) -> AnswerKind:
-    """Derive the outcome from two columns: what was let through has reasons only if observed."""
+    """Derive the kind from two columns: an allowed request has only reasons of warn or audit."""
     if reasons and verdict != Verdict.DENIED:
         return AnswerKind.WOULD_DENY
     return AnswerKind(verdict)

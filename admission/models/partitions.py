@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 TABLE: Final = "admission_auditevent"
 REFUSAL_FUNCTION: Final = "audit_refuse_change"
 LOCK_TIMEOUT: Final = "2s"
-# One key for all who change what partitions there are; any number that nobody else uses.
+# Taken by every transaction that creates or drops partitions; an arbitrary number.
 ADVISORY_KEY: Final = 0x6761_7465_0001
 _NAME: Final = re.compile(rf"{TABLE}_([0-9]{{4}})([0-9]{{2}})([0-9]{{2}})")
 _CHECK_VIOLATION: Final = "23514"
-REMEMBERED: Final = 60.0  # seconds
-# One statement over a year of partitions would lock and plan each of them: dearer than the answer,
-# and a few at once would use up the server's table of locks. So a search reads a few days, then
-# more, and so on; it can stop between two statements and report how far it came.
+REMEMBERED: Final = 60.0  # seconds that ``recent_days`` caches the list
+# One statement over a year of partitions would lock and plan each of them: slower than the answer,
+# and a few at once would exhaust the server's lock table. So a search reads a few days, then more,
+# and so on; it can stop between two statements and report how far it came.
 LATEST_DAYS: Final = 2  # nearly every page is found in them
 GROWTH: Final = 4  # times as many in the next statement
 LONGEST_STRETCH: Final = 30  # days in one statement
-# From a moment on, up to another and without it; None where it is open: a row of a day made this
-# very moment is found all the same.
+# From one moment to another, exclusive; None where it is open, so that a row of a partition that
+# was just created is found, too.
 Stretch = tuple["datetime | None", "datetime | None"]
-_lately: dict[str, tuple[float, list[date]]] = {}
+_recent_days: dict[str, tuple[float, list[date]]] = {}
 
 
 def is_partitioned(database: BaseDatabaseWrapper | None = None) -> bool:
@@ -47,7 +47,7 @@ def is_partitioned(database: BaseDatabaseWrapper | None = None) -> bool:
 
 
 def is_ready() -> bool:
-    """Return whether partitions can be made: the record is there, and divided."""
+    """Return whether partitions can be created: the record's table exists and is partitioned."""
     if not is_partitioned():
         return False
     with connection.cursor() as cursor:
@@ -62,7 +62,7 @@ def name(day: date) -> str:
 
 
 def bounds(day: date) -> tuple[datetime, datetime]:
-    """The first moment of a day, and the first that is not in it any more."""
+    """The first moment of a day, and the first of the next."""
     begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
     return begin, begin + timedelta(days=1)
 
@@ -81,22 +81,22 @@ def days(database: BaseDatabaseWrapper | None = None) -> list[date]:
     return sorted(date(*map(int, match.groups())) for match in found if match)
 
 
-def days_lately(database: BaseDatabaseWrapper) -> list[date]:
-    """As ``days``, known for a minute: to divide a search, where an old answer does no harm."""
-    known = _lately.get(database.alias)
+def recent_days(database: BaseDatabaseWrapper) -> list[date]:
+    """As ``days``, cached for a minute: it divides a search, where a stale list does no harm."""
+    known = _recent_days.get(database.alias)
     if known is None or time.monotonic() - known[0] > REMEMBERED:
-        known = _lately[database.alias] = (time.monotonic(), days(database))
+        known = _recent_days[database.alias] = (time.monotonic(), days(database))
     return known[1]
 
 
 def ensure(day: date | datetime) -> bool:
-    """Make the partition of a day (of UTC) unless it is there; returns whether it was made.
+    """Create the partition of a day (of UTC) unless it exists; returns whether it was created.
 
-    Any number of processes may ask at once, also inside a transaction that goes on. Inserts into
+    Any number of processes may call it at once, also inside a longer transaction. Inserts into
     other days do not wait for it.
 
     Raises:
-        OperationalError: when a lock is not to be had within LOCK_TIMEOUT.
+        OperationalError: when a lock is not free within LOCK_TIMEOUT.
     """
     if isinstance(day, datetime):
         day = day.astimezone(UTC).date()
@@ -106,19 +106,19 @@ def ensure(day: date | datetime) -> bool:
         cursor.execute("SELECT current_setting('lock_timeout')")
         before = cursor.fetchone()[0]
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
-        # Whoever makes or removes partitions takes this lock, and looks again once it has it.
+        # Two processes that see no partition must not both create it: look again under the lock.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_KEY])
         if is_made := not _exists(day):
             create_detached(cursor, name(day))
             attach(cursor, name(day), day)
-        # Inside a longer transaction the rest of it waits as long as it did before.
+        # Inside a longer transaction the statements that follow keep their own timeout.
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
-    _lately.clear()
+    _recent_days.clear()
     return is_made
 
 
 def ensure_ahead(days: int = 7, *, today: date | None = None) -> list[date]:
-    """Make the partitions of yesterday, today and the days to come; return those that were made."""
+    """Create the partitions of yesterday, today and the coming days; returns the new ones."""
     first = (today or datetime.now(UTC).date()) - timedelta(days=1)
     coming = (first + timedelta(days=number) for number in range(days + 2))
     return [day for day in coming if ensure(day)]
@@ -136,19 +136,19 @@ def is_missing(error: BaseException) -> bool:
 
 
 def drop(day: date) -> None:
-    """Take a day away, inside the caller's transaction.
+    """Drop the partition of a day, inside the caller's transaction.
 
     Raises:
-        OperationalError: when a lock is not to be had within the transaction's ``lock_timeout``.
+        OperationalError: when a lock is not free within the transaction's ``lock_timeout``.
     """
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {TABLE} DETACH PARTITION {name(day)}")
         cursor.execute(f"DROP TABLE {name(day)}")
-    _lately.clear()
+    _recent_days.clear()
 
 
 def _exists(day: date) -> bool:
-    # Asked of the catalogue itself: to_regclass may still remember that it was not there.
+    # Read from the catalogue: to_regclass may still have a cached answer of before the lock.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_class WHERE relname = %s AND pg_table_is_visible(oid))",
@@ -158,9 +158,9 @@ def _exists(day: date) -> bool:
 
 
 def create_detached(cursor: CursorWrapper, table: str, *, indexed: bool = False) -> None:
-    """Make an empty table of the record's shape that is not part of it yet.
+    """Create an empty table like the record's, not attached yet.
 
-    Without indexes it gets them as it is attached.
+    Without ``indexed`` it gets its indexes when it is attached.
     """
     parts = ["DEFAULTS", "CONSTRAINTS", "STORAGE", "COMPRESSION"] + ["INDEXES"] * indexed
     like = " ".join(f"INCLUDING {part}" for part in parts)
@@ -168,7 +168,7 @@ def create_detached(cursor: CursorWrapper, table: str, *, indexed: bool = False)
 
 
 def attach(cursor: CursorWrapper, table: str, day: date) -> None:
-    """Make a table a day's part of the record: it gets the indexes it lacks, and the triggers."""
+    """Attach a table as the partition of a day: it gets the indexes it lacks, and the triggers."""
     begin, end = bounds(day)
     cursor.execute(
         f"ALTER TABLE {TABLE} ATTACH PARTITION {table}"
@@ -178,7 +178,7 @@ def attach(cursor: CursorWrapper, table: str, day: date) -> None:
 
 
 def guard(cursor: CursorWrapper, table: str) -> None:
-    """Let a partition refuse to be emptied, and its triggers hold whatever a session plays."""
+    """Forbid TRUNCATE of a partition, whose statement triggers PostgreSQL does not inherit."""
     cursor.execute(
         f"CREATE TRIGGER audit_no_truncate BEFORE TRUNCATE ON {table}"
         f" FOR EACH STATEMENT EXECUTE FUNCTION {REFUSAL_FUNCTION}()"
@@ -189,7 +189,7 @@ def guard(cursor: CursorWrapper, table: str) -> None:
 
 
 def stretches_backward(days: Sequence[date], *, start: date) -> Iterator[Stretch]:
-    """Stretches of the record from a day on into the past; ``days`` in order, maybe none."""
+    """Stretches of the record from a day into the past; ``days`` in order, possibly none."""
     position, size = bisect_right(days, start), LATEST_DAYS
     end: datetime | None = None
     while True:
@@ -202,7 +202,7 @@ def stretches_backward(days: Sequence[date], *, start: date) -> Iterator[Stretch
 
 
 def stretches_forward(days: Sequence[date], *, start: date | None = None) -> Iterator[Stretch]:
-    """Stretches of the record from a day (the first, by default) on towards the present."""
+    """Stretches of the record from a day (the first, by default) towards the present."""
     position, size = bisect_left(days, start) if start else 0, LATEST_DAYS
     begin: datetime | None = None
     while True:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STEP: Final = timedelta(minutes=10)
 LATEST: Final = timedelta(minutes=30)
-"""A row may be committed so long after its time; the stretch before now is counted again."""
+"""A row may be committed this long after its time, so recent stretches are counted again."""
 _COUNTED: Final = ("allowed", "mutated", "would_deny", "denied", "dry_run")
 
 
@@ -30,20 +30,20 @@ class TallyQuerySet(models.QuerySet["Tally"]):
     """Brings the tallies up to date, and adds them up."""
 
     def bring_up_to_date(self, *, now: datetime, until: float) -> int:
-        """Count what was recorded since the last time, until ``time.monotonic()`` is ``until``.
+        """Count new rows, until ``time.monotonic()`` reaches ``until``.
 
-        Returns how many stretches were counted. Safe to repeat, to kill, and to run twice at once.
+        Returns the number of stretches counted. Safe to repeat, to kill, and to run concurrently.
         """
         events, newest, number = AuditEvent.objects.all(), self.edge(), 0
         rows = events.filter(created__gte=newest - LATEST) if newest else events
         while time.monotonic() < until:
-            # The next answer, not the next ten minutes: long rests cost nothing.
+            # Jump to the next answer: an idle cluster costs no statement for each ten minutes.
             first = rows.order_by("created", "id").values_list("created", flat=True).first()
             if first is None or (start := stretch_of(first)) > now:
                 break
             rows = events.filter(created__gte=start + STEP)
             counts = counted(events.between(start, start + STEP))
-            # Counted anew and written over, never added to: two runs at once agree.
+            # Counted again and overwritten, never added to: concurrent runs write the same.
             self.bulk_create(
                 [Tally(cluster=cluster, start=start, **found) for cluster, found in counts.items()],
                 update_conflicts=True,
@@ -54,7 +54,7 @@ class TallyQuerySet(models.QuerySet["Tally"]):
         return number
 
     def edge(self) -> datetime | None:
-        """When the newest tally begins; None before the first."""
+        """The start of the newest tally; None before the first."""
         newest: datetime | None = self.aggregate(newest=models.Max("start"))["newest"]
         return newest
 
@@ -97,7 +97,7 @@ def counted(events: models.QuerySet[AuditEvent]) -> dict[str, dict[str, int]]:
 
 
 def with_hits(events: models.QuerySet[AuditEvent]) -> Any:
-    """Say of each whether there are reasons: what ``outcome_of`` asks, without their words."""
+    """Annotate whether there are reasons: enough for ``outcome_of``, without reading the text."""
     some = models.Q(reasons__gt="")
     return events.annotate(
         has_hits=models.Case(models.When(some, then=models.Value(1)), default=models.Value(0))

@@ -1,8 +1,8 @@
 """The fields that the record keeps of each kind of object, and a quick way to cut them out.
 
-A shape maps names to what is kept under them; a list of one shape stands for each entry of a list.
-``excerpt_of`` is for objects of the usual types alone, out of a request that is plain: there it
-gives the very text that ``redaction`` gives, in a fifth of its time. For all others it gives None.
+A shape maps names to shapes of their values; a list of one shape applies to each entry of a list.
+``excerpt_of`` serves objects of the usual types in plain requests: there it gives the very text
+that ``redaction`` gives, in a fifth of its time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_ANNOTATION: Final = 512  # characters; what a selector compares is far shorter
+MAX_ANNOTATION: Final = 512  # characters; values that selectors compare are far shorter
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 Shape = dict[str, Any]
@@ -129,13 +129,13 @@ _SPECS: Final[dict[str, Shape]] = {
 OTHER_SHAPE: Final[Shape] = {"apiVersion": WHOLE, "kind": WHOLE, "metadata": _METADATA}
 SHAPES: Final[dict[str, Shape]] = {kind: {**OTHER_SHAPE, **spec} for kind, spec in _SPECS.items()}
 """By kind; every other object keeps ``OTHER_SHAPE``."""
-_LEVELS: Final = 3  # of lists and maps in what is kept whole; each doubles what is read at import
+_LEVELS: Final = 3  # of nested lists and maps in ``WHOLE``; each doubles the time to compile
 _ATOM: Final = Union[None, bool, int, str]  # noqa: UP007 - made of values, while running
 _LAST_APPLIED: Final = LAST_APPLIED.encode()
 
 
 def excerpt_of(value: Mapping[str, Any] | None, *, kind: str) -> orjson.Fragment | None:
-    """What is kept of an object, as JSON ready to be put into more; None where it is not usual."""
+    """The kept fields of an object as JSON; None where a field has an unusual type."""
     try:
         text = msgspec.json.encode(msgspec.convert(value, _TYPES.get(kind, _OTHER)))
     except msgspec.ValidationError:
@@ -144,7 +144,7 @@ def excerpt_of(value: Mapping[str, Any] | None, *, kind: str) -> orjson.Fragment
 
 
 def _made(shape: Any, name: str) -> Any:
-    """Turn a shape into a type: other names are dropped, those that are missing left out."""
+    """Turn a shape into a msgspec type: it drops other names, and leaves out missing ones."""
     if shape is WHOLE:
         return _ANY_JSON
     if shape is ANNOTATIONS:
@@ -160,10 +160,10 @@ def _made(shape: Any, name: str) -> Any:
 
 
 def _ready(shape: Any, name: str) -> Any:
-    """Make a type and have the library read it through.
+    """Make a type and have the library compile it now.
 
-    It would do so as the type is first used, and a second thread that came meanwhile would find it
-    half read: that ends the process. While a module is imported nobody else comes.
+    It would compile it at the first use, and a second thread that used it meanwhile would find it
+    half compiled and crash the process. The import lock keeps other threads away.
     """
     made = _made(shape, name)
     msgspec.convert(None, made)

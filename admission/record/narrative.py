@@ -1,4 +1,4 @@
-"""A decision as one sentence, for people who come from a denial."""
+"""Decisions in words: one sentence for the page, a few words for a line of the list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from admission.models import AuditEvent
 
 LONGEST: Final = 2048
-"""Bytes of a message in a sentence."""
+"""Bytes of a message."""
 _VERBS: Final = {
     "CREATE": "create",
     "UPDATE": "change",
@@ -36,7 +36,7 @@ def sentence(event: AuditEvent) -> str:
 
 
 def summary(event: AuditEvent) -> str:
-    """The outcome in a few words, for a line of the list."""
+    """The outcome in a few words."""
     if not event.allowed:
         return _why(event)
     if _is_native(event) and event.warnings:
@@ -68,7 +68,7 @@ def _why(event: AuditEvent) -> str:
 
 
 def _reasons(found: list[dict[str, Any]], more: int) -> str:
-    """The first reason with its policy, and how many others there are."""
+    """The first reason with its policy, and the number of others."""
     first, policy, others = found[0]["message"], found[0]["policy"], len(found) - 1 + more
     by = f" ({policy['kind']} {policy['name']})" if policy else ""
     text = f"{shortened(first, LONGEST)}{by}"

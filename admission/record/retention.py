@@ -1,9 +1,9 @@
 """Remove rows whose retention period is over; the only code that deletes from the record.
 
-What goes is in an export that is there and whole; what a hold covers stays. On PostgreSQL a day's
-partition is dropped, or exchanged for one with the rows that stay: nothing is ever deleted from
-the record itself, and its triggers stay in force. On SQLite rows are deleted in batches, and the
-trigger that forbids it is lifted within the transaction of each batch.
+Rows go only if an intact export contains them; rows under a legal hold stay. On PostgreSQL a day's
+partition is dropped, or exchanged for one with the rows that stay, so that no row is deleted and
+the triggers stay in force. On SQLite rows are deleted in batches, and the trigger that forbids it
+is dropped within the transaction of each batch.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 Verdicts = RetentionRun.Verdicts
 BATCH: Final = 5000  # rows that SQLite deletes in one transaction
 ATTEMPTS: Final = 10
-# Everybody who writes waits behind us for this long at most; then we stand back and try again.
+# Writers queue behind our lock request, so it gives up soon and is tried again later.
 LOCK_TIMEOUT: Final = "300ms"
 PAUSE: Final = 0.2  # seconds
-_HOLDS: Final = AuditHold._meta.db_table  # noqa: SLF001  Django's own way to ask
+_HOLDS: Final = AuditHold._meta.db_table  # noqa: SLF001  Django documents no other way
 _DUE: Final = {
     Verdicts.ALL: Q(),
     Verdicts.DENIED: Q(verdict=Verdict.DENIED),
@@ -42,16 +42,16 @@ _DUE: Final = {
 
 
 class _HoldsChangedError(RuntimeError):
-    """Somebody made or released a hold meanwhile."""
+    """A hold was made or released since the rows were chosen."""
 
 
 class _LateRowsError(RuntimeError):
-    """There are other rows than were exported."""
+    """The day has rows that the export does not contain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What goes of one day, or would: rows due and not held; and what stays."""
+    """Rows of one day to remove or removed, and rows that stay; ``problem``: why none could go."""
 
     day: date
     verdicts: Verdicts
@@ -63,7 +63,7 @@ class Removal:
 
 
 def due_verdicts(day: date, *, today: date) -> Verdicts | None:
-    """Which rows of a day are past their time, by the settings; 0 days is for ever."""
+    """The rows of a day whose retention period is over, by the settings; 0 days is for ever."""
     allowed = _is_past(day, settings.GATEHOUSE_RETENTION_ALLOWED_DAYS, today=today)
     denied = _is_past(day, settings.GATEHOUSE_RETENTION_DENIED_DAYS, today=today)
     if allowed and denied:
@@ -74,14 +74,14 @@ def due_verdicts(day: date, *, today: date) -> Verdicts | None:
 
 
 def plan(*, today: date) -> list[Removal]:
-    """What would go, oldest day first; changes nothing."""
+    """The removals that ``apply`` would make, oldest day first; changes nothing."""
     return [_plan(day, verdicts) for day, verdicts in _due_days(today)]
 
 
 def apply(*, today: date, until: float = float("inf")) -> list[Removal]:
-    """Take away what may go, a day at a time, until ``time.monotonic()`` reaches ``until``.
+    """Remove rows that are due, day by day, until ``time.monotonic()`` reaches ``until``.
 
-    A day that is not exported as it is now is exported first. What cannot go has a ``problem``.
+    A day without a current export is exported first. A day that stays has a ``problem``.
     """
     done = []
     for day, verdicts in _due_days(today):
@@ -124,7 +124,7 @@ def _plan(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "")
 
 
 def remove(day: date, verdicts: Verdicts, *, until: float = float("inf")) -> Removal:
-    """Take away rows of one day that are not held, whatever the settings say of their time."""
+    """Remove rows of one day that are not held, regardless of the retention period."""
     take_away = _exchange if partitions.is_partitioned() else _delete
     problem = "the record is too busy now"
     try:
@@ -155,11 +155,12 @@ def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
         kept = f"{partitions.name(day)}_kept"
         if removal.kept:
             _build(cursor, kept, day, _staying(day, verdicts))
-        # From here to the end nobody makes a hold; one made since the plan wins.
+        # From here to the commit no hold can be made; one made since the count wins.
         cursor.execute(f"LOCK TABLE {_HOLDS} IN SHARE MODE")
         if _holds(day) != holds:
             raise _HoldsChangedError
         cursor.execute(f"LOCK TABLE {partitions.name(day)} IN SHARE MODE")
+        # Under the lock no row can come: what is counted now is what goes.
         _check_rows(removal, export)
         partitions.drop(day)
         if removal.kept:
@@ -175,14 +176,14 @@ def _holds(day: date) -> list[tuple[int, str, str]]:
 
 
 def _build(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySet) -> None:
-    """Make the table of the rows that stay, with its indexes, so that attaching it is brief."""
+    """Build the table of the rows that stay, with indexes, so that attaching takes no time."""
     partitions.create_detached(cursor, table, indexed=True)
-    columns = [field.attname for field in rows.model._meta.concrete_fields]  # noqa: SLF001  Django's own way to ask
+    columns = [field.attname for field in rows.model._meta.concrete_fields]  # noqa: SLF001  Django documents no other way
     names = ", ".join(f'"{name}"' for name in columns)
     query, values = rows.order_by("created", "id").values_list(*columns).query.sql_with_params()
     cursor.execute(f"INSERT INTO {table} ({names}) {query}", values)
     begin, end = partitions.bounds(day)
-    # With it, attaching does not read the rows.
+    # With this constraint PostgreSQL attaches the table without reading its rows.
     cursor.execute(
         f"ALTER TABLE {table} ADD CONSTRAINT audit_day CHECK ("
         f"created >= '{begin.isoformat()}' AND created < '{end.isoformat()}')"
@@ -191,7 +192,7 @@ def _build(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySe
 
 
 def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
-    """SQLite: delete batch after batch; each asks for the holds anew and is on record itself."""
+    """SQLite: delete in batches; each reads the holds again and is recorded by itself."""
     total = _plan(day, verdicts, export=export.sha256)
     while True:
         with transaction.atomic(), connection.cursor() as cursor:

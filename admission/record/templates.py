@@ -1,6 +1,6 @@
 """Record templates: the recorded text of equal requests, filled in with each object's own parts.
 
-No rule here: what is filled in gives the very text that ``redaction`` gives for the request.
+The result is the very text that ``redaction`` gives for the request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHARED: Final = attrgetter(
 
 
 def template_of(request: AdmissionRequest) -> RequestTemplate | None:
-    """Give the template that a request was read by, if it is still as it was read."""
+    """The template that a request was read by, if the request is unchanged since."""
     known = request.likeness
     if (
         known is None
@@ -45,7 +45,7 @@ def template_of(request: AdmissionRequest) -> RequestTemplate | None:
 
 
 def fill_in(request: AdmissionRequest, template: RequestTemplate) -> str:
-    """Write what goes on record of a request of this template, as JSON."""
+    """The recorded JSON of a request of this template."""
     pieces = _pieces(template)
     if pieces is None:
         return redacted_request(request)
@@ -59,7 +59,7 @@ def fill_in(request: AdmissionRequest, template: RequestTemplate) -> str:
 
 @once
 def _pieces(template: RequestTemplate) -> list[str] | None:
-    """Cut what is kept of a marked request; None where more than the marks would be its own."""
+    """Split the recorded text of a marked request; None if it differs in more than the marks."""
     blank = template.request
     obj = {**(blank.object or {})}
     own = {name: mark for name, mark in _OWN.items() if name in obj["metadata"]}

@@ -26,14 +26,14 @@ _TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
 
 
 class UnusualError(ValueError):
-    """The quick way is not proven to be exact for this text."""
+    """The quick reader may not be exact for this text."""
 
 
 def read_document(body: bytes) -> tuple[Any, bool]:
-    """Read JSON the quick way where that is sure to mean the same; raises ``DecodeError``.
+    """Read JSON, quickly where that is exact; raises ``DecodeError``.
 
-    Returns also whether it is plain, as ``AdmissionRequest`` has it. A long one is not read by
-    the library, which would let nobody else have a turn until it is read.
+    Also returns whether it is plain, as in ``AdmissionRequest``. The library does not read long
+    documents: it would hold the interpreter lock until the end.
     """
     if len(body) > _LONGEST_QUICK:
         return loads(body), False
@@ -45,7 +45,7 @@ def read_document(body: bytes) -> tuple[Any, bool]:
 
 
 def read_usual(body: bytes) -> tuple[Any, bytes]:
-    """Read JSON the quick way, and how it is written again; raises ``UnusualError``.
+    """Read JSON quickly; also returns the text written again; raises ``UnusualError``.
 
     What was read is written again. Only one without a key twice, with no number but whole ones
     in their usual spelling (which come as ``int``) and no text spelled oddly comes out as it went
@@ -62,7 +62,7 @@ def read_usual(body: bytes) -> tuple[Any, bytes]:
 
 
 def is_plain(text: bytes) -> bool:
-    """Whether a short document has nothing that records would spell otherwise.
+    """Whether a document is short and needs no escape in the record.
 
     That is: NUL, the record's own escape sign, and names that begin with ``$``.
     """
@@ -74,9 +74,9 @@ def is_plain(text: bytes) -> bool:
 
 
 def _without_go_escapes(body: bytes) -> bytes:
-    """The same document with three signs written plainly.
+    """The same document with three signs unescaped.
 
-    An escaped backslash before ``u003c`` is torn apart here: that makes no valid text any more.
+    An escaped backslash before ``u003c`` is split here: the result is no valid JSON any more.
     """
     for escaped, plain in _GO_ESCAPES:
         body = body.replace(escaped, plain)

@@ -32,12 +32,12 @@ VARIABLE: Final = "FAILPOINTS"
 
 
 class FailpointError(RuntimeError):
-    """The failure that ``raise`` asks for."""
+    """The failure of the action ``raise``."""
 
 
 @dataclass(slots=True)
 class _Failpoint:
-    """What to do, and at which passage; ``sleep`` acts at every one."""
+    """An action, and the passage at which it acts; ``sleep`` acts at every one."""
 
     action: str
     passage: int = 1
@@ -55,7 +55,7 @@ class _Failpoint:
 
 
 def read(text: str) -> dict[str, _Failpoint]:
-    """Read ``name:action[:passage],…``; raises ValueError for a name or action that is unknown."""
+    """Parse ``name:action[:passage],…``; raises ValueError for an unknown name or action."""
     found = {}
     for entry in filter(None, text.split(",")):
         name, _, rest = entry.partition(":")
@@ -72,7 +72,7 @@ _lock: Final = threading.Lock()
 
 
 def hit(name: str) -> None:
-    """Pass a place; fails there if the environment said so when the process started."""
+    """Pass a place; fail there if the environment named it when the process started."""
     if armed and name in armed:
         with _lock:
             armed[name].act()

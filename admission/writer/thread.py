@@ -1,8 +1,8 @@
 """The writer thread: a queue of pending decisions, committed batch by batch.
 
-There is no timer: an item that comes alone is a batch of one at once; while a batch is being
-committed, the next one gathers. The queue is bounded, and while the database is known to be away
-nothing is queued at all: further callers are refused at once.
+There is no timer: a single item is committed at once, and while a batch is being committed, the
+next one gathers. The queue is bounded, and while the database is known to be away nothing is
+queued: further callers get an error at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from admission.writer.pending_decision import PendingDecision
 
 logger = logging.getLogger(__name__)
-FAILURES: Final = 3  # batches in a row without a database, until it counts as away
+FAILURES: Final = 3  # failed batches in a row, after which the database counts as away
 PROBE_EVERY: Final = 1.0  # seconds
 _STOP: Final = None
 
@@ -47,16 +47,16 @@ class Writer:
         self._carried_over = CarriedOver(patience=1.0 if is_postgresql() else ON_SQLITE)
         self._failures = 0
         self._is_stopping = False
-        self._is_busy = False  # whether the last batch was of many
+        self._is_busy = False  # whether the last batch had several items
         self._thread.start()
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread runs: it ends with ``stop``, and is not taken along by a fork."""
+        """Whether the thread runs: ``stop`` ends it, and a fork does not copy it."""
         return self._thread.is_alive() and not self._is_stopping
 
     def is_stuck(self) -> bool:
-        """Whether the batch under way takes longer than anybody should wait for."""
+        """Whether the batch under way takes too long for its callers to wait."""
         return self._carried_over.is_stuck()
 
     @property
@@ -73,7 +73,7 @@ class Writer:
         hit("after-queue")
 
     def take_over(self, failed: FailedBatch) -> None:
-        """Queue what another writer could not end; it was let in there, so it is not refused."""
+        """Queue a batch that failed in another writer; the limit is for new items alone."""
         self._queue.put(failed)
 
     def stop(self, timeout: float) -> None:
@@ -92,16 +92,15 @@ class Writer:
             session.close()
 
     def _gather(self) -> list[PendingDecision | FailedBatch | None]:
-        """Wait for one item and take along what else waits; none where it is time to probe."""
+        """Wait for an item and take all others that wait; none when it is time for a probe."""
         timeout = PROBE_EVERY if self._is_away else None
         found: list[PendingDecision | FailedBatch | None] = [*self._carried_over.take_passed()]
         with contextlib.suppress(queue.Empty):
             if not found:
                 found.append(self._queue.get(timeout=timeout))
             if self._is_busy:
-                # Let those who were just answered ask again, as long as each turn brings more of
-                # them; nothing is waited for. Else the first to come would be a batch with its
-                # commit, and all others the next one.
+                # Yield to callers that were just answered and submit again, as long as each turn
+                # brings more. Else the first would get a commit for itself, all others the next.
                 known = -1
                 while known < (waiting := self._queue.qsize()):
                     known = waiting
@@ -111,13 +110,13 @@ class Writer:
         return found
 
     def _serve(self, found: list[PendingDecision | FailedBatch | None]) -> bool:
-        """End what was gathered; nothing of it is held on to while the next one gathers."""
+        """Commit what was gathered; a function of its own, so that no local outlives the batch."""
         failures = [each for each in found if isinstance(each, FailedBatch)]
         items = [each for each in found if each is not None and not isinstance(each, FailedBatch)]
         self._is_busy = len(items) > 1
         for failed in failures:
             self._attempt(failed.items, partial(recover, failed))
-        # With nothing queued, too: a batch of none probes a database that was away.
+        # Also with nothing queued: an empty batch probes a database that is away.
         if items or not failures:
             self._attempt(items, partial(self._commit, items))
         return _STOP not in found
@@ -129,7 +128,7 @@ class Writer:
         return commit(items, waits=self._carried_over.is_patient)
 
     def _attempt(self, items: list[PendingDecision], end: Callable[[], BatchOutcome]) -> None:
-        """Bring items to their end; whatever happens, each of them gets one."""
+        """Run ``end``; whatever happens, each item gets an answer or an error."""
         try:
             with self._carried_over.timed():
                 outcome = end()
@@ -162,7 +161,7 @@ _starting: Final = threading.Lock()
 
 
 def start() -> Writer:
-    """Give the process's writer, started if need be."""
+    """The process's writer, started if need be."""
     global _writer  # noqa: PLW0603 - one for each process is the point
     with _starting:
         if _writer is None or not _writer.is_alive:
@@ -171,7 +170,7 @@ def start() -> Writer:
 
 
 def submit(item: PendingDecision) -> None:
-    """Hand an item to the writer; inside somebody's transaction it is written there at once.
+    """Submit an item; inside a transaction of the caller it is written there at once.
 
     Raises UnavailableError when it cannot be written soon.
     """
@@ -182,17 +181,17 @@ def submit(item: PendingDecision) -> None:
 
 
 def take_over(failed: FailedBatch) -> None:
-    """Have the writer's thread find out about a failed transaction, and answer for it."""
+    """Have the writer's thread recover from a failed transaction."""
     start().take_over(failed)
 
 
 def is_stuck() -> bool:
-    """Whether the database keeps the writer waiting."""
+    """Whether the batch under way takes too long for its callers to wait."""
     return _writer is not None and _writer.is_stuck()
 
 
 def stop(timeout: float = 10.0) -> None:
-    """Write what is queued, then end; whoever submits later starts another one."""
+    """Write what is queued, then end; a later ``submit`` starts another writer."""
     with _starting:
         if _writer is not None and _writer.is_alive:
             _writer.stop(timeout)

@@ -1,7 +1,7 @@
 """Callers in an event loop that wait for the writer, resumed together after each batch.
 
-A thread for each review that waits costs more than the review does: it is woken alone, and then has
-to wait for the interpreter. In a loop all answers of one commit are one turn.
+A thread for each review would cost more than the review: it is woken alone, and then has to wait
+for the interpreter. In a loop all answers of one commit take one turn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Waiters:
-    """The waiting room of one event loop; only that loop's thread calls it."""
+    """The callers that wait in one event loop; only that loop's thread uses it."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
@@ -33,16 +33,16 @@ class Waiters:
             self._own = LoopWriter(loop)
         self._waiting: dict[PendingDecision, Future[None]] = {}
         self._settled: deque[PendingDecision] = deque()
-        self._is_called = False  # whether the loop was asked to look at what is settled
-        self._is_looking = False  # whether it looks from time to time at those who wait
+        self._is_called = False  # whether ``resume`` is scheduled
+        self._is_looking = False  # whether ``_look`` is scheduled
 
     def close(self) -> None:
-        """End what was opened for this loop."""
+        """Close the session of this loop."""
         if self._own is not None:
             self._own.close()
 
     async def outcome(self, item: PendingDecision) -> Any:
-        """Hand an item to the writer and give its outcome; raises as ``submit`` and ``wait`` do."""
+        """Submit an item and wait for its outcome; raises as ``submit`` and ``wait`` do."""
         self._waiting[item] = waiting = self._loop.create_future()
         item.listen(self._note)
         try:
@@ -55,16 +55,16 @@ class Waiters:
         return item.outcome
 
     def _note(self, item: PendingDecision) -> None:
-        """In any thread: call the loop, unless it was called and did not come yet."""
+        """Schedule ``resume`` once for all settled items; runs in any thread."""
         self._settled.append(item)
         if not self._is_called:
             self._is_called = True
-            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self.resume)
 
     def resume(self) -> None:
         """Resume all whose decisions are settled, in one turn of the loop."""
-        # Before the look, so that what is settled from here on calls again.
+        # Cleared first: an item that is settled from here on schedules another turn.
         self._is_called = False
         while self._settled:
             waiting = self._waiting.get(self._settled.popleft())
@@ -76,7 +76,7 @@ class Waiters:
         self._loop.call_later(LOOK_EVERY, self._look)
 
     def _look(self) -> None:
-        """Send those away for whom waiting is no use any more, as a thread that waits does."""
+        """Have callers give up whose time is up, as a waiting thread does."""
         for item, waiting in self._waiting.items():
             own = self._own
             is_stuck = thread.is_stuck() if own is None else own.is_stuck(item)

@@ -35,7 +35,7 @@ DENIED: Final = 1
 UNUSABLE: Final = 2
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _HELP: Final = """\
-Say what would be decided about an object, why, and what it would become.
+Show the decision about an object, its reasons, and the object as it would be stored.
 
   manage.py admit -f policies/ pod.yaml          policies from files or folders
   manage.py admit --cluster demo pod.yaml        policies from the database
@@ -57,12 +57,12 @@ class Command(BaseCommand):
         return super().create_parser(prog_name, subcommand, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("object", nargs="?", help="the manifest to judge, - for standard input")
         add("-f", "--file", action="append", default=[], metavar="PATH", help="policies")
         add("--cluster", help="take policies and limitedResources of this cluster")
-        add("-n", "--namespace", default="", help="where the object goes (default: as it says)")
+        add("-n", "--namespace", default="", help="the object's namespace (default: its own)")
         add("--old", help="the stored object: judge an update instead of a create")
         add(
             "--operation", choices=[o.value for o in Operation], help="CREATE, or UPDATE with --old"

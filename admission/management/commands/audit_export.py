@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _HELP = """\
 Write each finished day of the record to a file of its own: one decision a line, JSON, gzip. A file
-counts when it was read again. Stopped, it goes on where it was.
+counts when it was read again. An export that was stopped resumes.
 
   manage.py audit_export                    every finished day that has no file
   manage.py audit_export --day 2026-11-20   this day, again if it has a file
-  manage.py audit_export --verify           whether the files are still as they were written
+  manage.py audit_export --verify           check that the files are unchanged
 
-Exit code 0: done; 1: a file could not be written or is not as it was; 2: wrong usage.
+Exit code 0: done; 1: a file could not be written, or has changed; 2: wrong usage.
 """
 
 
@@ -33,7 +33,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--day", type=date.fromisoformat, metavar="YYYY-MM-DD")
         which.add_argument("--verify", action="store_true", help="look only, write nothing")

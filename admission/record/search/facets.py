@@ -34,7 +34,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FacetValue:
-    """One value: how many have it, and the query with it, or without if it is chosen."""
+    """One value: how many rows have it, and the query with it, or without it if it is chosen."""
 
     label: str
     number: int
@@ -53,12 +53,12 @@ class Facet:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the query says this field already."""
+        """Whether the query names this field already."""
         return any(entry.is_chosen for entry in self.entries)
 
 
 def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
-    """Count all fields; one that says the same of all rows, and is not chosen, is of no use."""
+    """Count all fields; one that cannot narrow the search, and is not chosen, is left out."""
     found = []
     for name, (title, values) in _FIELDS.items():
         counts = Counter(value for row in rows for value in values(row) if value)
@@ -82,7 +82,7 @@ def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
 
 
 def _beginning(name: str, counts: Mapping[str, int], value: str) -> int:
-    """Users match from their beginning, policies by their name alone, too."""
+    """Count as the filter matches: users by their beginning, policies by their name alone, too."""
     if name == "user":
         return sum(number for each, number in counts.items() if each.startswith(value))
     return sum(number for each, number in counts.items() if each.endswith(f"/{value}"))

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 BARS: Final = 48
 FEWEST: Final = 12
-"""Fewer would be no picture of a time: what is before them is empty."""
+"""Bars at least; the first ones may be empty."""
 LONGEST: Final = timedelta(days=14)
 LIVE: Final = timedelta(hours=1)
-"""So far back answers are counted one by one where no tally has been made."""
+"""The latest span, where rows are counted if there is no tally yet."""
 _STEPS: Final = tuple(
     timedelta(minutes=minutes)
     for minutes in (1, 2, 5, 10, 30, 60, 180, 360, 720, 1440, 2880, 10080, 43200, 525600)
@@ -55,14 +55,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The time that a query asks about; open where it says nothing."""
+    """The time that a query covers; open where it names no beginning."""
 
     since: datetime | None
     until: datetime
 
 
 def in_words(query: Mapping[str, str]) -> str:
-    """The time that a query asks about, as a sentence goes on: "in the last 24 hours"."""
+    """The time that a query covers, as the end of a sentence: "in the last 24 hours"."""
     since, until = (query.get(name, "").replace("T", " ") for name in ("since", "until"))
     parts = [
         f"in the last {LAST_WORDS[query['last']]}" if query.get("last") in LAST_WORDS else "",
@@ -74,12 +74,12 @@ def in_words(query: Mapping[str, str]) -> str:
 
 
 def can_tally(query: Mapping[str, str]) -> bool:
-    """Return whether the tallies have what is asked."""
+    """Return whether tallies can answer a query: they know cluster, verdict and time alone."""
     return all(name in _TALLIED for name, value in query.items() if value)
 
 
 def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]:
-    """Bars of the rows that were found."""
+    """Bars of the rows of a sample."""
     if not sample.rows:
         return []
     begin = max(span.since, sample.rows[-1].created) if span.since else sample.rows[-1].created
@@ -97,7 +97,7 @@ def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]
 def of_tallies(
     span: Span, query: Mapping[str, str], clusters: Iterable[str] | None, now: datetime
 ) -> list[Bar]:
-    """Bars of the tallies of some clusters, or of all; what is newer is counted."""
+    """Bars of the tallies of some clusters, or of all; newer rows are counted."""
     tallies = (
         Tally.objects.all() if clusters is None else Tally.objects.filter(cluster__in=clusters)
     )
@@ -117,8 +117,8 @@ def of_tallies(
     for start, counts in _tallied(tallies, (begin, min(border, span.until)), step):
         sums.setdefault(stretch_of(start, step), Counter()).update(counts)
     if span.until > border:
-        lately = events.between(max(begin, border), span.until)
-        sums.setdefault(stretch_of(border, step), Counter()).update(added(counted(lately).values()))
+        recent = events.between(max(begin, border), span.until)
+        sums.setdefault(stretch_of(border, step), Counter()).update(added(counted(recent).values()))
     if chosen := query.get("verdict", "").replace("-", "_"):
         sums = {start: Counter({chosen: counts[chosen]}) for start, counts in sums.items()}
     return _bars(sums, (begin, span.until, step), query)
@@ -127,7 +127,7 @@ def of_tallies(
 def _tallied(
     tallies: Any, extent: tuple[datetime, datetime], step: timedelta
 ) -> list[tuple[datetime, dict[str, int]]]:
-    """Sums by ten minutes, or by hours where bars are of hours: fewer rows to bring over."""
+    """Sums by ten minutes, or by hours where bars are hours or longer: fewer rows to fetch."""
     since, until = extent
     rows = tallies.filter(start__gte=since, start__lt=until).order_by()
     is_coarse = step >= timedelta(hours=1)
@@ -166,7 +166,7 @@ def _bars(
 
 
 def columns(bars: Sequence[Bar]) -> list[list[int]]:
-    """The numbers as the plot reads them; times in seconds since 1970."""
+    """The columns that the plot reads; times in seconds since 1970."""
     return [
         [int(bar.start.timestamp()) for bar in bars],
         *([getattr(bar, name) for bar in bars] for name in _OUTCOMES),

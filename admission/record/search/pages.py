@@ -1,4 +1,4 @@
-"""Pages of a search: rows grouped into lines, so many lines to a page, cursors to its neighbours.
+"""Pages of a search: rows grouped into lines, fifty lines a page, cursors to both neighbours.
 
 Objects of one owner that were refused for the same reasons become one line. A page is named by the
 decision id before which its stretch of rows begins, and by how many of the lines of that stretch
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SIZE: Final = 50
 Cursor = dict[str, str]
 LISTED: Final = 20
-"""So many of those that are alike are named under the line; a link finds the others."""
+"""Names of repeated refusals that a line lists; a link finds the others."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class DecisionLine:
 
     @property
     def summary(self) -> str:
-        """Why it came out so, in a few words."""
+        """The outcome in a few words."""
         return summary(self.event) if self.event else ""
 
     @property
@@ -47,17 +47,17 @@ class DecisionLine:
 
     @property
     def listed(self) -> Sequence[Sampled]:
-        """The newest of those that are alike."""
+        """The newest of the repeated refusals."""
         return self.alike[:LISTED]
 
     @property
     def since(self) -> Sampled:
-        """The first of them that was read."""
+        """The oldest of them that was read."""
         return self.alike[-1] if self.alike else self.newest
 
     @property
     def query(self) -> str:
-        """The query that shows all of them, on whichever page they are."""
+        """The query that finds all of them, on any page."""
         row = self.newest
         fields = {"cluster": row.cluster, "namespace": row.namespace, "kind": row.kind}
         name = f"{row.owner.name}-" if row.owner.name else row.name
@@ -66,7 +66,7 @@ class DecisionLine:
 
 
 def grouped(rows: Iterable[Sampled]) -> list[DecisionLine]:
-    """Put repeated refusals under the newest of them; all else stays a line of its own."""
+    """Group repeated refusals under the newest of them; every other row is a line of its own."""
     lines: list[DecisionLine] = []
     known: dict[tuple[object, ...], DecisionLine] = {}
     for row in rows:
@@ -84,7 +84,7 @@ def grouped(rows: Iterable[Sampled]) -> list[DecisionLine]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePosition:
-    """Which page is asked for: ``line`` of the stretch at ``before``, or what is ``after``."""
+    """The position of a page: ``line`` of the stretch at ``before``, or the rows ``after``."""
 
     before: str = ""
     line: int = 0
@@ -92,7 +92,7 @@ class PagePosition:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> PagePosition:
-        """Read it; what cannot be read is as if it were not there."""
+        """Read the position from a query; ignore parts that cannot be read."""
         before, after, line = (query.get(name, "") for name in ("before", "after", "line"))
         return cls(
             before=before if decision_id.is_decision_id(before) else "",
@@ -102,13 +102,13 @@ class PagePosition:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the page of what is newest."""
+        """Whether it is the page of the newest rows."""
         return self == PagePosition()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """Some lines, and how to come to the pages beside; a cursor is empty where there is none."""
+    """Some lines, and cursors to the pages beside; empty where there is none."""
 
     sample: Sample
     lines: Sequence[DecisionLine]
@@ -117,7 +117,7 @@ class SearchPage:
 
 
 def page(search: Search, place: PagePosition) -> SearchPage:
-    """Read a stretch and give the page of it; three statements, or five for what is ``after``."""
+    """Read a stretch, and cut the page out of it; three statements, or five for ``after``."""
     before = search.ahead(place.after) if place.after else place.before
     sample = search.sample(before)
     lines = grouped(sample.rows)
@@ -132,7 +132,7 @@ def page(search: Search, place: PagePosition) -> SearchPage:
         line.event = events.get(line.newest.id)
     return SearchPage(
         sample=sample,
-        lines=[line for line in shown if line.event],  # retention may have been quicker
+        lines=[line for line in shown if line.event],  # retention may have removed others since
         newer=_newer(sample, first),
         older=_at(sample, following) if following < len(lines) else beyond,
     )
@@ -147,7 +147,7 @@ def _newer(sample: Sample, first: int) -> Cursor:
 
 
 def _at(sample: Sample, line: int) -> Cursor:
-    """A page of this stretch, also when there will be newer decisions."""
+    """A cursor into this stretch that stays valid when newer decisions arrive."""
     before = sample.before
     if not before:
         before = decision_id.lowest(sample.rows[0].created + timedelta(milliseconds=1))

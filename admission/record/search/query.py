@@ -45,11 +45,11 @@ _PLAIN: Final = re.compile(r'[^\s":\\][^\s"\\]*')
 _ACCOUNT: Final = "system:serviceaccount:"
 _IN_A_NAMESPACE: Final = 3
 LONGEST: Final = 2000
-"""Characters; what comes after is not read."""
+"""Characters of a query that are read."""
 
 
 def parse(text: str) -> tuple[dict[str, str], list[str]]:
-    """Read the bar: values by field, and what could not be understood, each in a sentence."""
+    """Parse a query: values by field, and a sentence for each error."""
     found: dict[str, str] = {}
     errors: list[str] = []
     for match in _WORD.finditer(text[:LONGEST]):
@@ -69,7 +69,7 @@ def parse(text: str) -> tuple[dict[str, str], list[str]]:
 
 
 def render(fields: Mapping[str, str]) -> str:
-    """Write fields as words, in the order of ``FIELDS``; empty ones are left out."""
+    """Write fields as a query, in the order of ``FIELDS``; empty ones are left out."""
     terms = []
     for key, field in FIELDS.items():
         value = fields.get(field, "")
@@ -83,7 +83,10 @@ def render(fields: Mapping[str, str]) -> str:
 
 
 def sees_places(user: Any, query: str) -> bool:
-    """Whether the user sees every cluster and namespace that a query string names."""
+    """Whether the user sees every cluster and namespace that a query string names.
+
+    A shared query must not reveal that a namespace exists.
+    """
     if roles.sees_all(user):
         return True
     fields = QueryDict(query.encode("utf-8", "ignore")).dict()
@@ -98,7 +101,7 @@ def sees_places(user: Any, query: str) -> bool:
 
 
 def namespaces_named(fields: Mapping[str, str]) -> set[str]:
-    """Those of the namespace, of a policy ``Kind/namespace/name`` and of a service account."""
+    """Namespaces in a query: its own, a policy's ``Kind/namespace/name``, a service account's."""
     named = {fields.get("namespace", "")}
     policy = fields.get("policy", "").split("/")
     if len(policy) == _IN_A_NAMESPACE:

@@ -1,9 +1,9 @@
 """Search the record in a fixed number of statements, and the sample of rows that a search reads.
 
-One statement finds how far back there are enough rows, another reads what fits of them. Where an
-index finds rows, enough is what is shown. What no index knows (a user, a reason, a policy) is
-looked for among some thousands of the newest rows: the search reports how far it came, and can go
-on from there. So a filter costs the same over a large record as over a small one.
+One statement finds how far back there are enough rows, another reads those that match. Where an
+index finds them, enough is one sample. A filter without an index (user, reason, policy) reads some
+thousands of the newest rows: the search reports how far it came, and can go on from there. So a
+filter costs the same over a large record as over a small one.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
     from admission.record.owners import Owner
 
 SAMPLE: Final = 1000
-"""So many of the newest rows that fit are counted and grouped."""
+"""Rows of a sample: the newest that match are counted and grouped."""
 LOOKED: Final = 30_000
-"""Rows that one search looks through where no index helps."""
+"""Rows that one search reads where no index helps."""
 DAYS: Final = partitions.LONGEST_STRETCH
-"""One statement looks so far back, by days of the record ..."""
+"""Days of the record that one statement reads ..."""
 MOST_DAYS: Final = 4 * DAYS
-"""... and so far where an index has shown that there is little."""
+"""... and where an index has shown that they hold few rows."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _INDEXED: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
 _LARGE: Final = ("trace", "charges", "policies", "groups", "observed", "policy_names", "request")
 PRIORITY: Final = '"priorityClassName":"'
 COLUMNS: Final = (
     "id", "created", "cluster", "namespace", "kind", "name", "phase", "user", "verdict", "dry_run",
-    "reasons", "policy_names", "asked",
+    "reasons", "policy_names", "request_excerpt",
 )  # fmt: skip
 _JSON: Final = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """What counts and groups need of one decision; only refusals have their owner."""
+    """The columns of one decision that counts and groups need; only refusals have an owner."""
 
     id: str
     created: datetime
@@ -73,16 +73,16 @@ class Sampled:
 
     @property
     def outcome(self) -> AnswerKind:
-        """How the answer is shown."""
+        """The kind of the answer."""
         return outcome_of(self.verdict, self.reasons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The newest rows that fit, of those before a decision id if there is a ``before``.
+    """The newest rows that match, before the decision id ``before`` if there is one.
 
-    ``older`` is the decision id at which the next ones begin; empty: there are none.
-    ``searched_to`` is where the search ended: whether there are older ones it does not know.
+    ``older`` is the decision id at which the next sample begins; empty: there is none.
+    ``searched_to`` is where the search ended before it knew whether older rows match.
     """
 
     rows: tuple[Sampled, ...] = ()
@@ -92,17 +92,20 @@ class Sample:
 
     @property
     def is_whole(self) -> bool:
-        """Whether there are no others."""
+        """Whether no other row matches."""
         return not (self.before or self.older)
 
     @property
     def begins(self) -> datetime | None:
-        """The moment before which these were decided; None: now."""
+        """The moment before which the rows were decided; None: now."""
         return decision_id.moment(self.before) if self.before else None
 
 
-def asked() -> Any:
-    """The beginning of the request where it was refused, else its priority class alone."""
+def request_excerpt() -> Any:
+    """SQL for the beginning of a denied request, and for the priority class of any other.
+
+    A whole request may be large, and the database would have to decompress and send it.
+    """
     text = Cast(F("request"), TextField())
     beginning = Substr(text, 1, owners.READ)
     priority = Substr(text, StrIndex(text, Value(PRIORITY)), len(PRIORITY) + 256)
@@ -110,19 +113,19 @@ def asked() -> Any:
 
 
 def sampled(row: dict[str, Any]) -> Sampled:
-    """Make one of a row."""
-    text = row.pop("asked") or ""
+    """Build the value of a row of ``COLUMNS``."""
+    text = row.pop("request_excerpt") or ""
     owner, priority = owners.NOBODY, ""
     if row["verdict"] == Verdict.DENIED:
         owner = owners.recorded(owners.metadata_in(text))
     if (start := text.find(PRIORITY)) >= 0:
-        with suppress(ValueError):  # cut off: no name that Kubernetes takes is so long
+        with suppress(ValueError):  # cut off: no name that Kubernetes accepts is that long
             priority = str(_JSON.raw_decode(text, start + len(PRIORITY) - 1)[0])
     return Sampled(**row, priority=priority, owner=owner)
 
 
 class Search:
-    """The decisions that one person may see and that fit a query."""
+    """A search for the decisions that one person may see and that match a query."""
 
     def __init__(self, query: Mapping[str, str], rows: AuditEventQuerySet) -> None:
         self.query = query
@@ -137,7 +140,7 @@ class Search:
         self.is_indexed = wanted <= known.keys()
 
     def sample(self, before: str = "") -> Sample:
-        """The newest decisions that fit, of those older than a decision id if one is given."""
+        """The newest decisions that match, older than a decision id if one is given."""
         start = decision_id.moment(before) if before else datetime.now(UTC)
         base, found = (
             rows.older_than(before) if before else rows for rows in (self._base, self.found)
@@ -148,7 +151,12 @@ class Search:
         if edge is None and self.is_indexed:
             begin = self._back(start, MOST_DAYS)
         stop = edge or begin
-        rows = found.between(stop, None).annotate(asked=asked()).newest_first().values(*COLUMNS)
+        rows = (
+            found.between(stop, None)
+            .annotate(request_excerpt=request_excerpt())
+            .newest_first()
+            .values(*COLUMNS)
+        )
         read = tuple(sampled(row) for row in rows[: SAMPLE + 1])
         if len(read) > SAMPLE:
             return Sample(rows=read[:SAMPLE], before=before, older=read[SAMPLE - 1].id)
@@ -156,17 +164,17 @@ class Search:
         return Sample(rows=read, before=before, older=older, searched_to=stop)
 
     def count(self, sample: Sample) -> CappedCount:
-        """How many fit in all, exactly or as "10,000+": what page and files say alike."""
+        """The number of matches, exact or "10,000+": the same on the page and for files."""
         if sample.is_whole:
             return CappedCount(len(sample.rows))
         return self.found.capped_count()
 
     def ahead(self, after: str) -> str:
-        """From where to search backward to see what is next newer than a decision id.
+        """The id from which a backward search finds the decisions next newer than ``after``.
 
-        Empty: from now on.
+        Empty: from now.
         """
-        days = partitions.days_lately(connections[self._base.db])
+        days = partitions.recent_days(connections[self._base.db])
         position = bisect_left(days, decision_id.moment(after).date()) + DAYS
         end = partitions.bounds(days[position])[0] if position < len(days) else None
         if not self.is_indexed:
@@ -180,13 +188,17 @@ class Search:
         return decision_id.lowest(end) if end and end < datetime.now(UTC) else ""
 
     def newer(self, after: str, number: int) -> Sample:
-        """At most so many of the decisions next newer than a decision id."""
-        rows = self.found.newer_than(after).annotate(asked=asked()).order_by("created", "id")
+        """At most ``number`` decisions next newer than a decision id."""
+        rows = (
+            self.found.newer_than(after)
+            .annotate(request_excerpt=request_excerpt())
+            .order_by("created", "id")
+        )
         read = [sampled(row) for row in rows.values(*COLUMNS)[:number]]
         return Sample(rows=tuple(reversed(read)))
 
     def events(self, ids: Iterable[str]) -> dict[str, AuditEvent]:
-        """These decisions, with the columns that a line shows."""
+        """Decisions by id, with the columns that a line shows."""
         wanted = list(ids)
         if not wanted:
             return {}
@@ -196,14 +208,14 @@ class Search:
         return {event.pk: event for event in rows}
 
     def _back(self, start: datetime, number: int) -> datetime | None:
-        """The beginning of so many days of the record; None where that is all of it."""
-        days: list[date] = partitions.days_lately(connections[self._base.db])
+        """The beginning of the last ``number`` days of the record; None where that is all of it."""
+        days: list[date] = partitions.recent_days(connections[self._base.db])
         position = bisect_right(days, start.date()) - number
         return partitions.bounds(days[position])[0] if position > 0 else None
 
 
 def _last(rows: AuditEventQuerySet, last: Aggregate, enough: int) -> datetime | None:
-    """When the last of these was decided, if they are enough."""
+    """The time of the last of these rows, if there are ``enough``."""
     found = rows.aggregate(last=last, number=Count("id"))
     edge: datetime | None = found["last"]
     return edge if found["number"] == enough else None

@@ -257,7 +257,7 @@ def row_of(decision: Decision) -> dict[str, Any]:
     return write.row(
         decision,
         decision_id=write.new_decision_id(),
-        asked=write.columns_of(None),
+        request_columns=write.columns_of(None),
         circumstances=circumstances,
     )
 

@@ -57,7 +57,7 @@ class Waiting(writer.PendingDecision):
         row = write.row(
             Decision(allowed=True),
             decision_id=self.id,
-            asked=write.columns_of(None),
+            request_columns=write.columns_of(None),
             circumstances=circumstances,
         )
         return self.id, {**row, **self.columns}
