@@ -15,7 +15,6 @@ from admission.models.decision_id import is_decision_id
 from admission.record.filters import PHASE_CHOICES
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
     from django.db.models import QuerySet
     from django.forms import ModelForm
     from django.http import HttpRequest
@@ -61,6 +60,7 @@ class RecordChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page."""
+        # Django would fetch all rows where the count fits on one page.
         super().get_results(request)
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
@@ -155,15 +155,15 @@ class AuditHoldAdmin(_HoldAdmin):
     def release(self, request: HttpRequest, holds: QuerySet[AuditHold]) -> None:
         """Release holds that are in force."""
         for hold in holds.filter(released__isnull=True):
-            hold.release(user=_name(request.user))
+            hold.release(user=request.user.get_username())
             self.log_change(request, hold, "Released.")
-        self.message_user(request, "What they held may go now.", messages.SUCCESS)
+        self.message_user(request, "The selected holds are released.", messages.SUCCESS)
 
     def save_model(
         self, request: HttpRequest, obj: AuditHold, form: ModelForm[AuditHold], change: Any
     ) -> None:
         """Save it with the user who created it."""
-        obj.created_by = _name(request.user)
+        obj.created_by = request.user.get_username()
         super().save_model(request, obj, form, change)
 
     def has_change_permission(self, _request: HttpRequest, _obj: AuditHold | None = None) -> bool:
@@ -188,7 +188,3 @@ class RetentionRunAdmin(ReadOnlyAdmin):
 
     list_display = ("created", "day", "verdicts", "removed", "kept", "held", "export_sha256")
     list_select_related = ("export",)
-
-
-def _name(user: AbstractBaseUser | Any) -> str:
-    return str(user.get_username())

@@ -133,6 +133,8 @@ class _PendingReview(writer.PendingDecision):
         refusal: Decision | None = None,
         uid: str = "",
     ) -> None:
+        # All that depends on no used amount is done here, in the caller's thread: the writer is one
+        # for all.
         super().__init__(id=write.new_decision_id(), deadline=call.deadline)
         self.request = request
         self.call = call

@@ -16,6 +16,7 @@ from admission.record import export, retention
 log = logging.getLogger(__name__)
 LONGEST: Final = 300.0  # seconds of one run; the next one resumes
 TALLYING: Final = 30.0
+# Celery's limits, in seconds: they end a run that hangs in the file system or in a lock.
 SOFT_LIMIT: Final = 540
 HARD_LIMIT: Final = 570
 

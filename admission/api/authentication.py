@@ -50,6 +50,7 @@ def authenticate(request: HttpRequest, cluster: str, key: str) -> ClusterCaller:
 
 def _authenticate(cluster: str, secret: str) -> Authentication:
     """Look the credential up in memory, then, if it is new, in the database."""
+    # A credential may have been issued since this process loaded its snapshot.
     found = snapshot.current().authenticate(cluster, secret)
     if found is Authentication.UNKNOWN:
         found = snapshot.refresh().authenticate(cluster, secret)

@@ -108,7 +108,7 @@ def _prepared(body: bytes, call: Call) -> PreparedReview:
     return PreparedReview(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
 
 
-@lru_cache(64)
+@lru_cache(64)  # the webhooks of all clusters send few different queries
 def budget(query: str) -> float:
     """Seconds to answer in: one less than the ``?timeout=Ns`` that the API server waits."""
     found = _TIMEOUT.search(query)

@@ -189,21 +189,18 @@ def _to_specify(context: _Context, found: Violation) -> Iterator[FieldChange]:
     """Add an amount where none is given: that of the other side, else a small one."""
     side, name = _quota_side(found.numbers["resource"])
     other = "limits" if side == "requests" else "requests"
+    least = [
+        item.min[name]
+        for each in context.policies.limit_ranges
+        for item in each.items
+        if item.type == "Container" and name in item.min
+    ]
+    small = max(least, default=Quantity.parse(_SMALL.get(name, "1")))
     obj = context.obj
     for place in _places(obj):
         if value_at(obj, (*place, side, name)) is ABSENT:
             given = _amount(value_at(obj, (*place, other, name)))
-            yield from _set(obj, (*place, side, name), given or _small(name, context.policies))
-
-
-def _small(name: str, policies: PolicySet) -> Quantity:
-    least = [
-        item.min[name]
-        for each in policies.limit_ranges
-        for item in each.items
-        if item.type == "Container" and name in item.min
-    ]
-    return max(least, default=Quantity.parse(_SMALL.get(name, "1")))
+            yield from _set(obj, (*place, side, name), given or small)
 
 
 def _to_balance(context: _Context, found: Violation) -> Iterator[FieldChange]:

@@ -137,7 +137,7 @@ def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[D
         DiffLine(look="gap", sign="…")
         if text.startswith("@@")
         else DiffLine(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
-        for text in list(changes)[2:]
+        for text in list(changes)[2:]  # without the header of two file names
     ]
     return lines[1:] if lines and lines[0].look == "gap" and old[:1] == new[:1] else lines
 

@@ -77,6 +77,7 @@ def running_in(cluster: Cluster, namespace: str) -> RunningPods:
     """Find the running pods; six queries at most."""
     charged, is_cut = _charged(cluster, namespace)
     record = _Record(_decisions(cluster, namespace).newest(EVENTS))
+    # The newest decisions cover most pods; older ones are looked up by the index on names.
     missing = [each.name for each in charged if each.name and record.of(each) is None]
     if missing:
         older = _decisions(cluster, namespace).filter(name__in=missing, operation="CREATE")

@@ -58,6 +58,7 @@ class _Search:
     def decide(self, changes: Changes) -> Decision | None:
         """The engine's decision; None if it was made before, or the search is over."""
         key = frozenset((change.path, change.new_text) for change in changes)
+        # The first decision is always made: without it there is nothing to improve.
         is_over = not self.left or time.monotonic() > self.until
         if key in self._known or (is_over and changes):
             return None

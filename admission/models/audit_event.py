@@ -34,6 +34,7 @@ _LISTED: Final = (
 )  # fmt: skip
 # The recorded trace of a decision begins like this where the API server enforces.
 _NATIVE: Final = f'[{{"name":"{AUTHORITY_STEP.name}"'
+# Ends the range of a prefix, which an index serves; on SQLite none serves LIKE.
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
@@ -97,6 +98,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def for_reason(self, reason: str) -> Self:
         """Only events with this violation or Status reason."""
+        # Reasons stand between spaces, so that none is found inside another.
         return self.filter(reasons__contains=f" {reason} ")
 
     def for_policy(self, policy: str) -> Self:
@@ -132,6 +134,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """The decision with this id, or none; reads one partition by one index."""
         if not decision_id.is_decision_id(wanted):
             return self.none()
+        # The time selects the partition: by the id alone every day would be read.
         return self.filter(created=decision_id.moment(wanted), id=wanted)
 
     def older_than(self, cursor: str) -> Self:
@@ -211,6 +214,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
             found += self.between(*stretch)[: number - len(found)]
             if len(found) == number:
                 break
+            # Looked at after each statement: one that runs is not interrupted.
             if time.monotonic() > until:
                 return found, reached
         return found, None

@@ -126,6 +126,7 @@ def ensure_ahead(days: int = 7, *, today: date | None = None) -> list[date]:
 
 def is_missing(error: BaseException) -> bool:
     """Return whether an insert failed only because its day has no partition yet."""
+    # PostgreSQL reports a missing partition as a failed check without the name of a constraint.
     cause = error.__cause__ if isinstance(error, IntegrityError) else error
     diagnosis = getattr(cause, "diag", None)
     return (

@@ -83,4 +83,5 @@ def keep(rows: Sequence[Mapping[str, Any]]) -> None:
     for (cluster, start, name), number in counts.items():
         tally = tallies.setdefault((cluster, start), Tally(cluster=cluster, start=start))
         setattr(tally, name, number)
+    # A stretch that a task has counted already stays as it is.
     Tally.objects.bulk_create(tallies.values(), ignore_conflicts=True)

@@ -179,7 +179,11 @@ def _write(day: date, final: Path, *, until: float) -> int:
     part.replace(final)
     _sidecar(part).unlink(missing_ok=True)
     # Without it a power failure could undo the renaming after the export is on record.
-    _sync(final.parent)
+    descriptor = os.open(final.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
     return progress.rows
 
 
@@ -246,11 +250,3 @@ def _check(file: Path, day: date, rows: int) -> str:
 def _digest(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

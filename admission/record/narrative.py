@@ -39,7 +39,7 @@ def summary(event: AuditEvent) -> str:
     """The outcome in a few words."""
     if not event.allowed:
         return _why(event)
-    if _is_native(event) and event.warnings:
+    if event.authority == Authority.NATIVE and event.warnings:
         return str(event.warnings[0])
     if event.patch:
         return f"{_counted(len(event.patch), 'change')} to the object"
@@ -49,7 +49,7 @@ def summary(event: AuditEvent) -> str:
 def _outcome(event: AuditEvent) -> str:
     if not event.allowed:
         return f"was refused: {_why(event)}"
-    if _is_native(event) and event.observed:
+    if event.authority == Authority.NATIVE and event.observed:
         reasons = _reasons(event.observed, event.more_observed)
         return f"was left to the API server, which enforces here: {reasons}"
     if event.patch:
@@ -73,10 +73,6 @@ def _reasons(found: list[dict[str, Any]], more: int) -> str:
     by = f" ({policy['kind']} {policy['name']})" if policy else ""
     text = f"{shortened(first, LONGEST)}{by}"
     return f"{text}, and {_counted(others, 'more reason')}" if others else text
-
-
-def _is_native(event: AuditEvent) -> bool:
-    return event.authority == Authority.NATIVE
 
 
 def _counted(number: int, noun: str) -> str:

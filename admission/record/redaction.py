@@ -66,6 +66,7 @@ def clip(text: str, length: int = 253) -> str:
 
 def storable(value: Any, *, depth: int = MAX_DEPTH) -> Any:
     """Decoded JSON as JSON that every database stores; parts too deep become ``None``."""
+    # First: a RawNumber is a str, too.
     if isinstance(value, RawNumber):
         return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
     if isinstance(value, str):

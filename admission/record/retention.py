@@ -149,6 +149,7 @@ def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
     """PostgreSQL: drop the day's partition, or put one in its place with the rows that stay."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+        # No other process may create or drop this partition until the commit.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [partitions.ADVISORY_KEY])
         holds = _holds(day)
         removal = _plan(day, verdicts, export=export.sha256)
@@ -166,6 +167,7 @@ def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
         if removal.kept:
             cursor.execute(f"ALTER TABLE {kept} RENAME TO {partitions.name(day)}")
             partitions.attach(cursor, partitions.name(day), day)
+            # The bounds of the partition imply it from now on.
             cursor.execute(f"ALTER TABLE {partitions.name(day)} DROP CONSTRAINT audit_day")
         _record(removal, export)
     return removal
@@ -188,6 +190,7 @@ def _build(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySe
         f"ALTER TABLE {table} ADD CONSTRAINT audit_day CHECK ("
         f"created >= '{begin.isoformat()}' AND created < '{end.isoformat()}')"
     )
+    # A new table has no statistics until autovacuum comes, and would be planned as empty.
     cursor.execute(f"ANALYZE {table}")
 
 
@@ -201,6 +204,7 @@ def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
             if not before.going:
                 return total
             query, values = _going(day, verdicts).values("id")[:BATCH].query.sql_with_params()
+            # SQLite cannot disable a trigger: drop it, and create it again from its own text.
             cursor.execute("SELECT sql FROM sqlite_master WHERE name = 'audit_no_delete'")
             (trigger,) = cursor.fetchone()
             cursor.execute("DROP TRIGGER audit_no_delete")

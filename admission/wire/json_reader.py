@@ -52,6 +52,7 @@ def read_usual(body: bytes) -> tuple[Any, bytes]:
     in. Go's own spelling of ``<``, ``>`` and ``&`` is not odd. No others are read.
     """
     try:
+        # A fraction comes as RawNumber, which is written again as a text: not equal, so unusual.
         value = _READER.decode(body)
         text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):

@@ -230,6 +230,7 @@ def cut(body: bytes) -> Cut | None:
 
 def comes_again(found: Cut) -> bool:
     """Whether the template was seen before; only then is it worth its memory."""
+    # By hash: a collision costs the room of one template, and nothing else.
     sights = _sights(hash(found.template))
     if not sights:
         sights.append(None)

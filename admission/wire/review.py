@@ -242,7 +242,7 @@ def _object(raw: Mapping[str, Any], name: str) -> dict[str, Any] | None:
 
 def _text(raw: Mapping[str, Any], name: str, parent: str = "") -> str:
     value = raw.get(name)
-    if type(value) is str:
+    if type(value) is str:  # not isinstance: a RawNumber is a str, too
         return value
     if value is not None:
         raise _wrong(f"{parent}{name}", "a text")

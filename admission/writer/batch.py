@@ -165,6 +165,7 @@ def _run(items: list[PendingDecision], attempt: _Attempt) -> None:
             _decide(item, book, attempt)
         hit("after-decide")
         hit("before-ledger")
+        # Queued like the rows below, and sent with the commit: few packets, one wait.
         book.write()
         hit("after-ledger")
         hit("before-audit")
@@ -205,7 +206,7 @@ def _decide(item: PendingDecision, book: Book, attempt: _Attempt) -> None:
     try:
         answer, row = item.decide(book)
     except (DatabaseError, InterfaceError):
-        raise
+        raise  # the whole batch's
     except Exception as error:
         raise _PoisonedError(item, error) from error
     attempt.decided.append((item, answer))

@@ -44,6 +44,7 @@ class PendingDecision(ABC):
         self._given_up = False
         self._is_settled = False
         self._listener: Callable[[PendingDecision], None] | None = None
+        # A bare lock, released once settled: an Event is a Condition and more locks, per review.
         self._done = threading.Lock()
         self._done.acquire()
 

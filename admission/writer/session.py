@@ -54,6 +54,7 @@ _GONE: Final = ("08", "57P")  # connection lost, server shutting down
 _NO_PARTITION: Final = "23514"
 _ITEM: Final = ("22", "23")  # data that does not fit, a constraint
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+# Of a context, not of a thread: a loop's greenlet has its own session in the loop's thread.
 _mark: Final[ContextVar[int | None]] = ContextVar("mark", default=None)
 
 
@@ -70,6 +71,7 @@ def own() -> None:
     settings = {**connections.settings[_ALIAS]}
     options = {**settings["OPTIONS"]}
     if settings["ENGINE"].endswith("postgresql"):
+        # The writer must not wait for pages that use all connections of the pool.
         options.pop("pool", None)
         options |= _PATIENCE
         options["options"] = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
@@ -145,6 +147,7 @@ def renew(lost: int | None) -> None:
     open_marked()
     if lost is not None and connection.vendor == "postgresql":
         with connection.cursor() as cursor:
+            # Free only once the server has ended the lost session, and with it its transaction.
             cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_LOCK_CLASS, lost])
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, lost])
 

@@ -143,11 +143,8 @@ class Writer:
             session.close()
             fail_all(items, error)
             return
-        self._count(is_reachable=is_reachable, size=len(items))
-
-    def _count(self, *, is_reachable: bool, size: int) -> None:
-        if size and is_reachable:
-            metrics.BATCH.observe(size)
+        if items and is_reachable:
+            metrics.BATCH.observe(len(items))
         was_away = self._is_away
         self._failures = 0 if is_reachable else self._failures + 1
         if self._is_away and not was_away:
@@ -164,6 +161,7 @@ def start() -> Writer:
     """The process's writer, started if need be."""
     global _writer  # noqa: PLW0603 - one for each process is the point
     with _starting:
+        # A fork copies the object, not its thread: the child starts a writer of its own.
         if _writer is None or not _writer.is_alive:
             _writer = Writer()
         return _writer

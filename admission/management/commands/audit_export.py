@@ -41,7 +41,13 @@ class Command(Console):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Export, or verify, and report."""
         if options["verify"]:
-            self._verify()
+            exports = AuditExport.objects.order_by("day")
+            changed = [each for each in exports if not record_export.is_intact(each)]
+            for export in changed:
+                self.stderr.write(f"{export.path}: is missing or has changed")
+            if changed:
+                sys.exit(FINDINGS)
+            self.stdout.write(f"{len(exports)} files, all as they were written")
             return
         day, now = options["day"], datetime.now(UTC)
         if day and not record_export.is_over(day, now=now):
@@ -52,11 +58,3 @@ class Command(Console):
             except record_export.ExportError as error:
                 raise CommandError(str(error), returncode=FINDINGS) from error
             self.stdout.write(f"{export.path}: {export.rows} rows, SHA-256 {export.sha256}")
-
-    def _verify(self) -> None:
-        wrong = [e for e in AuditExport.objects.order_by("day") if not record_export.is_intact(e)]
-        for export in wrong:
-            self.stderr.write(f"{export.path}: is not there as it was written")
-        if wrong:
-            sys.exit(FINDINGS)
-        self.stdout.write(f"{AuditExport.objects.count()} files, all as they were written")

@@ -47,6 +47,6 @@ class Command(Console):
                 f" {removal.kept} kept{held}"
             )
         if not found:
-            self.stdout.write("nothing is past its time")
+            self.stdout.write("nothing is due")
         if any(removal.problem for removal in found):
             sys.exit(FINDINGS)

@@ -112,6 +112,7 @@ def of_tallies(
         begin = max(oldest, earliest) if oldest else span.until - LIVE
     step = max(_step(span.until - begin), _LEAST)
     edge = Tally.objects.edge()
+    # Tallies end some minutes ago: rows from there on are counted, but of one hour at most.
     border = max(edge, stretch_of(now - LIVE)) if edge else stretch_of(now - LIVE)
     sums: dict[datetime, Counter[str]] = {}
     for start, counts in _tallied(tallies, (begin, min(border, span.until)), step):

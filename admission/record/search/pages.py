@@ -126,6 +126,11 @@ def page(search: Search, place: PagePosition) -> SearchPage:
         first = max(0, sum(line.newest.id > place.after for line in lines) - SIZE)
     following = first + SIZE
     shown = lines[first:following]
+    newer: Cursor = {}
+    if first:
+        newer = _at(sample, max(0, first - SIZE))
+    elif sample.before:
+        newer = {"after": sample.rows[0].id if sample.rows else sample.before}
     beyond = {"before": sample.older} if sample.older else {}
     events = search.events(line.newest.id for line in shown)
     for line in shown:
@@ -133,17 +138,9 @@ def page(search: Search, place: PagePosition) -> SearchPage:
     return SearchPage(
         sample=sample,
         lines=[line for line in shown if line.event],  # retention may have removed others since
-        newer=_newer(sample, first),
+        newer=newer,
         older=_at(sample, following) if following < len(lines) else beyond,
     )
-
-
-def _newer(sample: Sample, first: int) -> Cursor:
-    if first:
-        return _at(sample, max(0, first - SIZE))
-    if not sample.before:
-        return {}
-    return {"after": sample.rows[0].id if sample.rows else sample.before}
 
 
 def _at(sample: Sample, line: int) -> Cursor:

@@ -145,6 +145,7 @@ class Search:
         base, found = (
             rows.older_than(before) if before else rows for rows in (self._base, self.found)
         )
+        # A bounded number of days: a statement locks and plans every partition that it may read.
         begin = self._back(start, DAYS)
         enough = (SAMPLE if self.is_indexed else LOOKED) + 1
         edge = _last(base.between(begin, None).newest_first()[:enough], Min("created"), enough)

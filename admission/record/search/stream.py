@@ -61,6 +61,7 @@ def as_csv(rows: AuditEventQuerySet) -> Iterator[bytes]:
         for row in piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
             writer.writerow([neutral(_cell(row[name])) for name in COLUMNS])
+        # A lone surrogate in a name has no UTF-8: a question mark is better than half a file.
         yield lines.take().encode("utf-8", "replace")
 
 

@@ -243,7 +243,7 @@ def test_the_command_plans_then_removes(
     planned, removed, nothing = capsys.readouterr().out.splitlines()
     assert planned == f"{OLD}: 1 rows would go (allowed), 0 kept"
     assert removed == f"{OLD}: 1 rows removed (allowed), 0 kept"
-    assert nothing == "nothing is past its time"
+    assert nothing == "nothing is due"
 
 
 def test_the_command_fails_when_something_cannot_go(

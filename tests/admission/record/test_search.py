@@ -42,7 +42,7 @@ def spread(decided: Callable[..., AuditEvent]) -> list[str]:
     return [event.id for event in reversed(made)]
 
 
-def test_an_id_says_its_time() -> None:
+def test_an_id_contains_its_time() -> None:
     time = datetime(2026, 11, 21, 7, 13, 9, 250_000, tzinfo=UTC)
     lowest = decision_id.lowest(time)
     assert decision_id.moment(lowest) == time
@@ -261,7 +261,7 @@ def test_stretches_meet_and_cover_all(days: int, start: int) -> None:
     )
 
 
-def test_the_page_says_how_far_a_search_came(
+def test_the_page_reports_how_far_a_search_came(
     admin_client: Client, spread: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "MOST_DAYS", 2)
