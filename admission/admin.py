@@ -15,7 +15,6 @@ from admission.models.decision_id import is_decision_id
 from admission.record.filters import PHASE_CHOICES
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
     from django.db.models import QuerySet
     from django.forms import ModelForm
     from django.http import HttpRequest
@@ -37,7 +36,7 @@ _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class RecordPaginator(_Paginator):
-    """Pages of the newest decisions, as far as they are counted; no exact count, no offset."""
+    """Pages of the newest decisions, up to the limit of counts; no exact count, no offset."""
 
     @cached_property
     def count(self) -> int:
@@ -57,10 +56,11 @@ class RecordPaginator(_Paginator):
 
 
 class RecordChangeList(ChangeList):
-    """A list that asks for no more than its page, also when that is the only one."""
+    """A list that reads only its page, even when that is the only one."""
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page."""
+        # Django would fetch all rows where the count fits on one page.
         super().get_results(request)
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
@@ -85,13 +85,13 @@ class ReadOnlyAdmin(_AnyAdmin):
 
 
 class PhaseFilter(admin.SimpleListFilter):
-    """Both phases, without asking the record which there are."""
+    """Filter by phase, without a query for the phases that occur."""
 
     title = "phase"
     parameter_name = "phase"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """What can be chosen."""
+        """The choices."""
         del request, model_admin
         return PHASE_CHOICES
 
@@ -115,20 +115,20 @@ class AuditEventAdmin(ReadOnlyAdmin):
     paginator = RecordPaginator
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """The list of a page only."""
+        """The list that reads one page."""
         del request, kwargs
         return RecordChangeList
 
     def get_object(
         self, _request: HttpRequest, object_id: str, _from_field: str | None = None
     ) -> AuditEvent | None:
-        """The decision of this id, asked of its day alone."""
+        """The decision of this id, read from the partition of its day alone."""
         return AuditEvent.objects.with_id(object_id).first()
 
     def get_search_results(
         self, _request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """What the text looks like decides what is searched, so that an index serves it."""
+        """Search the one column that the form of the text suggests, by its index."""
         rows, term = cast("AuditEventQuerySet", queryset), search_term.strip()
         if is_decision_id(term):
             return rows.with_id(term), False
@@ -139,7 +139,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
 @admin.register(AuditHold)
 class AuditHoldAdmin(_HoldAdmin):
-    """Holds: made here, released here, never changed or forgotten."""
+    """Legal holds: created and released here, never changed or deleted."""
 
     list_display = ("cluster", "namespace", "first_day", "last_day", "reason", "who", "released")
     search_fields = ("cluster", "namespace")
@@ -148,47 +148,43 @@ class AuditHoldAdmin(_HoldAdmin):
 
     @admin.display(description="who")
     def who(self, hold: AuditHold) -> str:
-        """Who made it."""
+        """The user who created it."""
         return hold.created_by
 
     @admin.action(description="Release the selected holds", permissions=["add"])
     def release(self, request: HttpRequest, holds: QuerySet[AuditHold]) -> None:
-        """Let go what they hold."""
+        """Release holds that are in force."""
         for hold in holds.filter(released__isnull=True):
-            hold.release(user=_name(request.user))
+            hold.release(user=request.user.get_username())
             self.log_change(request, hold, "Released.")
-        self.message_user(request, "What they held may go now.", messages.SUCCESS)
+        self.message_user(request, "The selected holds are released.", messages.SUCCESS)
 
     def save_model(
         self, request: HttpRequest, obj: AuditHold, form: ModelForm[AuditHold], change: Any
     ) -> None:
-        """Note who made it."""
-        obj.created_by = _name(request.user)
+        """Save it with the user who created it."""
+        obj.created_by = request.user.get_username()
         super().save_model(request, obj, form, change)
 
     def has_change_permission(self, _request: HttpRequest, _obj: AuditHold | None = None) -> bool:
-        """A hold is released and made anew, so that what it held stays known."""
+        """Never: release a hold and create another, so that its cover stays known."""
         return False
 
     def has_delete_permission(self, _request: HttpRequest, _obj: AuditHold | None = None) -> bool:
-        """A released hold stays on record."""
+        """Never: a released hold stays on record."""
         return False
 
 
 @admin.register(AuditExport)
 class AuditExportAdmin(ReadOnlyAdmin):
-    """Days that are in a file."""
+    """Exports: the days that are in a file."""
 
     list_display = ("day", "number", "rows", "path", "sha256", "finished")
 
 
 @admin.register(RetentionRun)
 class RetentionRunAdmin(ReadOnlyAdmin):
-    """What was taken off the record."""
+    """Removals of rows from the record."""
 
     list_display = ("created", "day", "verdicts", "removed", "kept", "held", "export_sha256")
     list_select_related = ("export",)
-
-
-def _name(user: AbstractBaseUser | Any) -> str:
-    return str(user.get_username())

@@ -14,7 +14,7 @@ class AdmissionConfig(AppConfig):
     name = "admission"
 
     def ready(self) -> None:
-        """Whoever has migrated has the partitions of the coming days, too."""
+        """Create the partitions of the coming days after each migration."""
         post_migrate.connect(_make_partitions, sender=self)
 
 

@@ -1,6 +1,6 @@
-"""Decide without a server: cases, files of policies, and results as plain values.
+"""Decide without a server: cases and policy manifests in, decisions as JSON-shaped values out.
 
-Plain Python, no files and no database: the command reads and prints.
+Plain Python without files or database: the command reads and prints.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def request_for(
 def complete_request(
     raw: Mapping[str, Any], *, default_namespace: str = "default"
 ) -> AdmissionRequest:
-    """Read a request whose kind, resource, namespace and operation the object may have to supply.
+    """Read a request; kind, resource, namespace and name may come from its object.
 
     Kinds known to live outside namespaces get none. Raises ``DecodeError``.
     """
@@ -85,7 +85,7 @@ def complete_request(
 
 
 def answer_line(line: str | bytes, limited_resources: object = None) -> dict[str, Any]:
-    """Answer one case, written as JSON; an unreadable one is answered by its error."""
+    """Answer one case, a line of JSON; the answer to an unreadable one is its error."""
     try:
         case = loads(line)
     except DecodeError as error:
@@ -102,13 +102,9 @@ def answer_case(case: object, limited_resources: object = None) -> dict[str, Any
         request, policies, phase = read_case(case, limited_resources)
     except DecodeError as error:
         return _error(name, error)
-    decision = admit(request, policies, phase=phase, now=_now_of(case))
-    return {"name": name, **render_decision(decision)}
-
-
-def _now_of(case: Mapping[str, Any]) -> str | None:
     now = case.get("now")
-    return now if isinstance(now, str) else None
+    decision = admit(request, policies, phase=phase, now=now if isinstance(now, str) else None)
+    return {"name": name, **render_decision(decision)}
 
 
 def read_case(

@@ -1,4 +1,4 @@
-"""Celery tasks about the record: retention, export, tallies. Each is safe to repeat and to kill."""
+"""Celery tasks of the record: partitions, export, retention, tallies; safe to kill and repeat."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from admission.models import BackgroundWork, Tally, note_work, partitions
 from admission.record import export, retention
 
 log = logging.getLogger(__name__)
-LONGEST: Final = 300.0  # seconds of one run; the next goes on
+LONGEST: Final = 300.0  # seconds of one run; the next one resumes
 TALLYING: Final = 30.0
+# Celery's limits, in seconds: they end a run that hangs in the file system or in a lock.
 SOFT_LIMIT: Final = 540
 HARD_LIMIT: Final = 570
 
 
 @shared_task
 def prepare_partitions() -> None:
-    """Make the partitions of the coming days."""
+    """Create the partitions of the coming days."""
     partitions.ensure_ahead()
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def export_record() -> None:
-    """Export the days that are over, if any rows are ever to go."""
+    """Export the days that are over, if retention ever removes rows."""
     if settings.GATEHOUSE_RETENTION_ALLOWED_DAYS or settings.GATEHOUSE_RETENTION_DENIED_DAYS:
         until = time.monotonic() + LONGEST
         try:
@@ -37,7 +38,7 @@ def export_record() -> None:
         except export.OutOfTimeError:
             log.warning("export of the record stopped: out of time")
         except (export.ExportError, OSError) as error:
-            log.error("export of the record failed: %s", error)  # noqa: TRY400 - its line says all
+            log.error("export of the record failed: %s", error)  # noqa: TRY400 - a trace adds nothing
             note_work(BackgroundWork.Name.EXPORT, str(error) or type(error).__name__)
             return
         note_work(BackgroundWork.Name.EXPORT)
@@ -45,7 +46,7 @@ def export_record() -> None:
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def apply_retention() -> None:
-    """Take away what may go."""
+    """Remove rows whose retention period is over."""
     problem = ""
     for done in retention.apply(today=retention.today(), until=time.monotonic() + LONGEST):
         if done.problem:
@@ -58,5 +59,5 @@ def apply_retention() -> None:
 
 @shared_task
 def tally_answers() -> None:
-    """Count the answers of the last minutes; after a long rest, as many as there is time for."""
+    """Count the decisions of the last minutes; after a pause, as many as there is time for."""
     Tally.objects.bring_up_to_date(now=datetime.now(UTC), until=time.monotonic() + TALLYING)

@@ -83,7 +83,10 @@ def _row(pair: Any) -> Any:
     )
     name = write.new_decision_id()
     return write.row(
-        decision, decision_id=name, asked=write.columns_of(request), circumstances=circumstances
+        decision,
+        decision_id=name,
+        request_columns=write.columns_of(request),
+        circumstances=circumstances,
     )
 
 

@@ -121,8 +121,7 @@ def _no_writer_left() -> Iterator[None]:
 
 JUDGING = ("engine", "admission.wire.review")
 RECORDS = (
-    "admission.migrations.0003_daily_partitions",
-    "admission.migrations.0004_retention",
+    "admission.migrations.0002_append_only",
     "policies.migrations.0002_append_only",
 )
 

@@ -1,7 +1,7 @@
 """Authenticate a cluster by its webhook credential, before a byte of the body is read.
 
-Clusters are never named to a stranger: an unknown cluster, a missing and a wrong credential all
-get the same 401.
+An unknown cluster, a missing and a wrong credential all get the same 401, so that a stranger cannot
+find out the names of clusters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_CREDENTIAL: Final = 512
 CHALLENGE: Final = 'Bearer realm="gatehouse admission"'
-"""What a 401 asks for."""
+"""The ``WWW-Authenticate`` header of a 401."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ClusterCaller:
 
 
 def authenticate(request: HttpRequest, cluster: str, key: str) -> ClusterCaller:
-    """Name the cluster of the path if the credential is its own: ``key``, else a bearer token.
+    """Authenticate the cluster of the path by ``key``, or else by a bearer token.
 
     Raises:
         NotAuthenticated: without a valid credential (401).
@@ -49,7 +49,8 @@ def authenticate(request: HttpRequest, cluster: str, key: str) -> ClusterCaller:
 
 
 def _authenticate(cluster: str, secret: str) -> Authentication:
-    """Look among the credentials in memory; ask the database about one that is not there yet."""
+    """Look the credential up in memory, then, if it is new, in the database."""
+    # A credential may have been issued since this process loaded its snapshot.
     found = snapshot.current().authenticate(cluster, secret)
     if found is Authentication.UNKNOWN:
         found = snapshot.refresh().authenticate(cluster, secret)
@@ -57,7 +58,7 @@ def _authenticate(cluster: str, secret: str) -> Authentication:
 
 
 def is_known(cluster: str, secret: str) -> bool:
-    """Whether a credential is this cluster's as far as is known here, without asking anybody."""
+    """Whether the snapshot in memory knows a credential as this cluster's; no query."""
     known = snapshot.known()
     if known is None or not _is_possible(secret):
         return False
@@ -65,12 +66,12 @@ def is_known(cluster: str, secret: str) -> bool:
 
 
 def is_callers(cluster: str, secret: str) -> bool:
-    """Whether a credential is this cluster's; the database is asked about one that is new."""
+    """Whether a credential is this cluster's; one that is new is looked up in the database."""
     return _is_possible(secret) and _authenticate(cluster, secret) is Authentication.OK
 
 
 def _is_possible(secret: str) -> bool:
-    """Whether it may be one of ours; others are neither digested nor remembered."""
+    """Whether it may be one of ours: a huge one must not cost a digest."""
     return 0 < len(secret) <= MAX_CREDENTIAL
 
 

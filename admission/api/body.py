@@ -25,7 +25,7 @@ _PIECE: Final = 64 * 1024
 
 
 class LengthRequired(APIException):
-    """A body of unknown length."""
+    """A body without Content-Length."""
 
     status_code = 411
     default_detail = "Content-Length is required."
@@ -44,38 +44,36 @@ def read_body(request: HttpRequest) -> bytes:
     """The whole body, at most ``MAX_BODY`` bytes.
 
     Raises:
-        ReviewError, NotAReviewError: for a larger one, of which the rest is read and dropped, up to
-            a cap, so that the answer reaches a caller that is still sending.
-        LengthRequired, EncodedBody: for what no API server sends.
+        ReviewError, NotAReviewError: for a larger one.
+        LengthRequired, EncodedBody: for a body that no API server sends.
     """
     if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise EncodedBody
     if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
         raise LengthRequired
     body = request.read(MAX_BODY + 1)
-    if len(body) > MAX_BODY:
-        _drain(request)
-        raise too_large(body)
-    return body
-
-
-def _drain(request: HttpRequest) -> None:
+    if len(body) <= MAX_BODY:
+        return body
+    # A caller that is still sending would not read the answer: take the rest in, up to a cap.
     dropped = 0
     while dropped < DRAIN_CAP and (piece := request.read(_PIECE)):
         dropped += len(piece)
+    raise too_large(body)
 
 
 LARGE: Final = 256 * 1024
-"""Bytes of a body from which on a review waits for its turn."""
+"""Bytes from which on a review waits for its turn."""
 _SWITCH: Final = 0.00005  # seconds until a thread that waits for the interpreter gets it
 _turn: Final = threading.Lock()
 
 
 @contextmanager
 def in_turn(call: Call) -> Iterator[None]:
-    """Read and judge a large body; raises ``OverBudgetError`` where its turn does not come."""
+    """Wait for the turn of a large body; raises ``OverBudgetError`` if it comes too late."""
     if not _turn.acquire(timeout=max(call.budget - call.spent, 0)):
         raise OverBudgetError
+    # Others get the interpreter a hundred times as often as by default, and no collection of the
+    # many new objects stops them all.
     before, is_collecting = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(_SWITCH)
     gc.disable()

@@ -54,52 +54,41 @@ _SUMMARY = [
 _SEARCH_COLUMNS = ["reasons", "policy_names"]
 
 
-def _authority() -> ChoiceField:
-    return ChoiceField(
+class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
+    """One line of the list."""
+
+    authority = ChoiceField(
         [choice.value for choice in Authority],
         read_only=True,
         help_text="Who enforced ranges and quotas: the portal, or the API server itself (native).",
     )
-
-
-def _verdict() -> ChoiceField:
-    return ChoiceField(
+    verdict = ChoiceField(
         AnswerKind.choices,
         source="outcome",
         read_only=True,
         help_text="What was answered; would-deny: it was let through, and warn or audit found it.",
     )
 
-
-class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
-    """One line of the list."""
-
-    authority = _authority()
-    verdict = _verdict()
-
     class Meta:
-        """What the list shows."""
+        """The columns of a line."""
 
         model = AuditEvent
         fields = [*_SUMMARY, "authority"]
         read_only_fields = fields
 
 
-class DecisionSerializer(ModelSerializer[AuditEvent]):
+class DecisionSerializer(DecisionSummarySerializer):
     """Everything on record about one decision."""
 
-    authority = _authority()
-    verdict = _verdict()
-
     class Meta:
-        """All but the columns that only serve searching."""
+        """All but the columns that exist for the search."""
 
         model = AuditEvent
         exclude = _SEARCH_COLUMNS
 
 
 class DecisionPagination(BasePagination):
-    """Pages by decision id: as fast for the last page as for the first."""
+    """Pages by decision id: the last one is as fast as the first."""
 
     page_size = 50
     max_page_size = 500
@@ -120,8 +109,10 @@ class DecisionPagination(BasePagination):
         if given and not (given[0] in "<>" and is_decision_id(given[1:])):
             raise NotFound("Invalid cursor")
         place = {"before" if given[0] == "<" else "after": given[1:]} if given else {}
-        rows = cast("AuditEventQuerySet", queryset)
-        self.page = rows.page(size=self._size(request), **place)
+        limit, size = request.query_params.get(self.page_size_query_param, ""), self.page_size
+        if limit.isascii() and limit.isdigit() and len(limit) < LONGEST_NUMBER:
+            size = min(int(limit), self.max_page_size) or size
+        self.page = cast("AuditEventQuerySet", queryset).page(size=size, **place)
         return list(self.page.events)
 
     def get_paginated_response(self, data: Any) -> Response:
@@ -135,7 +126,7 @@ class DecisionPagination(BasePagination):
         )
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The shape of that, for the API's description."""
+        """The schema of a page, for OpenAPI."""
         link = {"type": "string", "nullable": True, "format": "uri"}
         return {
             "type": "object",
@@ -148,18 +139,12 @@ class DecisionPagination(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
-        """The parameters, for the API's description."""
+        """The parameters, for OpenAPI."""
         del view
         return [
             _parameter(self.cursor_query_param, "string", "Where the page is: as in next."),
             _parameter(self.page_size_query_param, "integer", "Decisions on a page, at most 500."),
         ]
-
-    def _size(self, request: Request) -> int:
-        given = request.query_params.get(self.page_size_query_param, "")
-        if not (given.isascii() and given.isdigit() and len(given) < LONGEST_NUMBER):
-            return self.page_size
-        return min(int(given), self.max_page_size) or self.page_size
 
     def _link(self, direction: str, decision_id: str) -> str | None:
         if not decision_id:
@@ -193,20 +178,20 @@ class DecisionViewSet(
     lookup_value_regex = "[0-9a-z]{16}"
 
     def get_serializer_class(self) -> type[BaseSerializer[AuditEvent]]:
-        """The list is short, the detail complete."""
+        """Short in the list, complete in the detail."""
         return DecisionSerializer if self.action == "retrieve" else DecisionSummarySerializer
 
     def get_queryset(self) -> AuditEventQuerySet:
-        """Only the columns of the short form, which is the only one that is listed."""
+        """Only the columns of the short form: the others are large, and a list shows none."""
         return self.seen().only(*_SUMMARY).with_authority()
 
     def get_object(self) -> AuditEvent:
-        """The decision of this id, asked of its day alone."""
+        """The decision of this id, read from the partition of its day alone."""
         found: AuditEvent = get_object_or_404(self.seen().with_id(self.kwargs["pk"]))
         return found
 
     def seen(self) -> AuditEventQuerySet:
-        """The decisions about what the user may see."""
+        """The decisions about clusters and namespaces that the user may see."""
         return roles.visible(
             AuditEvent.objects.all(), self.request.user, cluster="cluster", namespace="namespace"
         )

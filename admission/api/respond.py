@@ -1,6 +1,6 @@
-"""One review from bytes to bytes: parse, prepare, submit to the writer, render the response.
+"""Answers to review calls: parse and prepare, render the response, and a Status for failures.
 
-Who waits for the writer, a thread or an event loop, is its callers' matter.
+Between the two the caller submits to the writer and waits, in a thread or in an event loop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from admission import decide, metrics
 from admission.api.authentication import CHALLENGE
 from admission.api.body import LARGE, in_turn
 from admission.decide import DEFAULT_BUDGET, OverBudgetError, UnavailableError, UnknownCallerError
-from admission.models import Verdict
+from admission.models.columns import verdict_of
 from admission.wire.review import (
     NotAReviewError,
     ReviewError,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from prometheus_client import Counter, Histogram
 
     from admission.decide import Call, RecordedDecision
+    from admission.models import Verdict
     from admission.writer import PendingDecision
     from engine.request import Phase
 
@@ -65,7 +66,7 @@ _MORE_HEADERS: Final[dict[int, dict[str, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedReview:
-    """A review that was read and prepared; ``item`` is for the writer."""
+    """A review that was read and prepared; the writer takes its ``item``."""
 
     call: Call
     uid: str
@@ -73,44 +74,43 @@ class PreparedReview:
     dry_run: bool = False
 
     def answer(self, recorded: RecordedDecision) -> bytes:
-        """Count the decision, and write the review that answers."""
-        _count(recorded, call=self.call, dry_run=self.dry_run)
-        answer = render_response(
+        """Count the decision, and render the review that answers."""
+        call, verdict = self.call, verdict_of(recorded.decision)
+        decisions, seconds = _counters(call.cluster, call.phase, verdict, self.dry_run)
+        decisions.inc()
+        seconds.observe(call.spent)
+        response = render_response(
             recorded.decision,
             self.uid,
-            phase=self.call.phase,
+            phase=call.phase,
             decision_id=recorded.id,
             external_url=settings.GATEHOUSE_EXTERNAL_URL,
         )
-        return dump_response(answer)
+        return dump_response(response)
 
 
-def ask(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
-    """Read and prepare a review. Raises ``NotAReviewError``, and what reading or preparing does."""
+def prepare(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
+    """Read and prepare a review. Raises ``NotAReviewError``, and the errors of both steps."""
     try:
         body = read()
         if len(body) < LARGE:
-            return _asked(body, call)
+            return _prepared(body, call)
         with in_turn(call):
-            return _asked(body, call)
+            return _prepared(body, call)
     except ReviewError as error:
-        return _refused(error, call)
+        item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
+        return PreparedReview(call=call, uid=error.uid, item=item)
 
 
-def _asked(body: bytes, call: Call) -> PreparedReview:
+def _prepared(body: bytes, call: Call) -> PreparedReview:
     request = parse_request(body)
     item = decide.prepare(request, call=call)
     return PreparedReview(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
 
 
-def _refused(error: ReviewError, call: Call) -> PreparedReview:
-    item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
-    return PreparedReview(call=call, uid=error.uid, item=item)
-
-
-@lru_cache(64)
+@lru_cache(64)  # the webhooks of all clusters send few different queries
 def budget(query: str) -> float:
-    """Seconds we may take of the ``?timeout=Ns`` an API server gives: one less than it waits."""
+    """Seconds to answer in: one less than the ``?timeout=Ns`` that the API server waits."""
     found = _TIMEOUT.search(query)
     if not found:
         return DEFAULT_BUDGET
@@ -119,7 +119,7 @@ def budget(query: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The answer to what is no review, or to what we could not do: a Kubernetes ``Status``."""
+    """The answer to a call that is no review, or that we failed: a Kubernetes ``Status``."""
 
     status: int
     body: bytes
@@ -127,12 +127,12 @@ class Failure:
 
 
 def fail(exc: Exception) -> Failure:
-    """Count and log an error, and say what to answer, without showing its insides."""
+    """Count and log an error, and build its answer, without internal details."""
     return refuse(_status(exc), exc)
 
 
 def refuse(status: int, exc: Exception) -> Failure:
-    """Count and log that a call is answered with this status, and say what to answer."""
+    """Count and log a call that gets this status, and build the answer."""
     if status >= 500:  # noqa: PLR2004 - HTTP's own border
         metrics.FAILURES.labels(status=status).inc()
         # A database that is away is no defect: a trace for each review would bury those.
@@ -141,8 +141,17 @@ def refuse(status: int, exc: Exception) -> Failure:
     else:
         metrics.REFUSED.labels(status=status).inc()
         logger.warning("an admission call was refused with %s", status)
+    reason, message = _TEXTS.get(status, _TEXTS[500])
+    shape = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": status,
+        "reason": reason,
+        "message": message,
+    }
     headers = {**HEADERS, **_MORE_HEADERS.get(status, {})}
-    return Failure(status, _status_object(status), headers)
+    return Failure(status, json.dumps(shape).encode(), headers)
 
 
 def _status(exc: Exception) -> int:
@@ -155,30 +164,6 @@ def _status(exc: Exception) -> int:
     if isinstance(exc, OverBudgetError | UnavailableError | DatabaseError | InterfaceError):
         return 503
     return 500
-
-
-def _status_object(status: int) -> bytes:
-    reason, message = _TEXTS.get(status, _TEXTS[500])
-    return json.dumps(
-        {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "status": "Failure",
-            "code": status,
-            "reason": reason,
-            "message": message,
-        }
-    ).encode()
-
-
-def _count(recorded: RecordedDecision, *, call: Call, dry_run: bool) -> None:
-    decision = recorded.decision
-    verdict = Verdict.MUTATED if decision.patch else Verdict.ALLOWED
-    decisions, seconds = _counters(
-        call.cluster, call.phase, verdict if decision.allowed else Verdict.DENIED, dry_run
-    )
-    decisions.inc()
-    seconds.observe(call.spent)
 
 
 @lru_cache(maxsize=4096)

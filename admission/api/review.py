@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from admission.api import respond
 from admission.api.authentication import authenticate
 from admission.api.body import read_body
-from admission.decide import Call, written
+from admission.decide import Call, submit_and_wait
 from engine.request import Phase
 
 if TYPE_CHECKING:
@@ -40,42 +40,39 @@ class AdmissionReviewView(APIView):
     phase = Phase.VALIDATE
 
     def dispatch(self, request: HttpRequest, cluster: str, key: str = "") -> HttpResponse:
-        """Take DRF's short cut: method, caller, answer.
+        """Check the method, authenticate the caller, answer.
 
-        Its own request around Django's, its negotiation and its lists of classes to ask are left
-        out: nothing of them is used here, and they cost as much as reading the review does.
+        DRF's request wrapper, content negotiation and permission checks are left out: nothing here
+        uses them, and they cost as much as reading the review.
         """
+        # Before authentication: another method gets 405, not a hint about the credential.
+        if request.method != "POST":
+            return self.handle_exception(MethodNotAllowed(str(request.method)))
         try:
-            _expect_post(request)
             return self.post(request, authenticate(request, cluster, key))
-        except Exception as error:  # noqa: BLE001 - the last one to hear of it, as in DRF
+        except Exception as error:  # noqa: BLE001 - the outermost layer, as in DRF
             return self.handle_exception(error)
 
     def post(self, request: HttpRequest, caller: ClusterCaller) -> HttpResponse:
         """Answer one review."""
+        meta = request.META
         call = Call(
             cluster=caller.cluster,
             phase=self.phase,
-            client=_client(request),
+            client=f"{meta.get('REMOTE_ADDR', '')} {meta.get('HTTP_USER_AGENT', '')}".strip(),
             secret=caller.secret,
             started=time.monotonic_ns(),
-            budget=respond.budget(request.META.get("QUERY_STRING", "")),
+            budget=respond.budget(meta.get("QUERY_STRING", "")),
         )
-        asked = respond.ask(partial(read_body, request), call=call)
-        return _response(200, respond.HEADERS, asked.answer(written(asked.item)))
+        prepared = respond.prepare(partial(read_body, request), call=call)
+        return _response(200, respond.HEADERS, prepared.answer(submit_and_wait(prepared.item)))
 
     def handle_exception(  # type: ignore[override]  # a plain response, never negotiated
         self, exc: Exception
     ) -> HttpResponse:
-        """Answer what is no review, and our own failures, without showing their insides."""
+        """Answer requests that are no review, and our own failures, without internal details."""
         failure = respond.fail(exc)
         return _response(failure.status, failure.headers, failure.body)
-
-
-def _expect_post(request: HttpRequest) -> None:
-    """Turn other methods away before anything else is looked at."""
-    if request.method != "POST":
-        raise MethodNotAllowed(str(request.method))
 
 
 def _response(status: int, headers: Mapping[str, str], body: bytes) -> HttpResponse:
@@ -83,8 +80,3 @@ def _response(status: int, headers: Mapping[str, str], body: bytes) -> HttpRespo
     # Django would log the path of an error, and with it the credential that may be in the path.
     response._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001 - its own mark
     return response
-
-
-def _client(request: HttpRequest) -> str:
-    found = request.META
-    return f"{found.get('REMOTE_ADDR', '')} {found.get('HTTP_USER_AGENT', '')}".strip()

@@ -6,9 +6,8 @@ from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from admission.api.decisions import DecisionViewSet
-from admission.api.description import DocsView, SchemaView
 from admission.api.review import AdmissionReviewView
-from admission.api.token import TokenView
+from admission.api.token_and_schema import DocsView, SchemaView, TokenView
 from engine.request import Phase
 
 router = SimpleRouter()

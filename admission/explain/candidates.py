@@ -1,6 +1,6 @@
 """Changes that might make a refused object pass, derived from its violations. Guesses only.
 
-The bounds come from the findings themselves; whether a guess helps is for the engine to say.
+The bounds come from the violations themselves; the engine decides whether a change helps.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from admission.explain.field_change import FieldChange, value_at
+from admission.explain.object_diff import FieldChange, value_at
 from engine.decision import Reason
 from engine.patch import ABSENT
 from engine.pod import CONTAINER_LISTS
@@ -17,9 +17,9 @@ from engine.quantity import Quantity, QuantityError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from admission.explain.field_change import Token
+    from admission.explain.object_diff import Token
     from engine.decision import Violation
-    from engine.policy import PolicyPredicate, PolicySet
+    from engine.policy import PolicySet
     from engine.request import AdmissionRequest
     from engine.selector import LabelSelector
 
@@ -32,10 +32,12 @@ _MILLI: Final = 10**6
 _MEBI: Final = 2**20 * _NANO
 _SMALL: Final = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "1Gi"}
 MOST_CLASSES: Final = 20
+ANY: Final = "example"
+"""A placeholder for a value that only the user knows."""
 
 
 class _Context(NamedTuple):
-    """What guesses are made from, beside the finding."""
+    """The input of a guess beside the violation."""
 
     obj: Mapping[str, Any]
     policies: PolicySet
@@ -48,7 +50,7 @@ def candidates(
     policies: PolicySet,
     classes: Sequence[str],
 ) -> Iterator[FieldChange]:
-    """Changes that may take one of the violations away, the likeliest first."""
+    """Changes that may remove one of the violations, the likeliest first."""
     context = _Context(request.object or {}, policies, classes)
     for found in violations:
         guess = _GUESSES.get(found.reason)
@@ -57,7 +59,7 @@ def candidates(
 
 
 def _places(obj: Mapping[str, Any]) -> Iterator[tuple[Token, ...]]:
-    """Where resources stand in a pod."""
+    """The paths of ``resources`` in a pod."""
     for group in CONTAINER_LISTS:
         containers = value_at(obj, ("spec", group))
         for index, _ in enumerate(containers if isinstance(containers, list) else ()):
@@ -81,8 +83,9 @@ def _amount(value: Any) -> Quantity | None:
 
 
 def _to_bound(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    """Bring an amount to the bound; of a sum over containers, each of them as far as it takes."""
-    obj, numbers, (side, name) = context.obj, found.numbers, _side_of(found)
+    """Set an amount to its bound; of a sum over containers, change one of them as far as needed."""
+    obj, numbers, name = context.obj, found.numbers, found.numbers["resource"]
+    side = "limits" if ".limits[" in found.field else "requests"
     bound = Quantity.parse(numbers["enforced"])
     one = _ONE.fullmatch(found.field)
     if one:
@@ -95,7 +98,7 @@ def _to_bound(context: _Context, found: Violation) -> Iterator[FieldChange]:
 def _shifted(
     obj: Mapping[str, Any], where: tuple[str, str], difference: int
 ) -> Iterator[FieldChange]:
-    """Let one container after the other ask for so much more, or less."""
+    """Change the amount of one container after the other by the difference."""
     side, name = where
     for place in _places(obj):
         path = (*place, side, name)
@@ -109,7 +112,7 @@ def _shifted(
 
 
 def _rounded(nano: int, like: Quantity, *, up: bool) -> Quantity:
-    """A handy amount next to this one, up or down: thousandths of a CPU, whole MiB."""
+    """A round amount next to this one, up or down: thousandths of a CPU, whole MiB."""
     units = (_MEBI, _NANO) if like.nano >= _MEBI else (_MILLI,)
     for unit in units:
         whole = -(-nano // unit) * unit if up else nano // unit * unit
@@ -119,7 +122,7 @@ def _rounded(nano: int, like: Quantity, *, up: bool) -> Quantity:
 
 
 def _to_ratio(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    """Raise the request, or lower the limit, until one is to the other as it may be."""
+    """Raise the request, or lower the limit, to the allowed ratio."""
     obj, numbers, name = context.obj, found.numbers, found.numbers["resource"]
     ratio = Quantity.parse(numbers["enforced"]).nano
     request, limit = (_amount(numbers.get(side, ABSENT)) for side in ("request", "limit"))
@@ -146,7 +149,7 @@ def _reach(
 
 
 def _to_fit(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    """Ask for as much as the quota still has: of one container, the largest amount that fits."""
+    """Lower a request to what the quota has left: of one container, the largest that fits."""
     obj, numbers = context.obj, found.numbers
     free = Quantity.parse(numbers["hard"]).nano - Quantity.parse(numbers["used"]).nano
     excess = Quantity.parse(numbers["requested"]).nano - free
@@ -157,7 +160,12 @@ def _to_fit(context: _Context, found: Violation) -> Iterator[FieldChange]:
         if current and current.nano > excess:
             yield from _set(obj, claim, _rounded(current.nano - excess, current, up=False))
     yield from _shifted(obj, (side, name), -excess)
-    yield from _to_class(context, found)
+    # Another class escapes a quota whose scopes select some classes only.
+    name = found.policy.name if found.policy else ""
+    quota = next((each for each in context.policies.resource_quotas if each.name == name), None)
+    selector = (quota.scope_selector or ()) if quota else ()
+    if any(each.scope_name == "PriorityClass" for each in selector):
+        yield from _to_other_class(context, found)
 
 
 def _quota_side(resource: str) -> tuple[str, str]:
@@ -166,17 +174,8 @@ def _quota_side(resource: str) -> tuple[str, str]:
     return (side, name) if dot and side in {"requests", "limits"} else ("requests", resource)
 
 
-def _to_class(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    """Another priority class, where the quota is one for some classes only."""
-    name = found.policy.name if found.policy else ""
-    quota = next((each for each in context.policies.resource_quotas if each.name == name), None)
-    selector = (quota.scope_selector or ()) if quota else ()
-    if any(each.scope_name == "PriorityClass" for each in selector):
-        yield from _to_other_class(context, found)
-
-
 def _to_other_class(context: _Context, _found: Violation) -> Iterator[FieldChange]:
-    """Each class there is, and none."""
+    """Every other priority class, and none."""
     path = ("spec", "priorityClassName")
     old = value_at(context.obj, path)
     for name in context.classes[:MOST_CLASSES]:
@@ -186,29 +185,26 @@ def _to_other_class(context: _Context, _found: Violation) -> Iterator[FieldChang
         yield FieldChange(path=path, old=old, new=ABSENT)
 
 
-def _to_say(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    """Say an amount where none is said: what the other side says, else a small one."""
+def _to_specify(context: _Context, found: Violation) -> Iterator[FieldChange]:
+    """Add an amount where none is given: that of the other side, else a small one."""
     side, name = _quota_side(found.numbers["resource"])
     other = "limits" if side == "requests" else "requests"
-    obj = context.obj
-    for place in _places(obj):
-        if value_at(obj, (*place, side, name)) is ABSENT:
-            said = _amount(value_at(obj, (*place, other, name)))
-            yield from _set(obj, (*place, side, name), said or _small(name, context.policies))
-
-
-def _small(name: str, policies: PolicySet) -> Quantity:
     least = [
         item.min[name]
-        for each in policies.limit_ranges
+        for each in context.policies.limit_ranges
         for item in each.items
         if item.type == "Container" and name in item.min
     ]
-    return max(least, default=Quantity.parse(_SMALL.get(name, "1")))
+    small = max(least, default=Quantity.parse(_SMALL.get(name, "1")))
+    obj = context.obj
+    for place in _places(obj):
+        if value_at(obj, (*place, side, name)) is ABSENT:
+            given = _amount(value_at(obj, (*place, other, name)))
+            yield from _set(obj, (*place, side, name), given or small)
 
 
 def _to_balance(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    """Bring a request and its limit together, where the first is above the second."""
+    """Make a request and its limit equal, where the request is above the limit."""
     one = _ONE.match(found.field)
     if one is None:
         return
@@ -228,56 +224,21 @@ def _place(one: re.Match[str]) -> tuple[Token, ...]:
     return ("spec", "resources")
 
 
-def _side_of(found: Violation) -> tuple[str, str]:
-    side = "limits" if ".limits[" in found.field else "requests"
-    return side, found.numbers["resource"]
-
-
 def _to_label(context: _Context, found: Violation) -> Iterator[FieldChange]:
-    yield from label_changes(context.obj, found, context.policies)
-
-
-_GUESSES: Final[dict[Reason, Callable[[_Context, Violation], Iterator[FieldChange]]]] = {
-    Reason.MIN_CONSTRAINT: _to_bound,
-    Reason.MAX_CONSTRAINT: _to_bound,
-    Reason.RATIO_CONSTRAINT: _to_ratio,
-    Reason.EXCEEDED_QUOTA: _to_fit,
-    Reason.INSUFFICIENT_QUOTA: _to_other_class,
-    Reason.UNCOVERED_SCOPE: _to_other_class,
-    Reason.MUST_SPECIFY: _to_say,
-    Reason.REJECTED_BY_RULE: _to_label,
-    Reason.INVALID_OBJECT: _to_balance,
-}
-
-
-ANY: Final = "example"
-"""Stands for a value that only the caller knows."""
-
-
-def label_changes(
-    obj: Mapping[str, Any], found: Violation, policies: PolicySet
-) -> Iterator[FieldChange]:
-    """Changes under which the rule that refused does not match any more."""
-    predicate = _predicate(found, policies)
-    if predicate is None:
+    """Change labels or annotations so that the rule that refused does not match any more."""
+    name = found.policy.name if found.policy else ""
+    policy = next((each for each in context.policies.metadata_policies if each.name == name), None)
+    if policy is None or found.rule is None:
         return
-    for name, selector in (
-        ("labels", predicate.label_selector),
-        ("annotations", predicate.annotation_selector),
-    ):
-        if selector is not None:
-            yield from _unmatched(obj, name, selector)
-
-
-def _predicate(found: Violation, policies: PolicySet) -> PolicyPredicate | None:
-    for policy in policies.metadata_policies:
-        if found.policy and policy.name == found.policy.name and found.rule is not None:
-            return policy.rules[found.rule].policy_predicate
-    return None
+    predicate = policy.rules[found.rule].policy_predicate
+    if predicate.label_selector is not None:
+        yield from _unmatched(context.obj, "labels", predicate.label_selector)
+    if predicate.annotation_selector is not None:
+        yield from _unmatched(context.obj, "annotations", predicate.annotation_selector)
 
 
 def _unmatched(obj: Mapping[str, Any], name: str, selector: LabelSelector) -> Iterator[FieldChange]:
-    """It is enough that one of its entries does not hold."""
+    """Break one entry of a selector: all have to hold for a match."""
     for entry in selector.match_expressions:
         path = ("metadata", name, entry.key)
         old = value_at(obj, path)
@@ -293,3 +254,16 @@ def _unmatched(obj: Mapping[str, Any], name: str, selector: LabelSelector) -> It
         path = ("metadata", name, key)
         yield FieldChange(path=path, old=value_at(obj, path), new=ABSENT)
         yield FieldChange(path=path, old=value_at(obj, path), new=ANY, is_free=True)
+
+
+_GUESSES: Final[dict[Reason, Callable[[_Context, Violation], Iterator[FieldChange]]]] = {
+    Reason.MIN_CONSTRAINT: _to_bound,
+    Reason.MAX_CONSTRAINT: _to_bound,
+    Reason.RATIO_CONSTRAINT: _to_ratio,
+    Reason.EXCEEDED_QUOTA: _to_fit,
+    Reason.INSUFFICIENT_QUOTA: _to_other_class,
+    Reason.UNCOVERED_SCOPE: _to_other_class,
+    Reason.MUST_SPECIFY: _to_specify,
+    Reason.REJECTED_BY_RULE: _to_label,
+    Reason.INVALID_OBJECT: _to_balance,
+}

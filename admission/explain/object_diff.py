@@ -1,4 +1,4 @@
-"""Two versions of an object compared: as lines of YAML, and field by field in words."""
+"""Differences of objects: changes of single fields as values, comparisons by line and in words."""
 
 from __future__ import annotations
 
@@ -6,30 +6,121 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from admission.explain.field_change import as_text, spell
 from admission.record.redaction import restore
-from engine.patch import PatchOperation, apply_patch
-from engine.wire import RawNumber
+from engine.patch import ABSENT, PatchOperation, apply_patch
+from engine.wire import RawNumber, dumps
 from policies.manifests.render import render_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from admission.explain.field_change import Token
     from admission.models import AuditEvent
 
+Token = str | int
 AROUND: Final = 3
-"""So many unchanged lines are shown on either side of a change."""
+"""Unchanged lines shown on either side of a change."""
 LINES: Final = 4000
-"""Longer objects are not compared: it would take longer than anybody waits."""
+"""Longer objects are not compared: that takes time quadratic in their length."""
 MOST: Final = 12
-"""So many changed fields are shown in words."""
+"""Changed fields shown in words."""
 _SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """One field gets another value, or is removed (``ABSENT``).
+
+    ``is_free``: any other value would do as well.
+    """
+
+    path: tuple[Token, ...]
+    old: Any
+    new: Any
+    is_free: bool = False
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether the field is removed."""
+        return self.new is ABSENT
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether the field is new."""
+        return self.old is ABSENT
+
+    @property
+    def field(self) -> str:
+        """The path in the usual spelling."""
+        return spell(self.path)
+
+    @property
+    def old_text(self) -> str:
+        """The old value as text; empty where there is none."""
+        return as_text(self.old)
+
+    @property
+    def new_text(self) -> str:
+        """The new value as text; empty where there is none."""
+        return as_text(self.new)
+
+
+def spell(path: Iterable[Token]) -> str:
+    """Write a path: ``spec.containers[0].resources.limits.cpu``; odd names in brackets."""
+    text = ""
+    for token in path:
+        if isinstance(token, int):
+            text += f"[{token}]"
+        elif token and not set(token) & set("./[]\"' "):
+            text += f".{token}" if text else token
+        else:
+            text += f"[{token}]"
+    return text
+
+
+def as_text(value: Any) -> str:
+    """A value as text: texts and numbers unquoted, others as JSON."""
+    if value is ABSENT:
+        return ""
+    return str(value) if isinstance(value, str) else dumps(value)
+
+
+def value_at(obj: Any, path: Sequence[Token]) -> Any:
+    """The value at a path, or ``ABSENT`` where any part of the path is missing."""
+    for token in path:
+        if isinstance(obj, dict) and isinstance(token, str):
+            obj = obj.get(token, ABSENT)
+        elif isinstance(obj, list) and isinstance(token, int) and token < len(obj):
+            obj = obj[token]
+        else:
+            return ABSENT
+    return ABSENT if obj is None else obj
+
+
+def changed(obj: Mapping[str, Any], changes: Iterable[FieldChange]) -> dict[str, Any]:
+    """A copy of an object with the changes made."""
+    made: Any = obj
+    for change in changes:
+        made = _with(made, change.path, change.new)
+    return dict(made)
+
+
+def _with(value: Any, path: Sequence[Token], new: Any) -> Any:
+    if not path:
+        return new
+    head, rest = path[0], path[1:]
+    if isinstance(head, int):
+        return [_with(each, rest, new) if i == head else each for i, each in enumerate(value)]
+    copy = dict(value) if isinstance(value, dict) else {}
+    if not rest and new is ABSENT:
+        copy.pop(head, None)
+    else:
+        copy[head] = _with(copy.get(head), rest, new)
+    return copy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiffLine:
-    """One line of a comparison: ``added``, ``removed``, ``same``, or ``gap`` between stretches."""
+    """One line of a comparison: ``added``, ``removed``, ``same``, or ``gap`` between hunks."""
 
     look: str
     sign: str = " "
@@ -37,23 +128,22 @@ class DiffLine:
 
 
 def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
-    """Compare two objects line by line; empty where they are alike."""
+    """Compare two objects line by line; empty where they are equal."""
     old, new = (render_documents([dict(each)]).splitlines() for each in (before, after))
     if len(old) + len(new) > 2 * LINES:
         return []
     changes = difflib.unified_diff(old, new, n=AROUND, lineterm="")
-    lines = [_line(text) for text in list(changes)[2:]]
+    lines = [
+        DiffLine(look="gap", sign="…")
+        if text.startswith("@@")
+        else DiffLine(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
+        for text in list(changes)[2:]  # without the header of two file names
+    ]
     return lines[1:] if lines and lines[0].look == "gap" and old[:1] == new[:1] else lines
 
 
-def _line(text: str) -> DiffLine:
-    if text.startswith("@@"):
-        return DiffLine(look="gap", sign="…")
-    return DiffLine(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
-
-
 def patched(event: AuditEvent) -> list[DiffLine]:
-    """What the patch made of the object; empty without one, or where it cannot be applied."""
+    """The changes of the patch, as lines; empty without one, or where it cannot be applied."""
     if event.is_cut:
         return []
     before = shown(event.request.get("object"))
@@ -66,11 +156,11 @@ def patched(event: AuditEvent) -> list[DiffLine]:
     try:
         return lines_between(before, apply_patch(before, operations))
     except (LookupError, TypeError, ValueError, AttributeError):
-        return []  # what the record left out is in its way: the operations are shown instead
+        return []  # it changes a field that the record leaves out: the page lists the operations
 
 
 def updated(event: AuditEvent) -> list[DiffLine]:
-    """What the caller changed about a stored object."""
+    """The changes of the caller to a stored object, as lines."""
     if event.is_cut:
         return []
     before, after = (shown(event.request.get(name)) for name in ("oldObject", "object"))
@@ -80,7 +170,7 @@ def updated(event: AuditEvent) -> list[DiffLine]:
 
 
 def shown(value: Any) -> Any:
-    """Recorded JSON for people: texts that were too long to keep say how long they are."""
+    """Recorded JSON for people: a length in place of each text that was too long to keep."""
     if isinstance(value, dict):
         if "$bytes" in value:
             return f"({value['$bytes']} bytes, not kept)"
@@ -93,10 +183,10 @@ def shown(value: Any) -> Any:
 
 
 def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[str]:
-    """Which fields of a manifest changed, one sentence each; the first few."""
+    """The changed fields of a manifest, one sentence each; the first few."""
     old, new = dict(_fields(before)), dict(_fields(after))
     changes = [
-        _told(path, old.get(path), new.get(path))
+        _sentence(path, old.get(path), new.get(path))
         for path in dict.fromkeys([*old, *new])
         if old.get(path) != new.get(path)
     ]
@@ -104,7 +194,7 @@ def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) 
     return changes if rest <= 0 else [*changes[:MOST], f"and {rest} more"]
 
 
-def _told(path: str, old: str | None, new: str | None) -> str:
+def _sentence(path: str, old: str | None, new: str | None) -> str:
     if old is None:
         return f"{path} was set to {new}"
     if new is None:

@@ -1,4 +1,4 @@
-"""Which policy revisions led to a decision, and which were written since."""
+"""The policy revisions that led to a decision, and those that were written since."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from admission.models import AuditEvent
 
 SINCE: Final = 10
-_TELLING: Final = frozenset({"violated", "changed", "charged", "error"})
+_DECIDING: Final = frozenset({"violated", "changed", "charged", "error"})
 _Manifest = Mapping[str, Any]
 _Violations = Sequence[Mapping[str, Any]]
 _BOUNDS: Final = {
@@ -23,24 +23,27 @@ _BOUNDS: Final = {
     "MaxConstraint": ("max",),
     "MaxLimitRequestRatioConstraint": ("maxLimitRequestRatio", "limitRequestRatio"),
 }
-"""The field of an item that a reason speaks of, in all its names."""
+"""The fields of a LimitRange item, by the reason that they cause."""
 _CREDENTIALS: Final = (PolicyRevision.Action.ISSUE, PolicyRevision.Action.REVOKE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """A revision of a policy, and what it changed in words."""
+    """A revision of a policy, and its changes in words."""
 
     revision: PolicyRevision
     words: list[str]
 
 
 def deciding(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> list[Origin]:
-    """The revisions of those policies that made a difference to the decision.
+    """The revisions of the policies that affected the decision.
 
-    Of a policy that refused: the one since which what was violated is what it is.
+    Of a policy that refused: the one that introduced the violated bound or rule.
     """
-    names = _deciding_names(event)
+    deciders = [*event.violations, *event.observed]
+    deciders += [step for step in event.trace if step.get("outcome") in _DECIDING]
+    policies = [each["policy"] for each in deciders if each["policy"]]
+    names = {(policy["kind"], policy["name"]) for policy in policies}
     found = [each for each in revisions if (each.kind, each.name) in names]
     return [_origin(_introducing(event, each)) for each in found]
 
@@ -57,7 +60,7 @@ def _introducing(event: AuditEvent, newest: PolicyRevision) -> PolicyRevision:
         return newest
     wanted = values(newest.after or {}, violated, newest.after or {})
     if not wanted:
-        return newest  # it says nothing of what was violated
+        return newest  # it does not contain the violated bound or rule any more
     rows = PolicyRevision.objects.of(
         cluster=newest.cluster, kind=newest.kind, name=newest.name, namespace=newest.namespace
     ).filter(number__lt=newest.number)
@@ -70,13 +73,13 @@ def _introducing(event: AuditEvent, newest: PolicyRevision) -> PolicyRevision:
 
 
 def _amounts(manifest: _Manifest, violated: _Violations, _newest: _Manifest) -> object:
-    """What a quota allows of each resource that was exceeded."""
+    """The hard amounts of each exceeded resource."""
     hard = (manifest.get("spec") or {}).get("hard") or {}
     return {name: hard.get(name) for name in _resources(violated)}
 
 
 def _bounds(manifest: _Manifest, violated: _Violations, _newest: _Manifest) -> object:
-    """The bounds of a range that did not hold, by type of its items."""
+    """The violated bounds of a LimitRange, by type of item."""
     items = (manifest.get("spec") or {}).get("limits") or []
     kept = [each for each in violated if each.get("reason") in _BOUNDS]
     return [
@@ -93,7 +96,7 @@ def _bound(item: _Manifest, reason: str, resource: str) -> object:
 
 
 def _rules(manifest: _Manifest, violated: _Violations, newest: _Manifest) -> object:
-    """Which of the rules that refused are there, wherever they stand."""
+    """Whether each rule that refused was there, at any position."""
     now = (newest.get("spec") or {}).get("rules") or []
     then = (manifest.get("spec") or {}).get("rules") or []
     places = {each["rule"] for each in violated if each.get("rule") is not None}
@@ -106,19 +109,13 @@ def _resources(violated: _Violations) -> list[str]:
 
 
 _VALUES: Final = {"ResourceQuota": _amounts, "LimitRange": _bounds, "MetadataPolicy": _rules}
-"""What a manifest says of that which was violated; two that say the same are one origin."""
-
-
-def _deciding_names(event: AuditEvent) -> set[tuple[str, str]]:
-    found = [*event.violations, *event.observed]
-    found += [step for step in event.trace if step.get("outcome") in _TELLING]
-    return {(each["policy"]["kind"], each["policy"]["name"]) for each in found if each["policy"]}
+"""The part of a manifest that was violated, by kind: revisions with equal parts are one origin."""
 
 
 def since(event: AuditEvent, *, whole: bool) -> list[Origin]:
-    """Changes after the decision of all that could decide there, the newest first.
+    """Revisions after the decision that could change it, the newest first.
 
-    Those of the cluster as a whole only with ``whole``: not everybody may see them.
+    Those of the whole cluster only with ``whole``: not every user may see them.
     """
     rows = PolicyRevision.objects.filter(
         cluster=event.cluster,

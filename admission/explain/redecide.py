@@ -1,7 +1,6 @@
-"""Decide a recorded request again, under the policies of then and of now.
+"""Decide a recorded request again, under the policies of then or of now, by the engine.
 
-The verdict is the engine's, here as everywhere. What the record does not keep is not judged:
-it keeps all that rules read.
+The record keeps every field that rules read, so nothing is missing for a decision.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _JUDGED: Final = frozenset({Operation.CREATE, Operation.UPDATE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What decides about a namespace, as values for the engine and as manifests for a file."""
+    """The policies of a namespace, as values for the engine and as manifests for a file."""
 
     policies: PolicySet
     manifests: tuple[dict[str, Any], ...] = ()
@@ -46,9 +45,9 @@ class Rules:
 
 
 def request_of(event: AuditEvent) -> AdmissionRequest | None:
-    """The request as judged; None where it could not be read then, or is not judged at all.
+    """The recorded request; None where it could not be read, or no rule applies to its operation.
 
-    None, too, where it is not on record as a whole: whatever is judged of a part may be wrong.
+    None, too, where it was cut: a decision about a part may be wrong.
     """
     if event.is_cut:
         return None
@@ -61,17 +60,17 @@ def request_of(event: AuditEvent) -> AdmissionRequest | None:
 
 
 def judge(request: AdmissionRequest, policies: PolicySet) -> Decision:
-    """Ask the engine as an API server would: defaulted, mutated, validated."""
+    """Decide as in an API server: default, mutate, validate."""
     return admit(request, policies, phase=Phase.BOTH, now=int(time.time()))
 
 
 def rules_now(event: AuditEvent) -> PolicySet:
-    """What decides there today, with what is used today."""
+    """The policies of today, with the amounts used today."""
     return snapshot.load(event.cluster, event.namespace)
 
 
 def revisions_of(event: AuditEvent) -> list[PolicyRevision]:
-    """The revisions of the policies that were asked, and of the cluster's limited resources."""
+    """The revisions of the evaluated policies, and of the cluster's limited resources."""
     wanted = [
         Q(kind=ref["kind"], namespace=ref["namespace"], name=ref["name"], number=ref["revision"])
         for ref in event.policies
@@ -82,10 +81,7 @@ def revisions_of(event: AuditEvent) -> list[PolicyRevision]:
 
 
 def rules_then(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> Rules | None:
-    """What decided then; None where the record does not have all of it.
-
-    That is so if a policy's revision is missing, or if the engine, asked again, says otherwise.
-    """
+    """The policies of then; None where a revision is missing, or cannot be read any more."""
     found = [each for each in revisions if each.after and each.name != LIMITED]
     if len(found) < len(event.policies):
         return None
@@ -102,14 +98,14 @@ def rules_then(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> Rules 
 
 
 def agrees(event: AuditEvent, request: AdmissionRequest, rules: Rules) -> bool:
-    """Whether the engine, asked again under these rules, says what is on record."""
+    """Whether the engine, under these rules, repeats the recorded decision."""
     decision = admit(request, rules.policies, phase=Phase(event.phase))
-    said = sorted({each.reason.value for each in decision.violations})
-    return said == sorted({each["reason"] for each in event.violations})
+    reasons = sorted({each.reason.value for each in decision.violations})
+    return reasons == sorted({each["reason"] for each in event.violations})
 
 
 def _used(event: AuditEvent) -> dict[str, dict[str, str]]:
-    """What of each quota was used, as far as the decision put it on record."""
+    """The used amounts of each quota, as far as the decision recorded them."""
     used: dict[str, dict[str, str]] = {}
     for step in event.trace:
         if (policy := step.get("policy")) and policy["kind"] == "ResourceQuota":

@@ -1,7 +1,7 @@
 """The running pods of a namespace, reconstructed from the ledger and the record.
 
-The ledger says which pods are there (as the cluster's own list confirmed them), the record what
-they look like. Pods that no quota counts are known from the record alone.
+The ledger has the pods that the cluster's own list confirmed, the record their manifests. Pods that
+no quota counts are known from the record alone.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 MOST: Final = 500
-"""So many pods of a namespace are asked for anew, those of the ledger first."""
+"""Pods of a namespace that are reconstructed, those of the ledger first."""
 CHARGES: Final = 5_000
 EVENTS: Final = 1_500
-"""So many decisions are read, the newest first; older ones of pods that run are found by name."""
+"""Decisions that are read, the newest first; older ones of running pods are found by name."""
 _COLUMNS: Final = (
     "created", "phase", "operation", "name", "object_uid", "verdict", "charges", "request"
 )  # fmt: skip
@@ -36,7 +36,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmittedPod:
-    """A pod with its owner and the decision that let it in; ``is_counted``: the ledger has it."""
+    """A pod with its owner and the decision that admitted it; ``is_counted``: the ledger has it."""
 
     pod: RunningPod
     decision: str
@@ -46,7 +46,7 @@ class AdmittedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningPods:
-    """What is known of a namespace's pods: ``seen`` is when its cluster last listed all pods."""
+    """The known pods of a namespace; ``seen`` is when its cluster last listed all pods."""
 
     pods: tuple[AdmittedPod, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -55,12 +55,12 @@ class RunningPods:
 
     @property
     def counted(self) -> int:
-        """How many of them the ledger has, those that nothing more is known of included."""
+        """The number of pods in the ledger, with those that have no record."""
         return sum(each.is_counted for each in self.pods) + len(self.unknown)
 
     @property
     def recorded(self) -> int:
-        """How many of them the record alone knows of."""
+        """The number of pods that only the record has."""
         return sum(not each.is_counted for each in self.pods)
 
 
@@ -74,13 +74,14 @@ class _Charged:
 
 
 def running_in(cluster: Cluster, namespace: str) -> RunningPods:
-    """Find the pods that run there; six queries at most."""
+    """Find the running pods; six queries at most."""
     charged, is_cut = _charged(cluster, namespace)
     record = _Record(_decisions(cluster, namespace).newest(EVENTS))
+    # The newest decisions cover most pods; older ones are looked up by the index on names.
     missing = [each.name for each in charged if each.name and record.of(each) is None]
     if missing:
         older = _decisions(cluster, namespace).filter(name__in=missing, operation="CREATE")
-        record.take(older.newest(2 * len(missing)))
+        record.add(older.newest(2 * len(missing)))
     by_uid = {each.uid: record.pod(each) for each in charged}
     found = [pod for pod in by_uid.values() if pod]
     alone, not_whole = _uncharged(cluster, record, charged)
@@ -99,7 +100,7 @@ def running_in(cluster: Cluster, namespace: str) -> RunningPods:
 
 
 def _decisions(cluster: Cluster, namespace: str) -> AuditEventQuerySet:
-    """All that was let through of pods there, dry runs apart."""
+    """Allowed requests for pods there, without dry runs."""
     return (
         AuditEvent.objects.for_cluster(cluster.name)
         .for_namespace(namespace)
@@ -111,7 +112,7 @@ def _decisions(cluster: Cluster, namespace: str) -> AuditEventQuerySet:
 
 
 def _charged(cluster: Cluster, namespace: str) -> tuple[list[_Charged], bool]:
-    """The pods whose charges are open, and whether there are more than are read."""
+    """The pods whose charges are open, and whether the list is cut."""
     quotas = dict(
         ResourceQuota.objects.filter(
             namespace__cluster=cluster, namespace__name=namespace
@@ -132,9 +133,9 @@ def _charged(cluster: Cluster, namespace: str) -> tuple[list[_Charged], bool]:
 def _uncharged(
     cluster: Cluster, record: _Record, charged: list[_Charged]
 ) -> tuple[list[AdmittedPod], list[str]]:
-    """Pods of the record that no quota counts, as far as nothing says that they are gone.
+    """Pods of the record that no quota counts and whose end is not known.
 
-    Also the names of those that are not on record as a whole.
+    Also the names of those whose record was cut.
     """
     known = {each.uid for each in charged} | {each.name for each in charged}
     left = [
@@ -156,54 +157,58 @@ def _uncharged(
 
 
 class _Record:
-    """Decisions by the pod that they are about; of several the newest counts."""
+    """Decisions by their pod; of several the newest counts."""
 
     def __init__(self, events: Iterable[AuditEvent]) -> None:
         self.admitted: dict[str, AuditEvent] = {}
-        self.asked: dict[str, AuditEvent] = {}
+        self.requested: dict[str, AuditEvent] = {}
         self.uids: dict[str, AuditEvent] = {}
         self.deleted: dict[str, list[AuditEvent]] = defaultdict(list)
-        self.take(events)
+        self.add(events)
 
-    def take(self, events: Iterable[AuditEvent]) -> None:
-        """Sort in decisions that come newest first, and later than those taken before."""
+    def add(self, events: Iterable[AuditEvent]) -> None:
+        """Index decisions: the newest first, and all older than those before."""
         for event in events:
             if event.operation == "DELETE":
                 self.deleted[event.name].append(event)
             elif event.phase == "mutate":
                 for key in (event.object_uid, event.name, _owner(event).get("uid")):
                     if key:
-                        self.asked.setdefault(key, event)
+                        self.requested.setdefault(key, event)
             else:
                 self.admitted.setdefault(event.name, event)
                 self.uids.setdefault(event.object_uid, event)
 
     def of(self, pod: _Charged) -> AuditEvent | None:
-        """The decision that let in a pod of the ledger."""
-        return self.uids.get(pod.uid) or self.admitted.get(pod.name) or self.asked.get(pod.name)
+        """The decision that admitted a pod of the ledger."""
+        return self.uids.get(pod.uid) or self.admitted.get(pod.name) or self.requested.get(pod.name)
 
     def is_deleted(self, event: AuditEvent) -> bool:
-        """Whether the record has its end, too."""
+        """Whether the record has its deletion, too."""
         return any(each.created >= event.created for each in self.deleted[event.name])
 
     def pod(self, charged: _Charged) -> AdmittedPod | None:
-        """A pod of the ledger with what the record knows of it; None for nothing, or a part."""
+        """A pod of the ledger with its record; None where that is missing or cut."""
         event = self.of(charged)
         return self.found(event, charged.held, is_counted=True) if event else None
 
     def found(
         self, event: AuditEvent, held: dict[str, ResourceList], *, is_counted: bool
     ) -> AdmittedPod | None:
-        """The pod of a decision, and how its owner asks for it before anything changes it.
+        """The pod of a decision, as admitted and as its owner requests it, before any mutation.
 
-        None where that is not on record as a whole: nobody can judge it again.
+        None where one of these was cut: it cannot be decided again.
         """
         owner = _owner(event)
         keys = (event.object_uid, event.name, owner.get("uid"))
-        asked = next((self.asked[key] for key in keys if key and key in self.asked), event)
-        if event.is_cut or asked.is_cut:
+        requested = next(
+            (self.requested[key] for key in keys if key and key in self.requested), event
+        )
+        if event.is_cut or requested.is_cut:
             return None
-        pod = RunningPod(name=event.name, stands=_object(event), asked=_object(asked), held=held)
+        pod = RunningPod(
+            name=event.name, stands=_object(event), asked=_object(requested), held=held
+        )
         return AdmittedPod(pod=pod, decision=event.id, owner=owner, is_counted=is_counted)
 
 

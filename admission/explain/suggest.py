@@ -1,6 +1,6 @@
-"""Search for the smallest change that would have passed, verified by the engine.
+"""Search for the smallest change under which a refused request passes, verified by the engine.
 
-One field first, then two, then as many as it takes; a search that ends after so many questions.
+One field first, then two, then more; the search ends after a number of decisions or a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from admission.explain.candidates import candidates
-from admission.explain.field_change import FieldChange, changed
+from admission.explain.object_diff import FieldChange, changed
 from admission.explain.redecide import judge
 
 if TYPE_CHECKING:
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
     from engine.request import AdmissionRequest
 
 SHOWN: Final = 3
-QUESTIONS: Final = 400
-"""The engine is asked so often at most: some ten milliseconds."""
+MOST_DECISIONS: Final = 400
+"""Decisions of one search at most: some ten milliseconds."""
 SECONDS: Final = 0.2
-"""For an object that takes long to judge: after that no further question."""
+"""The time of one search at most, for objects that take long to decide."""
 LONGEST: Final = 12
-"""More changes than that are no advice."""
+"""Changes of one suggestion at most: more would be no advice."""
 
 Changes = tuple[FieldChange, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """Changes under which the request passes, as the engine said when asked."""
+    """Changes under which the engine allows the request."""
 
     changes: Changes
     request: AdmissionRequest
 
 
 class _Search:
-    """Asks the engine about an object with changes, each set of them once."""
+    """Decides a request with changes to its object, each set of changes once."""
 
     def __init__(
         self, request: AdmissionRequest, policies: PolicySet, classes: Sequence[str]
     ) -> None:
         self.request, self.policies, self.classes = request, policies, classes
-        self.left = QUESTIONS
+        self.left = MOST_DECISIONS
         self.until = time.monotonic() + SECONDS
         self._known: set[frozenset[tuple[object, str]]] = set()
 
@@ -55,9 +55,10 @@ class _Search:
         """The request with the changes made to its object."""
         return dataclasses.replace(self.request, object=changed(self.request.object or {}, changes))
 
-    def ask(self, changes: Changes) -> Decision | None:
-        """What the engine says; None if it was asked that before, or often enough."""
+    def decide(self, changes: Changes) -> Decision | None:
+        """The engine's decision; None if it was made before, or the search is over."""
         key = frozenset((change.path, change.new_text) for change in changes)
+        # The first decision is always made: without it there is nothing to improve.
         is_over = not self.left or time.monotonic() > self.until
         if key in self._known or (is_over and changes):
             return None
@@ -65,17 +66,18 @@ class _Search:
         self.left -= 1
         return judge(self.with_changes(changes), self.policies)
 
+    def forget(self) -> None:
+        """Allow sets of changes that were tried before to be tried again."""
+        self._known.clear()
+
     def steps(self, changes: Changes, decision: Decision) -> Iterator[Changes]:
         """The changes, and one more; a field that was changed already gets another value."""
         request = self.with_changes(changes)
         for more in candidates(decision.violations, request, self.policies, self.classes):
-            yield (*(each for each in changes if each.path != more.path), _since(changes, more))
-
-
-def _since(changes: Changes, more: FieldChange) -> FieldChange:
-    """A change of what is changed already, expressed as one of the original object."""
-    first = next((each for each in changes if each.path == more.path), None)
-    return dataclasses.replace(more, old=first.old) if first else more
+            # A change of what is changed already becomes one of the original object.
+            first = next((each for each in changes if each.path == more.path), None)
+            added = dataclasses.replace(more, old=first.old) if first else more
+            yield (*(each for each in changes if each.path != more.path), added)
 
 
 def suggest(
@@ -83,7 +85,7 @@ def suggest(
 ) -> list[Suggestion]:
     """Find small changes under which a refused request passes; none where it needs none."""
     search = _Search(request, policies, classes)
-    decision = search.ask(())
+    decision = search.decide(())
     if decision is None or decision.allowed:
         return []
     found, next_to = _tried(search, [((), decision)])
@@ -101,40 +103,34 @@ def suggest(
 def _tried(
     search: _Search, starts: list[tuple[Changes, Decision]]
 ) -> tuple[list[Changes], list[tuple[Changes, Decision]]]:
-    """Try one change more from each start: what passes, and what does not."""
+    """Try one more change from each start; returns those that pass, and the others."""
     passing: list[Changes] = []
     others: list[tuple[Changes, Decision]] = []
     for changes, decision in starts:
         for longer in search.steps(changes, decision):
-            said = search.ask(longer)
-            if said is not None and said.allowed:
+            found = search.decide(longer)
+            if found is not None and found.allowed:
                 passing.append(longer)
-            elif said is not None:
-                others.append((longer, said))
+            elif found is not None:
+                others.append((longer, found))
             if len(passing) == SHOWN:
                 return passing, others
     return passing, others
 
 
 def _one_by_one(search: _Search, decision: Decision) -> list[Changes]:
-    """Go on with whatever leaves the fewest violations, as long as there are fewer and fewer."""
+    """Repeat the change that leaves the fewest violations, as long as their number falls."""
     changes: Changes = ()
-    search.left = QUESTIONS
+    search.left = MOST_DECISIONS
     while len(changes) < LONGEST:
-        passing, others = _again(search, changes, decision)
+        search.forget()
+        passing, others = _tried(search, [(changes, decision)])
         if passing:
             return passing[:1]
         if not others:
             return []
-        longer, said = min(others, key=lambda each: len(each[1].violations))
-        if len(said.violations) >= len(decision.violations) and len(longer) <= len(changes):
+        longer, found = min(others, key=lambda each: len(each[1].violations))
+        if len(found.violations) >= len(decision.violations) and len(longer) <= len(changes):
             return []
-        changes, decision = longer, said
+        changes, decision = longer, found
     return []
-
-
-def _again(
-    search: _Search, changes: Changes, decision: Decision
-) -> tuple[list[Changes], list[tuple[Changes, Decision]]]:
-    search._known.clear()  # noqa: SLF001 - our own: what was asked in passing is asked anew
-    return _tried(search, [(changes, decision)])

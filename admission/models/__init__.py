@@ -1,4 +1,4 @@
-"""The tables of this app: the record, and what decides how long it is kept."""
+"""Tables of admission: the record, its retention and tallies, saved views, background work."""
 
 from admission.models.audit_event import (
     AppendOnlyError,
@@ -8,7 +8,7 @@ from admission.models.audit_event import (
     RecordPage,
 )
 from admission.models.background_work import BackgroundWork, note_work
-from admission.models.outcome import AnswerKind, Verdict, outcome_of
+from admission.models.columns import AnswerKind, Verdict, outcome_of
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
 from admission.models.saved_view import SavedView
 from admission.models.tally import Tally

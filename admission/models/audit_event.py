@@ -1,7 +1,7 @@
 """AuditEvent, the append-only row of one decision, and queries over the record.
 
-The order of the record is (created, id), and ``created`` is what the id begins with: who knows an
-id knows its day, and with it the one partition to look into (PostgreSQL; see ``partitions``).
+The order of the record is (created, id), and an id begins with ``created``: it leads to the day,
+and so to the one partition to read (PostgreSQL; see ``partitions``).
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from typing import TYPE_CHECKING, Any, Final, Never, Self
 from django.db import connections, models
 from django.db.models.functions import Left
 
-from admission.models import decision_id, partitions, row_bounds, stretches
-from admission.models.fields import KeptJSONField
-from admission.models.outcome import AnswerKind, Verdict, outcome_of
+from admission.models import decision_id, partitions, row_bounds
+from admission.models.columns import AnswerKind, KeptJSONField, Verdict, outcome_of
 from engine.chain import AUTHORITY_STEP
 from engine.policy import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    Stop = datetime | None  # how far a search came that ended early
+    Stop = datetime | None  # where a search ended early
 
 PIECE: Final = 250  # rows with large columns that are in memory at once
 COUNT_LIMIT: Final = 10_000
-SEARCH_SECONDS: Final = 1.0  # after which no further stretch is asked
+SEARCH_SECONDS: Final = 1.0  # after which a search reads no further stretch
 _LISTED: Final = (
     "created", "duration_us", "cluster", "phase", "operation", "api_group", "kind", "resource",
     "sub_resource", "namespace", "name", "user", "dry_run", "verdict", "code", "reason", "message",
     "reasons", "violations", "more_violations", "patch", "warnings",
 )  # fmt: skip
-# How the trace of a decision begins, as it is kept, where the API server enforces.
+# The recorded trace of a decision begins like this where the API server enforces.
 _NATIVE: Final = f'[{{"name":"{AUTHORITY_STEP.name}"'
+# Ends the range of a prefix, which an index serves; on SQLite none serves LIKE.
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
 class AppendOnlyError(RuntimeError):
-    """Somebody tried to change or remove what is on record."""
+    """A row of the record was to be changed or removed."""
 
     def __init__(self) -> None:
         super().__init__("Audit events are append-only: they are never changed or removed.")
@@ -49,7 +49,7 @@ class AppendOnlyError(RuntimeError):
 class RecordPage:
     """A stretch of the record, newest first; cursors are empty at its ends.
 
-    ``searched_to`` is where a search ended for want of time: beyond it nothing is known.
+    ``searched_to`` is where a search ran out of time: rows beyond it were not read.
     """
 
     events: tuple[AuditEvent, ...]
@@ -70,18 +70,18 @@ class CappedCount:
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
-    """Questions about the record. Nothing here writes."""
+    """Queries of the record; every method that writes is refused."""
 
     def denied(self) -> Self:
         """Only refusals."""
         return self.filter(verdict=Verdict.DENIED)
 
     def allowed(self) -> Self:
-        """Only what was let through, mutated or not."""
+        """Only allowed requests, mutated or not."""
         return self.exclude(verdict=Verdict.DENIED)
 
     def with_outcome(self, outcome: str) -> Self:
-        """Only what has this kind; the four have no row in common."""
+        """Only decisions of this kind; the four kinds have no row in common."""
         if outcome == AnswerKind.DENIED:
             return self.denied()
         if outcome == AnswerKind.WOULD_DENY:
@@ -89,7 +89,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return self.filter(verdict=outcome, reasons="")
 
     def for_cluster(self, cluster: str) -> Self:
-        """Only what this cluster asked."""
+        """Only reviews of this cluster."""
         return self.filter(cluster=cluster)
 
     def for_namespace(self, namespace: str) -> Self:
@@ -98,10 +98,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def for_reason(self, reason: str) -> Self:
         """Only events with this violation or Status reason."""
+        # Reasons stand between spaces, so that none is found inside another.
         return self.filter(reasons__contains=f" {reason} ")
 
     def for_policy(self, policy: str) -> Self:
-        """Only events that asked this policy: its name, or ``Kind/namespace/name``."""
+        """Only decisions that evaluated this policy: its name, or ``Kind/namespace/name``."""
         needle = f" {policy} " if "/" in policy else f"/{policy} "
         return self.filter(policy_names__contains=needle)
 
@@ -110,19 +111,19 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return self.filter(dry_run=False)
 
     def name_begins(self, beginning: str) -> Self:
-        """Only objects whose name begins so; a range: the index of either database serves it."""
+        """Only objects whose name begins like this; as a range, which both databases index."""
         return self.filter(name__gte=beginning, name__lt=beginning + _LAST_CHARACTER)
 
     def user_begins(self, beginning: str) -> Self:
-        """Only what this user asked, or users whose name begins so; no index serves it alone."""
+        """Only requests of users whose name begins like this; no index serves it alone."""
         return self.filter(user__gte=beginning, user__lt=beginning + _LAST_CHARACTER)
 
     def listed(self) -> Self:
-        """With the columns that a line of a list shows; the others would be read one by one."""
+        """With only the columns that a line of a list shows; the others may be large."""
         return self.only(*_LISTED).with_authority()
 
     def with_authority(self) -> Self:
-        """With who enforces, where the trace itself is not read."""
+        """With the beginning of the trace, from which ``authority`` is read."""
         return self.annotate(beginning=Left("trace", len(_NATIVE), output_field=models.TextField()))
 
     def newest_first(self) -> Self:
@@ -130,9 +131,10 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return self.order_by("-created", "-id")
 
     def with_id(self, wanted: str) -> Self:
-        """The decision with this id, or none: one partition and one index are asked."""
+        """The decision with this id, or none; reads one partition by one index."""
         if not decision_id.is_decision_id(wanted):
             return self.none()
+        # The time selects the partition: by the id alone every day would be read.
         return self.filter(created=decision_id.moment(wanted), id=wanted)
 
     def older_than(self, cursor: str) -> Self:
@@ -143,11 +145,16 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """Only what was decided after a decision id."""
         return self.filter(created__gte=decision_id.moment(cursor), id__gt=cursor)
 
+    def between(self, begin: datetime | None, end: datetime | None) -> Self:
+        """Only decisions from one moment on and before another; None: open."""
+        rows = self.filter(created__gte=begin) if begin else self
+        return rows.filter(created__lt=end) if end else rows
+
     def page(self, *, before: str = "", after: str = "", size: int = 50) -> RecordPage:
         """The ``size`` events next to a decision id: older than ``before`` or newer than ``after``.
 
-        The last page costs what the first costs: no offset, no count. A search that finds too
-        little for too long ends early; its page says so and leads on.
+        The last page costs as much as the first: no offset, no count. A search that finds too
+        little for too long ends early, with ``searched_to`` and a cursor to go on from.
 
         Raises:
             ValueError: if a cursor is no decision id.
@@ -163,11 +170,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return replace(page, older=cursor, searched_to=stopped) if cursor else page
 
     def newest(self, number: int) -> list[AuditEvent]:
-        """At most so many of these events, the newest first; fewer if they are hard to find."""
+        """At most ``number`` events, the newest first; fewer if the search runs out of time."""
         return self._backward(number)[0]
 
     def newest_by_pieces(self, number: int) -> Iterator[AuditEvent]:
-        """The same as ``newest``, read bit by bit: for columns that may be large."""
+        """The same as ``newest``, read in pieces: for columns that may be large."""
         cursor = ""
         while number > 0:
             page = self.page(before=cursor, size=min(number, PIECE))
@@ -177,51 +184,48 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
                 return
 
     def oldest(self, number: int) -> list[AuditEvent]:
-        """At most so many of these events, the oldest first; fewer if they are hard to find."""
+        """At most ``number`` events, the oldest first; fewer if the search runs out of time."""
         return self._forward(number)[0]
 
     def _backward(self, number: int, *, before: str = "") -> tuple[list[AuditEvent], Stop]:
         start = decision_id.moment(before) if before else datetime.now(UTC)
         rows = self.older_than(before) if before else self
-        days = partitions.days_lately(connections[self.db])
+        days = partitions.recent_days(connections[self.db])
         return rows.newest_first()._collect(  # noqa: SLF001  our own
-            number, ((each, each[0]) for each in stretches.backward(days, start=start.date()))
+            number,
+            ((each, each[0]) for each in partitions.stretches_backward(days, start=start.date())),
         )
 
     def _forward(self, number: int, *, after: str = "") -> tuple[list[AuditEvent], Stop]:
         start = decision_id.moment(after).date() if after else None
         rows = self.newer_than(after) if after else self
-        days = partitions.days_lately(connections[self.db])
+        days = partitions.recent_days(connections[self.db])
         return rows.order_by("created", "id")._collect(  # noqa: SLF001  our own
-            number, ((each, each[1]) for each in stretches.forward(days, start=start))
+            number, ((each, each[1]) for each in partitions.stretches_forward(days, start=start))
         )
 
     def _collect(
-        self, number: int, steps: Iterable[tuple[stretches.Stretch, Stop]]
+        self, number: int, steps: Iterable[tuple[partitions.Stretch, Stop]]
     ) -> tuple[list[AuditEvent], Stop]:
-        """Gather so many events, stretch after stretch; also where it stopped for want of time."""
+        """Read ``number`` events, stretch after stretch; also returns where time ran out."""
         found: list[AuditEvent] = []
         until = time.monotonic() + SEARCH_SECONDS
         for stretch, reached in steps:
-            found += self._within(stretch)[: number - len(found)]
+            found += self.between(*stretch)[: number - len(found)]
             if len(found) == number:
                 break
+            # Looked at after each statement: one that runs is not interrupted.
             if time.monotonic() > until:
                 return found, reached
         return found, None
 
-    def _within(self, stretch: stretches.Stretch) -> Self:
-        begin, end = stretch
-        rows = self.filter(created__gte=begin) if begin else self
-        return rows.filter(created__lt=end) if end else rows
-
     def capped_count(self, limit: int | None = None) -> CappedCount:
-        """How many there are, up to ``limit``, or as many as were found while there was time."""
+        """The number of rows up to ``limit``, or those counted until time ran out."""
         limit = COUNT_LIMIT if limit is None else limit
         number, until = 0, time.monotonic() + SEARCH_SECONDS
-        days = partitions.days_lately(connections[self.db])
-        for stretch in stretches.backward(days, start=datetime.now(UTC).date()):
-            number += self._within(stretch).order_by()[: limit + 1 - number].count()
+        days = partitions.recent_days(connections[self.db])
+        for stretch in partitions.stretches_backward(days, start=datetime.now(UTC).date()):
+            number += self.between(*stretch).order_by()[: limit + 1 - number].count()
             if number > limit:
                 return CappedCount(limit, is_capped=True)
             if time.monotonic() > until and stretch[0]:
@@ -260,8 +264,8 @@ class AuditEvent(models.Model):
     """One answer to one admission request, complete in itself: names as text, no foreign keys.
 
     ``request`` is the AdmissionRequest as judged, redacted (``redaction``): enough to judge again,
-    unless ``is_cut``. ``violations`` and ``observed`` are the first ones; how many others there
-    are is beside them, and ``reasons`` has all reasons.
+    unless ``is_cut``. ``violations`` and ``observed`` hold the first ones, ``more_violations`` and
+    ``more_observed`` count the others, and ``reasons`` has all reasons.
     ``reasons`` and ``policy_names`` repeat what is in the JSON columns as words between spaces,
     because SQLite cannot search JSON lists.
     """
@@ -294,8 +298,8 @@ class AuditEvent(models.Model):
     policy_names = models.TextField(blank=True)
     violations = KeptJSONField(default=list)
     observed = KeptJSONField(default=list)
-    more_violations = models.IntegerField(default=0)
-    more_observed = models.IntegerField(default=0)
+    more_violations = models.IntegerField(default=0, db_default=0)
+    more_observed = models.IntegerField(default=0, db_default=0)
     trace = KeptJSONField(default=list)
     patch = KeptJSONField(default=list)
     warnings = KeptJSONField(default=list)
@@ -305,10 +309,10 @@ class AuditEvent(models.Model):
     objects = AuditEventQuerySet.as_manager()
 
     class Meta:
-        """Newest first; an index for each way the list is asked.
+        """Newest first; an index for each filter of the list.
 
         On PostgreSQL ``audit_cluster`` is the primary key, ``audit_verdict`` holds denials only,
-        and ``audit_place`` also the cluster (migration 0003).
+        and ``audit_place`` also the cluster (migration 0002).
         """
 
         verbose_name = "decision"
@@ -368,10 +372,10 @@ class AuditEvent(models.Model):
 
     @property
     def is_cut(self) -> bool:
-        """Return whether too little of it was kept to judge it again: it was too large."""
+        """Return whether it was too large to be kept whole, and so cannot be decided again."""
         return row_bounds.is_cut(self.request)
 
     @property
     def allowed(self) -> bool:
-        """Return whether the request was let through."""
+        """Return whether the request was allowed."""
         return self.verdict != Verdict.DENIED

@@ -10,7 +10,7 @@ class BackgroundWork(models.Model):
     """One row for the worker, for beat, and for each task whose failure a person must see."""
 
     class Name(models.TextChoices):
-        """The parts."""
+        """The parts that report."""
 
         WORKER = "worker"
         BEAT = "beat"
@@ -26,6 +26,6 @@ class BackgroundWork(models.Model):
 
 
 def note_work(name: BackgroundWork.Name, problem: str = "") -> None:
-    """Keep that it was at work just now, and what came of it: a reason, or nothing."""
+    """Record a heartbeat, with a problem or without."""
     news = {"seen": timezone.now(), "problem": problem}
     BackgroundWork.objects.update_or_create(name=name, defaults=news)

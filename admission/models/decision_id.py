@@ -38,7 +38,7 @@ def moment(decision_id: str) -> datetime:
 
 
 def is_decision_id(text: str) -> bool:
-    """Return whether ``moment`` can read it."""
+    """Return whether a text is a decision id."""
     try:
         moment(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Daily partitions of the record on PostgreSQL: create, find and drop them.
+"""Daily partitions of the record on PostgreSQL: create, find, drop, and the order to search them.
 
 On SQLite there is one table and nothing to do: ``ensure`` does nothing and ``days`` is empty.
 A day is a day of UTC; its table is ``admission_auditevent_YYYYMMDD``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import contextmanager
+from bisect import bisect_left, bisect_right
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.db.utils import IntegrityError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.backends.utils import CursorWrapper
@@ -24,12 +24,21 @@ if TYPE_CHECKING:
 TABLE: Final = "admission_auditevent"
 REFUSAL_FUNCTION: Final = "audit_refuse_change"
 LOCK_TIMEOUT: Final = "2s"
-# One key for all who change what partitions there are; any number that nobody else uses.
+# Taken by every transaction that creates or drops partitions; an arbitrary number.
 ADVISORY_KEY: Final = 0x6761_7465_0001
 _NAME: Final = re.compile(rf"{TABLE}_([0-9]{{4}})([0-9]{{2}})([0-9]{{2}})")
 _CHECK_VIOLATION: Final = "23514"
-REMEMBERED: Final = 60.0  # seconds
-_lately: dict[str, tuple[float, list[date]]] = {}
+REMEMBERED: Final = 60.0  # seconds that ``recent_days`` caches the list
+# One statement over a year of partitions would lock and plan each of them: slower than the answer,
+# and a few at once would exhaust the server's lock table. So a search reads a few days, then more,
+# and so on; it can stop between two statements and report how far it came.
+LATEST_DAYS: Final = 2  # nearly every page is found in them
+GROWTH: Final = 4  # times as many in the next statement
+LONGEST_STRETCH: Final = 30  # days in one statement
+# From one moment to another, exclusive; None where it is open, so that a row of a partition that
+# was just created is found, too.
+Stretch = tuple["datetime | None", "datetime | None"]
+_recent_days: dict[str, tuple[float, list[date]]] = {}
 
 
 def is_partitioned(database: BaseDatabaseWrapper | None = None) -> bool:
@@ -38,7 +47,7 @@ def is_partitioned(database: BaseDatabaseWrapper | None = None) -> bool:
 
 
 def is_ready() -> bool:
-    """Return whether partitions can be made: the record is there, and divided."""
+    """Return whether partitions can be created: the record's table exists and is partitioned."""
     if not is_partitioned():
         return False
     with connection.cursor() as cursor:
@@ -53,7 +62,7 @@ def name(day: date) -> str:
 
 
 def bounds(day: date) -> tuple[datetime, datetime]:
-    """The first moment of a day, and the first that is not in it any more."""
+    """The first moment of a day, and the first of the next."""
     begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
     return begin, begin + timedelta(days=1)
 
@@ -72,38 +81,44 @@ def days(database: BaseDatabaseWrapper | None = None) -> list[date]:
     return sorted(date(*map(int, match.groups())) for match in found if match)
 
 
-def days_lately(database: BaseDatabaseWrapper) -> list[date]:
-    """As ``days``, known for a minute: to divide a search, where an old answer does no harm."""
-    known = _lately.get(database.alias)
+def recent_days(database: BaseDatabaseWrapper) -> list[date]:
+    """As ``days``, cached for a minute: it divides a search, where a stale list does no harm."""
+    known = _recent_days.get(database.alias)
     if known is None or time.monotonic() - known[0] > REMEMBERED:
-        known = _lately[database.alias] = (time.monotonic(), days(database))
+        known = _recent_days[database.alias] = (time.monotonic(), days(database))
     return known[1]
 
 
 def ensure(day: date | datetime) -> bool:
-    """Make the partition of a day (of UTC) unless it is there; returns whether it was made.
+    """Create the partition of a day (of UTC) unless it exists; returns whether it was created.
 
-    Any number of processes may ask at once, also inside a transaction that goes on. Inserts into
+    Any number of processes may call it at once, also inside a longer transaction. Inserts into
     other days do not wait for it.
 
     Raises:
-        OperationalError: when a lock is not to be had within LOCK_TIMEOUT.
+        OperationalError: when a lock is not free within LOCK_TIMEOUT.
     """
     if isinstance(day, datetime):
         day = day.astimezone(UTC).date()
     if not is_partitioned() or _exists(day):
         return False
-    with _changing() as cursor:
-        if _exists(day):
-            return False
-        create_detached(cursor, name(day))
-        attach(cursor, name(day), day)
-    _lately.clear()
-    return True
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        before = cursor.fetchone()[0]
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+        # Two processes that see no partition must not both create it: look again under the lock.
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_KEY])
+        if is_made := not _exists(day):
+            create_detached(cursor, name(day))
+            attach(cursor, name(day), day)
+        # Inside a longer transaction the statements that follow keep their own timeout.
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
+    _recent_days.clear()
+    return is_made
 
 
 def ensure_ahead(days: int = 7, *, today: date | None = None) -> list[date]:
-    """Make the partitions of yesterday, today and the days to come; return those that were made."""
+    """Create the partitions of yesterday, today and the coming days; returns the new ones."""
     first = (today or datetime.now(UTC).date()) - timedelta(days=1)
     coming = (first + timedelta(days=number) for number in range(days + 2))
     return [day for day in coming if ensure(day)]
@@ -111,6 +126,7 @@ def ensure_ahead(days: int = 7, *, today: date | None = None) -> list[date]:
 
 def is_missing(error: BaseException) -> bool:
     """Return whether an insert failed only because its day has no partition yet."""
+    # PostgreSQL reports a missing partition as a failed check without the name of a constraint.
     cause = error.__cause__ if isinstance(error, IntegrityError) else error
     diagnosis = getattr(cause, "diag", None)
     return (
@@ -121,32 +137,19 @@ def is_missing(error: BaseException) -> bool:
 
 
 def drop(day: date) -> None:
-    """Take a day away, inside the caller's transaction.
+    """Drop the partition of a day, inside the caller's transaction.
 
     Raises:
-        OperationalError: when a lock is not to be had within the transaction's ``lock_timeout``.
+        OperationalError: when a lock is not free within the transaction's ``lock_timeout``.
     """
     with connection.cursor() as cursor:
-        detach(cursor, name(day))
+        cursor.execute(f"ALTER TABLE {TABLE} DETACH PARTITION {name(day)}")
         cursor.execute(f"DROP TABLE {name(day)}")
-    _lately.clear()
-
-
-@contextmanager
-def _changing() -> Iterator[CursorWrapper]:
-    """A transaction in which nobody else makes or removes partitions."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('lock_timeout')")
-        before = cursor.fetchone()[0]
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_KEY])
-        yield cursor
-        # Inside a longer transaction the rest of it waits as long as it did before.
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
+    _recent_days.clear()
 
 
 def _exists(day: date) -> bool:
-    # Asked of the catalogue itself: to_regclass may still remember that it was not there.
+    # Read from the catalogue: to_regclass may still have a cached answer of before the lock.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_class WHERE relname = %s AND pg_table_is_visible(oid))",
@@ -156,9 +159,9 @@ def _exists(day: date) -> bool:
 
 
 def create_detached(cursor: CursorWrapper, table: str, *, indexed: bool = False) -> None:
-    """Make an empty table of the record's shape that is not part of it yet.
+    """Create an empty table like the record's, not attached yet.
 
-    Without indexes it gets them as it is attached.
+    Without ``indexed`` it gets its indexes when it is attached.
     """
     parts = ["DEFAULTS", "CONSTRAINTS", "STORAGE", "COMPRESSION"] + ["INDEXES"] * indexed
     like = " ".join(f"INCLUDING {part}" for part in parts)
@@ -166,7 +169,7 @@ def create_detached(cursor: CursorWrapper, table: str, *, indexed: bool = False)
 
 
 def attach(cursor: CursorWrapper, table: str, day: date) -> None:
-    """Make a table a day's part of the record: it gets the indexes it lacks, and the triggers."""
+    """Attach a table as the partition of a day: it gets the indexes it lacks, and the triggers."""
     begin, end = bounds(day)
     cursor.execute(
         f"ALTER TABLE {TABLE} ATTACH PARTITION {table}"
@@ -176,7 +179,7 @@ def attach(cursor: CursorWrapper, table: str, day: date) -> None:
 
 
 def guard(cursor: CursorWrapper, table: str) -> None:
-    """Let a partition refuse to be emptied, and its triggers hold whatever a session plays."""
+    """Forbid TRUNCATE of a partition, whose statement triggers PostgreSQL does not inherit."""
     cursor.execute(
         f"CREATE TRIGGER audit_no_truncate BEFORE TRUNCATE ON {table}"
         f" FOR EACH STATEMENT EXECUTE FUNCTION {REFUSAL_FUNCTION}()"
@@ -186,6 +189,27 @@ def guard(cursor: CursorWrapper, table: str) -> None:
         cursor.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {trigger}")
 
 
-def detach(cursor: CursorWrapper, table: str) -> None:
-    """Make a day's table a table of its own: its rows are not on record any more."""
-    cursor.execute(f"ALTER TABLE {TABLE} DETACH PARTITION {table}")
+def stretches_backward(days: Sequence[date], *, start: date) -> Iterator[Stretch]:
+    """Stretches of the record from a day into the past; ``days`` in order, possibly none."""
+    position, size = bisect_right(days, start), LATEST_DAYS
+    end: datetime | None = None
+    while True:
+        position -= size
+        begin = bounds(days[position])[0] if position > 0 else None
+        yield begin, end
+        if begin is None:
+            return
+        end, size = begin, min(GROWTH * size, LONGEST_STRETCH)
+
+
+def stretches_forward(days: Sequence[date], *, start: date | None = None) -> Iterator[Stretch]:
+    """Stretches of the record from a day (the first, by default) towards the present."""
+    position, size = bisect_left(days, start) if start else 0, LATEST_DAYS
+    begin: datetime | None = None
+    while True:
+        position += size
+        end = bounds(days[position])[0] if position < len(days) else None
+        yield begin, end
+        if end is None:
+            return
+        begin, size = end, min(GROWTH * size, LONGEST_STRETCH)

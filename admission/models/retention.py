@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class AuditHoldQuerySet(models.QuerySet["AuditHold"]):
-    """Questions about holds."""
+    """Queries of legal holds."""
 
     def in_force(self) -> AuditHoldQuerySet:
-        """Only those that nobody has released."""
+        """Only holds that are not released."""
         return self.filter(released__isnull=True)
 
     def on_day(self, day: date) -> AuditHoldQuerySet:
-        """Only those that keep rows of this day (of UTC)."""
+        """Only holds that cover this day (of UTC)."""
         open_end = models.Q(last_day__isnull=True) | models.Q(last_day__gte=day)
         return self.in_force().filter(open_end, first_day__lte=day)
 
     def rows(self) -> models.Q:
-        """The condition on AuditEvent that a row is kept by one of these, days left aside."""
+        """The condition on AuditEvent that one of these holds covers a row, whatever its day."""
         held = models.Q(pk__in=[])
         for hold in self:
             held |= hold.rows()
@@ -33,7 +33,7 @@ class AuditHoldQuerySet(models.QuerySet["AuditHold"]):
 
 
 class AuditHold(models.Model):
-    """A legal hold: what it covers stays on record, however old it gets, until it is released."""
+    """A legal hold: rows that it covers stay on record until it is released."""
 
     cluster = models.CharField(max_length=253)
     namespace = models.CharField(max_length=253, blank=True, help_text="Empty: all of the cluster.")
@@ -70,22 +70,22 @@ class AuditHold(models.Model):
             raise ValidationError({"last_day": ValidationError(text, code="ends_first")})
 
     def release(self, *, user: str) -> None:
-        """Let go what it holds: from now on it may be removed as any other row."""
+        """End the hold: its rows may be removed like others from now on."""
         self.released = timezone.now()
         self.released_by = user
         self.save(update_fields=["released", "released_by"])
 
     def rows(self) -> models.Q:
-        """The condition on AuditEvent that this hold keeps a row, its days left aside."""
+        """The condition on AuditEvent that this hold covers a row, whatever its day."""
         place = models.Q(cluster=self.cluster)
         return place & models.Q(namespace=self.namespace) if self.namespace else place
 
 
 class KeptQuerySet(models.QuerySet[Any]):
-    """Rows that are written once."""
+    """Queries of rows that are written once."""
 
     def update(self, **_kwargs: Any) -> Never:
-        """Refuse: what was done stays as it was written."""
+        """Refuse: these rows are append-only."""
         raise NotImplementedError("This is written once and never changed.")
 
     def delete(self) -> Never:
@@ -125,7 +125,7 @@ class AuditExport(models.Model):
 
 
 class RetentionRun(models.Model):
-    """Rows that were taken off the record: which, how many, and the export that has them.
+    """A removal of rows from the record: which, how many, and the export that contains them.
 
     Append-only. One row for each transaction that removed something.
     """

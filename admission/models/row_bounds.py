@@ -1,9 +1,9 @@
-"""Bounds of a row of the record: what is too large is cut and marked as cut.
+"""Size bounds of a row of the record: cut objects, texts and lists that are too large.
 
 Of an object above ``LARGEST_OBJECT`` only what names it is kept, with its size and digest under
 ``$cut``. A row above ``LARGEST_ROW`` loses long texts and the ends of lists; ``$cut`` of its
-request names the columns. Charges, policies and reasons are never cut. Nobody can judge again what
-was cut: see ``is_cut``.
+request names the columns. Charges, policies and reasons are never cut. A request that was cut
+cannot be decided again: see ``is_cut``.
 """
 
 from __future__ import annotations
@@ -71,28 +71,14 @@ def bounded_request(parts: dict[str, Any]) -> str:
 
 
 def bounded_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row that is as large as it may be; the very same where it is small, as nearly always."""
-    if sum([len(row[name]) for name in _ANY]) <= _SMALL:
+    """The row itself where it is small, as nearly always; else a copy that is cut."""
+    # Characters cost less to count than bytes, and bound those: nearly every row ends here.
+    if sum([len(row[name]) for name in _ANY]) <= _SMALL or _size(row) <= LARGEST_ROW:
         return row
-    return _fitted(row) if _size(row) > LARGEST_ROW else row
-
-
-def is_cut(request: Mapping[str, Any]) -> bool:
-    """Whether what is on record of a request, or of its decision, is not the whole of it."""
-    objects = (request.get(name) for name in _OBJECTS)
-    return CUT in request or any(isinstance(each, dict) and CUT in each for each in objects)
-
-
-def _size(row: Mapping[str, Any]) -> int:
-    return sum(size_of(row[name]) for name in _ANY)
-
-
-def _fitted(row: dict[str, Any]) -> dict[str, Any]:
     row, columns = dict(row), []
     for column, room in _ROOM.items():
         if _size(row) > LARGEST_ROW and size_of(row[column]) > room:
-            entries = orjson.loads(row[column])
-            row[column], left = _fewer(entries, room)
+            row[column], left = _fewer(orjson.loads(row[column]), room)
             columns.append(column)
             if column in _MORE:
                 row[_MORE[column]] += left
@@ -103,17 +89,22 @@ def _fitted(row: dict[str, Any]) -> dict[str, Any]:
     if _size(row) > LARGEST_ROW:
         row["message"] = shortened(row["message"], _LISTED)
     if columns:
-        row["request"] = _marked(row["request"], columns)
+        row["request"] = _json({CUT: columns, **orjson.loads(row["request"])})
     return row
 
 
-def _marked(request: str, columns: Sequence[str]) -> str:
-    mark = f"{{{_json(CUT)}:{_json(columns)}"
-    return f"{mark}}}" if request == "{}" else f"{mark},{request[1:]}"
+def is_cut(request: Mapping[str, Any]) -> bool:
+    """Whether a recorded request, or its decision, was cut."""
+    objects = (request.get(name) for name in _OBJECTS)
+    return CUT in request or any(isinstance(each, dict) and CUT in each for each in objects)
+
+
+def _size(row: Mapping[str, Any]) -> int:
+    return sum(size_of(row[name]) for name in _ANY)
 
 
 def _fewer(entries: list[Any], room: int) -> tuple[str, int]:
-    """Shorten the texts of a list, then drop its last entries; also returns how many those are."""
+    """Shorten the texts of a list, then drop its last entries; also returns their number."""
     short = entries
     for most in _TEXTS:
         short = [_shorter(each, most) for each in entries]
@@ -142,7 +133,7 @@ def _shorter(value: Any, most: int) -> Any:
 
 
 def _pieces(value: Any, depth: int = _DEPTH) -> Iterator[bytes]:
-    """Write JSON as the library does, a piece at a time: others want their turn in between."""
+    """Write JSON as the library does, in pieces, so that other threads run in between."""
     if isinstance(value, dict) and depth:
         for position, (name, each) in enumerate(value.items()):
             yield b"%b%b:" % (b"," if position else b"{", orjson.dumps(name))
@@ -158,7 +149,7 @@ def _pieces(value: Any, depth: int = _DEPTH) -> Iterator[bytes]:
 
 
 def _cut_objects(parts: Mapping[str, Any], written: Mapping[str, bytes], most: int) -> str:
-    """Cut the objects of a request that take more bytes than this."""
+    """Cut the objects of a request that take more than ``most`` bytes."""
     request = dict(parts)
     for name in _OBJECTS:
         if isinstance(request.get(name), dict) and len(written[name]) > most:
@@ -173,7 +164,7 @@ def _cut_objects(parts: Mapping[str, Any], written: Mapping[str, bytes], most: i
 
 
 def _naming(obj: Mapping[str, Any], written: bytes) -> dict[str, Any]:
-    """What names an object: its metadata and its priority class, as far as they are short."""
+    """The parts that identify an object: metadata and priority class, as far as they are short."""
     metadata, spec = obj.get("metadata"), obj.get("spec")
     kept: dict[str, Any] = _short_ones(obj, {"apiVersion": _SHORT, "kind": _SHORT})
     if isinstance(metadata, dict):

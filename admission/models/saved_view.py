@@ -12,17 +12,17 @@ LONGEST_QUERY: Final = 2000
 
 
 class SavedViewQuerySet(models.QuerySet["SavedView"]):
-    """Views by who may use them."""
+    """Queries of saved views."""
 
     def usable_by(self, user: object) -> SavedViewQuerySet:
-        """A person's own, and those that others share: of these not all need to be shown."""
+        """A person's own, and shared ones, which ``sees_places`` still has to check."""
         return self.filter(Q(owner=user) | Q(is_shared=True))
 
 
 class SavedView(models.Model):
-    """One query string, kept by a person, maybe shared with who sees the places it names.
+    """One query string of a person, possibly shared with everybody who sees the places it names.
 
-    What it finds is what its reader may see, not its owner.
+    It finds what its reader may see, not what its owner may.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")

@@ -1,1 +1,1 @@
-"""What is on record: written, redacted, kept, exported, searched. No verdict is made here."""
+"""The record of decisions: written, redacted, searched, exported, removed. No rule here."""

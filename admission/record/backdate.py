@@ -1,6 +1,6 @@
-"""Write decisions of the past, for demonstrations: decided by the engine, dated back.
+"""Backdated decisions for demonstrations: the engine decides, the record and its tallies get them.
 
-Whoever asks brings the used amounts and keeps the charges; here nothing is charged.
+The caller brings the used amounts and keeps the charges; nothing is charged here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastCall:
-    """One call as it would have come; ``microseconds`` is what the answer took."""
+    """One call of the past; ``microseconds`` is how long its answer took."""
 
     request: AdmissionRequest
     phase: Phase
@@ -47,30 +47,30 @@ class PastCall:
 
 
 def decide(
-    asked: PastCall, policies: PolicySet, used: UsedAmounts
+    call: PastCall, policies: PolicySet, used: UsedAmounts
 ) -> tuple[Decision, Mapping[str, Any]]:
-    """Judge as it would have been judged then; also gives the row for the record."""
+    """Decide as of the moment of the call; also returns the row for the record."""
     prepared = chain.prepare(
-        asked.request, policies, phase=asked.phase, now=int(asked.moment.timestamp())
+        call.request, policies, phase=call.phase, now=int(call.moment.timestamp())
     )
     decision = prepared.decide(used)
     circumstances = write.Circumstances(
         cluster=policies.cluster,
-        phase=asked.phase,
-        client=asked.client,
-        started=time.monotonic_ns() - asked.microseconds * 1000,
-        policy_revision=asked.revision,
-        policies=write.asked_of(policies),
+        phase=call.phase,
+        client=call.client,
+        started=time.monotonic_ns() - call.microseconds * 1000,
+        policy_revision=call.revision,
+        policies=write.columns_of_policies(policies),
     )
-    columns = write.columns_of(asked.request)
+    columns = write.columns_of(call.request)
     return decision, write.row(
-        decision, decision_id=asked.id, asked=columns, circumstances=circumstances
+        decision, decision_id=call.id, request_columns=columns, circumstances=circumstances
     )
 
 
 @transaction.atomic
 def keep(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Put rows on record, and count them as if they had been counted in their time."""
+    """Record rows, and add them to the tallies of their time, which no task counts again."""
     for day in sorted({row["created"].date() for row in rows}):
         partitions.ensure(day)
     write.write(rows)
@@ -83,4 +83,5 @@ def keep(rows: Sequence[Mapping[str, Any]]) -> None:
     for (cluster, start, name), number in counts.items():
         tally = tallies.setdefault((cluster, start), Tally(cluster=cluster, start=start))
         setattr(tally, name, number)
+    # A stretch that a task has counted already stays as it is.
     Tally.objects.bulk_create(tallies.values(), ignore_conflicts=True)

@@ -1,7 +1,7 @@
-"""Export days of the record to files: JSON Lines in gzip, verified before they count.
+"""Export days of the record to files: JSON Lines in gzip, read again before they count.
 
-A file grows under a name of its own, a piece at a time; whoever is stopped goes on where it was.
-Under its final name it is complete. One export runs at a time on a folder.
+A file grows piece by piece under a temporary name, so that an export that was stopped resumes;
+under its final name it is complete. One export runs at a time on a folder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from django.conf import settings
@@ -29,24 +29,26 @@ if TYPE_CHECKING:
 
     from admission.models import AuditEventQuerySet
 
-PIECE: Final = 2000  # rows of one piece of a file: a few megabytes, as a rule
+PIECE: Final = 2000  # rows of one piece of a file, usually a few megabytes
 AT_ONCE: Final = 100  # rows in memory at once: each may be large
 LARGEST_PIECE: Final = 8 * 1024 * 1024  # bytes, after which a piece ends
-GRACE: Final = timedelta(hours=1)  # after midnight; a decision is written within seconds
-_COLUMNS: Final = tuple(field.name for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001  Django's own way to ask
+GRACE: Final = timedelta(
+    hours=1
+)  # after midnight; a decision is committed within seconds of its time
+_COLUMNS: Final = tuple(field.name for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001  Django documents no other way
 
 
 class ExportError(RuntimeError):
-    """A file is not what the record holds, or cannot be written; says which and why."""
+    """A file differs from the record, or cannot be written."""
 
 
 class OutOfTimeError(RuntimeError):
-    """The time given is over; the next export goes on from here."""
+    """The time is up; the next export resumes here."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """How far a growing file is safe: rows and bytes written, and the last row's id."""
+    """A checkpoint of a growing file: rows and bytes that are on disk, and the last row's id."""
 
     rows: int = 0
     size: int = 0
@@ -54,20 +56,19 @@ class _Progress:
 
 
 def folder() -> Path:
-    """Where the files are; made when it is not there."""
+    """The folder of exports, created if need be."""
     path = Path(settings.GATEHOUSE_EXPORT_FOLDER)
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 
 def rows_of(day: date) -> AuditEventQuerySet:
-    """What is on record of a day."""
-    begin, end = partitions.bounds(day)
-    return AuditEvent.objects.filter(created__gte=begin, created__lt=end)
+    """The rows of a day."""
+    return AuditEvent.objects.between(*partitions.bounds(day))
 
 
 def is_over(day: date, *, now: datetime) -> bool:
-    """Return whether nothing more is to come on record for a day."""
+    """Return whether no more rows will be written for a day."""
     return now >= partitions.bounds(day)[1] + GRACE
 
 
@@ -91,21 +92,21 @@ def latest(day: date) -> AuditExport | None:
 
 
 def remaining(export: AuditExport) -> int:
-    """How many of an export's rows should be on record still."""
+    """The number of an export's rows that retention has not removed."""
     removed = export.removals.aggregate(total=Sum("removed"))["total"] or 0
     return int(export.rows - removed)
 
 
 def is_current(export: AuditExport) -> bool:
-    """Return whether an export's file is there as it was, and has all that is on record of its day.
+    """Return whether an export's file is intact, and contains all rows of its day.
 
-    The record only grows, and what was removed is on record itself: equal numbers are equal rows.
+    The record only grows, and removals are counted: equal numbers mean equal rows.
     """
     return is_intact(export) and rows_of(export.day).count() == remaining(export)
 
 
 def is_intact(export: AuditExport) -> bool:
-    """Return whether an export's file is there as it was."""
+    """Return whether an export's file has the content that was recorded."""
     try:
         return _digest(folder() / export.path) == export.sha256
     except OSError:
@@ -119,12 +120,12 @@ def due(*, now: datetime) -> list[date]:
 
 
 def export_day(day: date, *, until: float = float("inf")) -> AuditExport:
-    """Write a day's file, read it again, and put it on record.
+    """Write a day's file, read it again, and record the export.
 
     ``until`` is a ``time.monotonic()``.
 
     Raises:
-        OutOfTimeError: when the time is over; what is written is kept.
+        OutOfTimeError: when the time is up; the next call resumes.
         ExportError: when the file cannot be written, or another export runs.
     """
     before = latest(day)
@@ -151,6 +152,7 @@ def export_day(day: date, *, until: float = float("inf")) -> AuditExport:
 def _alone() -> Iterator[None]:
     with (folder() / "lock").open("w") as lock:
         try:
+            # The kernel releases it when the process ends, however it ends.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ExportError("another export runs on this folder") from None
@@ -158,27 +160,36 @@ def _alone() -> Iterator[None]:
 
 
 def _write(day: date, final: Path, *, until: float) -> int:
-    """Bring the growing file to its end; returns its rows. It has its final name afterwards."""
+    """Resume or begin a file, complete and rename it; returns the number of its rows."""
     part = final.with_suffix(".part")
     progress = _resume(part)
     with part.open("ab") as file:
         for piece in _pieces(day, after=progress.last):
+            # Each piece is a gzip member of its own, so the file can be truncated after any.
             file.write(gzip.compress(piece.text, compresslevel=6, mtime=0))
             file.flush()
             os.fsync(file.fileno())
             progress = _Progress(progress.rows + piece.rows, file.tell(), piece.last)
-            _note(part, progress)
+            # Renamed into place: a crash leaves either the previous checkpoint or this one.
+            draft = _sidecar(part).with_suffix(".new")
+            draft.write_text(json.dumps(asdict(progress)), "utf-8")
+            draft.replace(_sidecar(part))
             if time.monotonic() > until:
                 raise OutOfTimeError
     part.replace(final)
     _sidecar(part).unlink(missing_ok=True)
-    _sync(final.parent)
+    # Without it a power failure could undo the renaming after the export is on record.
+    descriptor = os.open(final.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
     return progress.rows
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Lines of a file: as bytes, how many, and the last row's id."""
+    """Lines of a file: their bytes, their number, and the last row's id."""
 
     text: bytes
     rows: int
@@ -186,37 +197,23 @@ class _Piece:
 
 
 def _pieces(day: date, *, after: str) -> Iterator[_Piece]:
-    """Read rows bit by bit, and put so many together that writing them is worth its while."""
-    texts: list[bytes] = []
-    rows = 0
-    for found in _read(day, after=after):
-        texts.append(_lines(found))
-        rows, after = rows + len(found), found[-1]["id"]
-        if rows >= PIECE or sum(map(len, texts)) >= LARGEST_PIECE:
-            yield _Piece(b"".join(texts), rows, after)
-            texts, rows = [], 0
-    if rows:
-        yield _Piece(b"".join(texts), rows, after)
-
-
-def _read(day: date, *, after: str) -> Iterator[list[dict[str, Any]]]:
-    while True:
-        rows = rows_of(day).newer_than(after) if after else rows_of(day)
-        most = min(AT_ONCE, PIECE)
-        found: list[dict[str, Any]] = list(rows.order_by("created", "id").values(*_COLUMNS)[:most])
-        if not found:
-            return
-        yield found
-        after = found[-1]["id"]
-
-
-def _lines(piece: list[dict[str, Any]]) -> bytes:
+    """Read a few rows at a time, and join them to pieces that compress well."""
     option = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
-    return b"".join(orjson.dumps(row, option=option) for row in piece)
+    text, number, is_over = bytearray(), 0, False
+    while not is_over:
+        rows = rows_of(day).newer_than(after) if after else rows_of(day)
+        found = list(rows.order_by("created", "id").values(*_COLUMNS)[: min(AT_ONCE, PIECE)])
+        is_over = not found
+        for row in found:
+            text += orjson.dumps(row, option=option)
+            number, after = number + 1, row["id"]
+        if number >= PIECE or len(text) >= LARGEST_PIECE or (is_over and number):
+            yield _Piece(bytes(text), number, after)
+            text, number = bytearray(), 0
 
 
 def _resume(part: Path) -> _Progress:
-    """Cut what was written after the last note; without a note, start anew."""
+    """Truncate a file to its last checkpoint; without one, to nothing."""
     try:
         progress = _Progress(**json.loads(_sidecar(part).read_text("utf-8")))
         if part.stat().st_size < progress.size:
@@ -228,18 +225,12 @@ def _resume(part: Path) -> _Progress:
     return progress
 
 
-def _note(part: Path, progress: _Progress) -> None:
-    draft = _sidecar(part).with_suffix(".new")
-    draft.write_text(json.dumps(asdict(progress)), "utf-8")
-    draft.replace(_sidecar(part))
-
-
 def _sidecar(part: Path) -> Path:
     return part.with_suffix(".progress")
 
 
 def _check(file: Path, day: date, rows: int) -> str:
-    """Read a file again, line by line against the record; returns its digest."""
+    """Read a file again and compare its ids with the record; returns its digest."""
     on_record = rows_of(day).order_by("created", "id").values_list("id", flat=True)
     wanted = on_record.iterator(chunk_size=PIECE)
     found = 0
@@ -259,11 +250,3 @@ def _check(file: Path, day: date, rows: int) -> str:
 def _digest(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""One filter of the record, for pages and API."""
+"""The filter of the record's rows by form fields or parameters, for pages and API alike."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class AuditEventFilter(django_filters.FilterSet):
         return queryset.with_outcome(value)
 
     def with_name(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
-        """Events about objects whose name begins so."""
+        """Events about objects whose name begins with this text."""
         return queryset.name_begins(value)
 
     def with_user(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
-        """Events asked by users whose name begins so."""
+        """Events of users whose name begins with this text."""
         return queryset.user_begins(value)
 
     def with_reason(
@@ -107,7 +107,7 @@ class AuditEventFilter(django_filters.FilterSet):
     def with_policy(
         self, queryset: AuditEventQuerySet, _name: str, value: Any
     ) -> AuditEventQuerySet:
-        """Events that asked this policy."""
+        """Events that evaluated this policy."""
         return queryset.for_policy(value)
 
     def with_priority(
@@ -115,11 +115,12 @@ class AuditEventFilter(django_filters.FilterSet):
     ) -> AuditEventQuerySet:
         """Events about pods of this priority class; the record is searched as text."""
         wanted = Q(pk__in=[])
+        # Rows saved through the model escape letters beyond ASCII, rows of the writer do not.
         for is_ascii in {True, value.isascii()}:
             name = json.dumps(value, ensure_ascii=is_ascii)
-            wanted |= Q(asked__contains=f'"priorityClassName":{name}')
-        return queryset.annotate(asked=Cast("request", TextField())).filter(wanted)
+            wanted |= Q(request_text__contains=f'"priorityClassName":{name}')
+        return queryset.annotate(request_text=Cast("request", TextField())).filter(wanted)
 
     def within(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
-        """Events of so long a time until now."""
+        """Events of this long until now."""
         return queryset.filter(created__gte=datetime.now(UTC) - LENGTHS[value])

@@ -1,4 +1,4 @@
-"""A decision as one sentence, for people who come from a denial."""
+"""Decisions in words: one sentence for the page, a few words for a line of the list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from admission.models import AuditEvent
 
 LONGEST: Final = 2048
-"""Bytes of a message in a sentence."""
+"""Bytes of a message."""
 _VERBS: Final = {
     "CREATE": "create",
     "UPDATE": "change",
@@ -22,39 +22,36 @@ _VERBS: Final = {
 
 def sentence(event: AuditEvent) -> str:
     """One sentence: who requested what and where, and the verdict."""
-    text = f"{_who(event)} {_outcome(event)}"
+    if event.operation:
+        verb = _VERBS.get(event.operation, event.operation.lower())
+        kind = event.kind or event.resource
+        part = f" ({event.sub_resource})" if event.sub_resource else ""
+        place = f" in namespace {event.namespace}" if event.namespace else ""
+        request = f"asked to {verb} {kind}{part} {event.name}{place} of cluster {event.cluster}"
+        text = f"{event.user or 'Somebody'} {request} and {_outcome(event)}"
+    else:
+        who = f"The API server of {event.cluster}"
+        text = f"{who} sent a review that could not be read and {_outcome(event)}"
     return f"{text} (a dry run: nothing was charged)." if event.dry_run else f"{text}."
 
 
 def summary(event: AuditEvent) -> str:
-    """The outcome in a few words, for a line of the list."""
+    """The outcome in a few words."""
     if not event.allowed:
         return _why(event)
-    if _is_native(event) and event.warnings:
+    if event.authority == Authority.NATIVE and event.warnings:
         return str(event.warnings[0])
     if event.patch:
         return f"{_counted(len(event.patch), 'change')} to the object"
     return _counted(len(event.warnings), "warning") if event.warnings else ""
 
 
-def _who(event: AuditEvent) -> str:
-    user = event.user or "Somebody"
-    if not event.operation:
-        return f"The API server of {event.cluster} sent a review that could not be read and"
-    verb = _VERBS.get(event.operation, event.operation.lower())
-    kind = event.kind or event.resource
-    if event.sub_resource:
-        kind = f"{kind} ({event.sub_resource})"
-    place = f" in namespace {event.namespace}" if event.namespace else ""
-    return f"{user} asked to {verb} {kind} {event.name}{place} of cluster {event.cluster} and"
-
-
 def _outcome(event: AuditEvent) -> str:
     if not event.allowed:
         return f"was refused: {_why(event)}"
-    if _is_native(event) and event.observed:
-        more = event.more_observed
-        return f"was left to the API server, which enforces here: {_told(event.observed, more)}"
+    if event.authority == Authority.NATIVE and event.observed:
+        reasons = _reasons(event.observed, event.more_observed)
+        return f"was left to the API server, which enforces here: {reasons}"
     if event.patch:
         changes = _counted(len(event.patch), "change")
         return f"was allowed, after {changes} to the object"
@@ -67,21 +64,15 @@ def _outcome(event: AuditEvent) -> str:
 def _why(event: AuditEvent) -> str:
     if not event.violations:
         return event.message or event.reason
-    return _told(event.violations, event.more_violations)
+    return _reasons(event.violations, event.more_violations)
 
 
-def _told(found: list[dict[str, Any]], more: int) -> str:
-    others = len(found) - 1 + more
-    text = f"{shortened(found[0]['message'], LONGEST)}{_by(found[0]['policy'])}"
+def _reasons(found: list[dict[str, Any]], more: int) -> str:
+    """The first reason with its policy, and the number of others."""
+    first, policy, others = found[0]["message"], found[0]["policy"], len(found) - 1 + more
+    by = f" ({policy['kind']} {policy['name']})" if policy else ""
+    text = f"{shortened(first, LONGEST)}{by}"
     return f"{text}, and {_counted(others, 'more reason')}" if others else text
-
-
-def _is_native(event: AuditEvent) -> bool:
-    return event.authority == Authority.NATIVE
-
-
-def _by(policy: dict[str, Any] | None) -> str:
-    return f" ({policy['kind']} {policy['name']})" if policy else ""
 
 
 def _counted(number: int, noun: str) -> str:

@@ -1,9 +1,9 @@
 """The owner of an object, derived from its recorded owner references and names.
 
 A Deployment's pod names its ReplicaSet; that is called after the Deployment and the pod template's
-hash, which the pod has as a label; without the label the form of the hash shows it. A CronJob's pod
-names its Job, called after the CronJob and the minute it was due. So what comes back again and
-again under new names has one owner.
+hash, which the pod has as a label; without the label the form of the hash reveals it. A CronJob's
+pod names its Job, called after the CronJob and the minute it was due. So objects that return under
+new names have one owner.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 TEMPLATE_HASH: Final = "pod-template-hash"
 READ: Final = 8_192
-"""So many characters of a recorded request are enough for the metadata of its object."""
-# Kubernetes makes up names of these characters alone, so that no words come of them.
+"""Characters of a recorded request that are enough for the metadata of its object."""
+# Kubernetes generates names of these characters alone, so that they contain no words.
 _RANDOM: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 _MADE_UP: Final = re.compile(rf"-(?:(?!https$){_RANDOM}{{5}}|[0-9]+)$")
 _LONG: Final = f"{_RANDOM}{{8,10}}"
@@ -34,7 +34,7 @@ _JSON: Final = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who made an object; ``uid`` only where no name is known."""
+    """The controller of an object; ``uid`` only where no name is known."""
 
     kind: str = ""
     name: str = ""
@@ -48,8 +48,9 @@ NOBODY: Final = Owner()
 
 
 def recorded(metadata: Mapping[str, Any]) -> Owner:
-    """The owner that an object's own metadata name; NOBODY where they name none."""
-    for each in _list(metadata.get("ownerReferences")):
+    """The owner that an object's metadata name; NOBODY where they name none."""
+    references = metadata.get("ownerReferences")
+    for each in references if isinstance(references, list) else ():
         if isinstance(each, dict) and each.get("controller") is True:
             return of_reference(each, metadata)
     generated = _text(metadata.get("generateName")).rstrip("-")
@@ -60,40 +61,40 @@ def recorded(metadata: Mapping[str, Any]) -> Owner:
 
 
 def of_reference(reference: Mapping[str, Any], metadata: Mapping[str, Any]) -> Owner:
-    """The owner that a reference to a controller names: what rolls it out, where there is such."""
+    """The owner behind a reference to a controller: the Deployment or CronJob, if there is one."""
     kind, name = _text(reference.get("kind")), _text(reference.get("name"))
     if kind == "ReplicaSet" and (plain := _without_hash(name, metadata)) != name:
         return Owner("Deployment", plain)
     if kind == "Job" and (plain := _DUE.sub("", name)) != name:
         return Owner("CronJob", plain)
     if kind == "Job":
-        # Made anew at each release, by generateName or a hook: one owner under many names.
+        # Created again at each release, by generateName or a hook: one owner, many names.
         name = _OF_JOB.sub("", name)
     return Owner(kind, name) if name else Owner(kind, uid=_text(reference.get("uid")))
 
 
 def named(name: str) -> str:
-    """What made an object of this name, as far as its name shows: ``web-5d9f8c7b6d-x2x4z``: web."""
+    """The owner's name as far as the object's name shows it: web of ``web-5d9f8c7b6d-x2x4z``."""
     shorter = _MADE_UP.sub("", name)
     return _HASH.sub("", shorter) if shorter != name else name
 
 
 def name_of(name: str, metadata: Mapping[str, Any]) -> str:
-    """The name of what made an object: as recorded, else as its own name shows."""
+    """The owner's name: as recorded, else as the object's name shows it."""
     return recorded(metadata).name or named(name.rstrip("-"))
 
 
 def metadata_in(text: str) -> dict[str, Any]:
-    """An object's metadata, out of the beginning of the request that is on record, as JSON.
+    """An object's metadata, parsed from the beginning of the recorded request.
 
-    Nothing where that ends too early.
+    Empty where that ends too early.
     """
     start = text.find(_METADATA, max(text.find(_OBJECT), 0))
     if start < 0:
         return {}
     try:
         found = _JSON.raw_decode(text, start + len(_METADATA))[0]
-    except (ValueError, RecursionError):  # cut off, or deeper than anybody writes
+    except (ValueError, RecursionError):  # cut off, or nested too deeply
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -107,7 +108,3 @@ def _without_hash(name: str, metadata: Mapping[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     return value if type(value) is str else ""
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Redact a request for the record: enough to decide it again, and no secrets.
+"""Redact a request for the record: keep what rules read, and store no secrets.
 
 Records must fit PostgreSQL's ``jsonb``: no NUL, no lone surrogate, bounded depth. Those
 characters become ``␛`` and four hexadecimal digits (``␛`` itself too), so that nothing is lost.
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from admission.record import excerpts
 from admission.record.kept_fields import (
     ANNOTATIONS,
     LAST_APPLIED,
@@ -21,6 +20,7 @@ from admission.record.kept_fields import (
     OTHER_SHAPE,
     SHAPES,
     WHOLE,
+    excerpt_of,
 )
 from engine.wire import RawNumber
 
@@ -42,7 +42,7 @@ MAX_ENTRIES: Final = 20_000
 def escape(text: str) -> str:
     """A text that every database stores; undone by ``unescape``."""
     if text.isascii() and "\x00" not in text:
-        return text  # nearly every text: far quicker than to search it for the rest
+        return text  # nearly every text: two tests in C, where the expression reads each character
     return _UNSTORABLE.sub(lambda found: f"{ESCAPE}{ord(found.group()):04x}", text)
 
 
@@ -57,7 +57,7 @@ def unescape(text: str) -> str:
 
 
 def clip(text: str, length: int = 253) -> str:
-    """An escaped text that fits a column; what is cut off is marked by ``…``."""
+    """An escaped text that fits a column; ``…`` marks a cut."""
     if len(text) <= length and text.isascii() and "\x00" not in text:
         return text  # as in ``escape``
     stored = escape(text)
@@ -65,27 +65,20 @@ def clip(text: str, length: int = 253) -> str:
 
 
 def storable(value: Any, *, depth: int = MAX_DEPTH) -> Any:
-    """Any decoded JSON as JSON that every database stores; too deep parts become ``None``."""
+    """Decoded JSON as JSON that every database stores; parts too deep become ``None``."""
+    # First: a RawNumber is a str, too.
+    if isinstance(value, RawNumber):
+        return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
     if isinstance(value, str):
-        return _text(value)
+        return escape(value) if len(value) <= MAX_TEXT else {"$bytes": _size(value)}
     if value is None or isinstance(value, bool | int):
         return value
     if depth == 0:
         return None
     if isinstance(value, dict):
-        return _map(value, depth)
+        entries = list(value.items())[:MAX_ENTRIES]
+        return {_key(key): storable(item, depth=depth - 1) for key, item in entries}
     return [storable(item, depth=depth - 1) for item in value[:MAX_ENTRIES]]
-
-
-def _text(value: str) -> Any:
-    if isinstance(value, RawNumber):
-        return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
-    return escape(value) if len(value) <= MAX_TEXT else {"$bytes": _size(value)}
-
-
-def _map(value: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    entries = list(value.items())[:MAX_ENTRIES]
-    return {_key(key): storable(item, depth=depth - 1) for key, item in entries}
 
 
 def _key(key: str) -> str:
@@ -99,12 +92,9 @@ def restore(value: Any) -> Any:
         return unescape(value)
     if isinstance(value, list):
         return [restore(item) for item in value]
-    if isinstance(value, dict):
-        return _restore_map(value)
-    return RawNumber(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _restore_map(value: dict[str, Any]) -> Any:
+    if not isinstance(value, dict):
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return RawNumber(value) if is_number else value
     if "$number" in value:
         return RawNumber(value["$number"])
     if "$bytes" in value:
@@ -113,24 +103,24 @@ def _restore_map(value: dict[str, Any]) -> Any:
 
 
 def redacted_request(request: AdmissionRequest) -> str:
-    """The AdmissionRequest for the record as JSON, in its own words, without what nobody judges."""
+    """The AdmissionRequest for the record as JSON, without fields that no rule reads."""
     return orjson.dumps(redacted_parts(request)).decode()
 
 
 def redacted_parts(request: AdmissionRequest) -> dict[str, Any]:
-    """The same, as what JSON is written of; where it is plain, objects are written already."""
+    """The same as values; objects of a plain request are fragments of JSON already."""
     recorded = {"uid": request.uid, **wire_form(request), "dryRun": request.dry_run}
     if not request.is_plain:
         recorded = storable(recorded)
     kind = request.kind.kind
     for name, value in (("object", request.object), ("oldObject", request.old_object)):
-        quick = excerpts.of(value, kind=kind) if request.is_plain else None
+        quick = excerpt_of(value, kind=kind) if request.is_plain else None
         recorded[name] = quick or redacted_object(value, kind=kind)
     return recorded
 
 
 def wire_form(request: AdmissionRequest) -> dict[str, Any]:
-    """What a request says of itself in the words of an AdmissionReview, without its objects."""
+    """The fields of a request as in an AdmissionReview, without its objects."""
     kind, resource = request.kind, request.resource
     return {
         "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
@@ -165,7 +155,7 @@ def _cut(value: Any, shape: Any) -> Any:
 
 
 def _type_only(value: Any) -> Any:
-    """A value where rules expect another type: its type decides, its content may be a secret."""
+    """An empty value of the same type: rules reject the type, and the content may be a secret."""
     if isinstance(value, str) and not isinstance(value, RawNumber):
         return ""
     if isinstance(value, list | dict):
@@ -174,19 +164,18 @@ def _type_only(value: Any) -> Any:
 
 
 def _annotations(value: Any) -> Any:
-    """Annotations with long values reduced to their length: the last-applied copy holds env."""
+    """Annotations, long values reduced to their length: the last-applied copy contains env."""
     if not isinstance(value, dict):
         return _type_only(value)
-    kept = dict(list(value.items())[:MAX_ENTRIES])
-    return {_key(key): _annotation(key, text) for key, text in kept.items()}
-
-
-def _annotation(key: str, text: Any) -> Any:
-    if not isinstance(text, str) or isinstance(text, RawNumber):
-        return _type_only(text)
-    if len(text) > MAX_ANNOTATION or key == LAST_APPLIED:
-        return {"$bytes": _size(text)}
-    return escape(text)
+    kept: dict[str, Any] = {}
+    for key, text in list(value.items())[:MAX_ENTRIES]:
+        if not isinstance(text, str) or isinstance(text, RawNumber):
+            kept[_key(key)] = _type_only(text)
+        elif len(text) > MAX_ANNOTATION or key == LAST_APPLIED:
+            kept[_key(key)] = {"$bytes": _size(text)}
+        else:
+            kept[_key(key)] = escape(text)
+    return kept
 
 
 def _size(text: str) -> int:

@@ -1,9 +1,9 @@
 """Remove rows whose retention period is over; the only code that deletes from the record.
 
-What goes is in an export that is there and whole; what a hold covers stays. On PostgreSQL a day's
-partition is dropped, or exchanged for one with the rows that stay: nothing is ever deleted from
-the record itself, and its triggers stay in force. On SQLite rows are deleted in batches, and the
-trigger that forbids it is lifted within the transaction of each batch.
+Rows go only if an intact export contains them; rows under a legal hold stay. On PostgreSQL a day's
+partition is dropped, or exchanged for one with the rows that stay, so that no row is deleted and
+the triggers stay in force. On SQLite rows are deleted in batches, and the trigger that forbids it
+is dropped within the transaction of each batch.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 Verdicts = RetentionRun.Verdicts
 BATCH: Final = 5000  # rows that SQLite deletes in one transaction
 ATTEMPTS: Final = 10
-# Everybody who writes waits behind us for this long at most; then we stand back and try again.
+# Writers queue behind our lock request, so it gives up soon and is tried again later.
 LOCK_TIMEOUT: Final = "300ms"
 PAUSE: Final = 0.2  # seconds
-_HOLDS: Final = AuditHold._meta.db_table  # noqa: SLF001  Django's own way to ask
+_HOLDS: Final = AuditHold._meta.db_table  # noqa: SLF001  Django documents no other way
 _DUE: Final = {
     Verdicts.ALL: Q(),
     Verdicts.DENIED: Q(verdict=Verdict.DENIED),
@@ -41,21 +41,17 @@ _DUE: Final = {
 }
 
 
-class RetentionBusyError(RuntimeError):
-    """Holds changed, or a lock was not to be had, at each attempt; the next run tries again."""
-
-
 class _HoldsChangedError(RuntimeError):
-    """Somebody made or released a hold meanwhile."""
+    """A hold was made or released since the rows were chosen."""
 
 
 class _LateRowsError(RuntimeError):
-    """There are other rows than were exported."""
+    """The day has rows that the export does not contain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What goes of one day, or would: rows due and not held; and what stays."""
+    """Rows of one day to remove or removed, and rows that stay; ``problem``: why none could go."""
 
     day: date
     verdicts: Verdicts
@@ -67,7 +63,7 @@ class Removal:
 
 
 def due_verdicts(day: date, *, today: date) -> Verdicts | None:
-    """Which rows of a day are past their time, by the settings; 0 days is for ever."""
+    """The rows of a day whose retention period is over, by the settings; 0 days is for ever."""
     allowed = _is_past(day, settings.GATEHOUSE_RETENTION_ALLOWED_DAYS, today=today)
     denied = _is_past(day, settings.GATEHOUSE_RETENTION_DENIED_DAYS, today=today)
     if allowed and denied:
@@ -78,14 +74,14 @@ def due_verdicts(day: date, *, today: date) -> Verdicts | None:
 
 
 def plan(*, today: date) -> list[Removal]:
-    """What would go, oldest day first; changes nothing."""
+    """The removals that ``apply`` would make, oldest day first; changes nothing."""
     return [_plan(day, verdicts) for day, verdicts in _due_days(today)]
 
 
 def apply(*, today: date, until: float = float("inf")) -> list[Removal]:
-    """Take away what may go, a day at a time, until ``time.monotonic()`` reaches ``until``.
+    """Remove rows that are due, day by day, until ``time.monotonic()`` reaches ``until``.
 
-    A day that is not exported as it is now is exported first. What cannot go has a ``problem``.
+    A day without a current export is exported first. A day that stays has a ``problem``.
     """
     done = []
     for day, verdicts in _due_days(today):
@@ -128,52 +124,52 @@ def _plan(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "")
 
 
 def remove(day: date, verdicts: Verdicts, *, until: float = float("inf")) -> Removal:
-    """Take away rows of one day that are not held, whatever the settings say of their time."""
-    try:
-        return _remove_exported(day, verdicts, until=until)
-    except record_export.OutOfTimeError:
-        return _plan(day, verdicts, problem="its export takes longer than this run")
-    except (record_export.ExportError, RetentionBusyError) as error:
-        return _plan(day, verdicts, problem=str(error))
-
-
-def _remove_exported(day: date, verdicts: Verdicts, *, until: float) -> Removal:
+    """Remove rows of one day that are not held, regardless of the retention period."""
     take_away = _exchange if partitions.is_partitioned() else _delete
-    for attempt in range(ATTEMPTS):
-        export = record_export.latest(day)
-        if export is None or not record_export.is_current(export):
-            export = record_export.export_day(day, until=until)
-        try:
-            return take_away(day, verdicts, export)
-        except (_HoldsChangedError, _LateRowsError):
-            continue
-        except OperationalError:
-            time.sleep(PAUSE * (attempt + 1))
-    raise RetentionBusyError("the record is too busy now")
+    problem = "the record is too busy now"
+    try:
+        for attempt in range(ATTEMPTS):
+            export = record_export.latest(day)
+            if export is None or not record_export.is_current(export):
+                export = record_export.export_day(day, until=until)
+            try:
+                return take_away(day, verdicts, export)
+            except (_HoldsChangedError, _LateRowsError):
+                continue
+            except OperationalError:
+                time.sleep(PAUSE * (attempt + 1))
+    except record_export.OutOfTimeError:
+        problem = "its export takes longer than this run"
+    except record_export.ExportError as error:
+        problem = str(error)
+    return _plan(day, verdicts, problem=problem)
 
 
 def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
     """PostgreSQL: drop the day's partition, or put one in its place with the rows that stay."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+        # No other process may create or drop this partition until the commit.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [partitions.ADVISORY_KEY])
         holds = _holds(day)
         removal = _plan(day, verdicts, export=export.sha256)
         kept = f"{partitions.name(day)}_kept"
         if removal.kept:
             _build(cursor, kept, day, _staying(day, verdicts))
-        # From here to the end nobody makes a hold; one made since the plan wins.
+        # From here to the commit no hold can be made; one made since the count wins.
         cursor.execute(f"LOCK TABLE {_HOLDS} IN SHARE MODE")
         if _holds(day) != holds:
             raise _HoldsChangedError
         cursor.execute(f"LOCK TABLE {partitions.name(day)} IN SHARE MODE")
+        # Under the lock no row can come: what is counted now is what goes.
         _check_rows(removal, export)
         partitions.drop(day)
         if removal.kept:
             cursor.execute(f"ALTER TABLE {kept} RENAME TO {partitions.name(day)}")
             partitions.attach(cursor, partitions.name(day), day)
+            # The bounds of the partition imply it from now on.
             cursor.execute(f"ALTER TABLE {partitions.name(day)} DROP CONSTRAINT audit_day")
-        _put_on_record(removal, export)
+        _record(removal, export)
     return removal
 
 
@@ -182,23 +178,24 @@ def _holds(day: date) -> list[tuple[int, str, str]]:
 
 
 def _build(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySet) -> None:
-    """Make the table of the rows that stay, with its indexes, so that attaching it is brief."""
+    """Build the table of the rows that stay, with indexes, so that attaching takes no time."""
     partitions.create_detached(cursor, table, indexed=True)
-    columns = [field.attname for field in rows.model._meta.concrete_fields]  # noqa: SLF001  Django's own way to ask
+    columns = [field.attname for field in rows.model._meta.concrete_fields]  # noqa: SLF001  Django documents no other way
     names = ", ".join(f'"{name}"' for name in columns)
     query, values = rows.order_by("created", "id").values_list(*columns).query.sql_with_params()
     cursor.execute(f"INSERT INTO {table} ({names}) {query}", values)
     begin, end = partitions.bounds(day)
-    # With it, attaching does not read the rows.
+    # With this constraint PostgreSQL attaches the table without reading its rows.
     cursor.execute(
         f"ALTER TABLE {table} ADD CONSTRAINT audit_day CHECK ("
         f"created >= '{begin.isoformat()}' AND created < '{end.isoformat()}')"
     )
+    # A new table has no statistics until autovacuum comes, and would be planned as empty.
     cursor.execute(f"ANALYZE {table}")
 
 
 def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
-    """SQLite: delete batch after batch; each asks for the holds anew and is on record itself."""
+    """SQLite: delete in batches; each reads the holds again and is recorded by itself."""
     total = _plan(day, verdicts, export=export.sha256)
     while True:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -207,6 +204,7 @@ def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
             if not before.going:
                 return total
             query, values = _going(day, verdicts).values("id")[:BATCH].query.sql_with_params()
+            # SQLite cannot disable a trigger: drop it, and create it again from its own text.
             cursor.execute("SELECT sql FROM sqlite_master WHERE name = 'audit_no_delete'")
             (trigger,) = cursor.fetchone()
             cursor.execute("DROP TRIGGER audit_no_delete")
@@ -215,7 +213,7 @@ def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
             removed = cursor.rowcount
             cursor.execute(trigger)
             rest = before.kept + before.going - removed
-            _put_on_record(before, export, removed=removed, kept=rest)
+            _record(before, export, removed=removed, kept=rest)
 
 
 def _check_rows(removal: Removal, export: AuditExport) -> None:
@@ -223,7 +221,7 @@ def _check_rows(removal: Removal, export: AuditExport) -> None:
         raise _LateRowsError
 
 
-def _put_on_record(
+def _record(
     removal: Removal, export: AuditExport, *, removed: int | None = None, kept: int | None = None
 ) -> None:
     RetentionRun.objects.create(

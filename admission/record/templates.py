@@ -1,6 +1,6 @@
 """Record templates: the recorded text of equal requests, filled in with each object's own parts.
 
-No rule here: what is filled in gives the very text that ``redaction`` gives for the request.
+The result is the very text that ``redaction`` gives for the request.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import dataclasses
 import re
 import secrets
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -18,13 +18,11 @@ from admission.wire.request_templates import BLANK_VOLUME, RequestTemplate
 from engine.cache import once
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from engine.request import AdmissionRequest
 
 _UID, _NAME, *_OWN_MARKS = (secrets.token_hex(16) for _ in range(5))  # occur nowhere else
 _OWN: Final = dict(zip(("name", "uid", "creationTimestamp"), _OWN_MARKS, strict=True))
-_ROOM: Final = re.compile("|".join((_UID, _NAME, *_OWN_MARKS)))
+_MARKS: Final = re.compile(f"({'|'.join((_UID, _NAME, *_OWN_MARKS))})")
 _NEEDS_ESCAPE: Final = re.compile(r'["\\]')
 _SHARED: Final = attrgetter(
     *("kind", "resource", "sub_resource", "user", "groups"),
@@ -33,7 +31,7 @@ _SHARED: Final = attrgetter(
 
 
 def template_of(request: AdmissionRequest) -> RequestTemplate | None:
-    """Give the template that a request was read by, if it is still as it was read."""
+    """The template that a request was read by, if the request is unchanged since."""
     known = request.likeness
     if (
         known is None
@@ -47,7 +45,7 @@ def template_of(request: AdmissionRequest) -> RequestTemplate | None:
 
 
 def fill_in(request: AdmissionRequest, template: RequestTemplate) -> str:
-    """Write what goes on record of a request of this template, as JSON."""
+    """The recorded JSON of a request of this template."""
     pieces = _pieces(template)
     if pieces is None:
         return redacted_request(request)
@@ -61,22 +59,10 @@ def fill_in(request: AdmissionRequest, template: RequestTemplate) -> str:
 
 @once
 def _pieces(template: RequestTemplate) -> list[str] | None:
-    """Cut what is kept of a marked request; None where more than the marks would be its own."""
+    """Split the recorded text of a marked request; None if it differs in more than the marks."""
     blank = template.request
     obj = {**(blank.object or {})}
-    obj["metadata"] = _marked(obj["metadata"])
+    own = {name: mark for name, mark in _OWN.items() if name in obj["metadata"]}
+    obj["metadata"] = {**obj["metadata"], **own}
     text = redacted_request(dataclasses.replace(blank, uid=_UID, name=_NAME, object=obj))
-    return None if BLANK_VOLUME in text else _split(text)
-
-
-def _marked(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {**metadata, **{name: mark for name, mark in _OWN.items() if name in metadata}}
-
-
-def _split(text: str) -> list[str]:
-    """Cut a text before and behind each mark."""
-    pieces, end = [], 0
-    for found in _ROOM.finditer(text):
-        pieces += [text[end : found.start()], found.group()]
-        end = found.end()
-    return [*pieces, text[end:]]
+    return None if BLANK_VOLUME in text else _MARKS.split(text)

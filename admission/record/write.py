@@ -1,4 +1,4 @@
-"""Build the row of the record for one decision; the only code that creates AuditEvents."""
+"""Build rows of the record from decisions and insert them; no other code creates AuditEvents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from django.db.models import JSONField
 
-from admission.models import AuditEvent, Verdict, partitions
+from admission.models import AuditEvent, partitions
+from admission.models.columns import verdict_of
 from admission.models.decision_id import encode, moment
 from admission.models.row_bounds import bounded_groups, bounded_request, bounded_row
 from admission.record.redaction import (
@@ -30,14 +31,14 @@ from engine.cache import Remembering, once
 from policies.db.deferred import execute, is_postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from admission.wire.request_templates import RequestTemplate
     from engine.decision import Charge, Decision, Step, Violation
     from engine.policy import PolicyRef, PolicySet
     from engine.request import AdmissionRequest, Phase
 
-_COLUMNS: Final = tuple(str(field.column) for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django's own way to ask
+_COLUMNS: Final = tuple(str(field.column) for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django documents no other way
 _JSON_PLACES: Final = tuple(
     place
     for place, field in enumerate(AuditEvent._meta.concrete_fields)  # noqa: SLF001 - the same
@@ -50,7 +51,7 @@ _NAMES: Final = ", ".join(f'"{name}"' for name in _COLUMNS)
 _ROW: Final = f"({', '.join(['%s'] * len(_COLUMNS))})"
 _MOST_AT_ONCE: Final = 32
 _EMPTY: Final = "[]"
-_NOTHING_ASKED: Final[Mapping[str, Any]] = {
+_NO_REQUEST: Final[Mapping[str, Any]] = {
     "operation": "",
     "api_group": "",
     "kind": "",
@@ -68,29 +69,29 @@ _NOTHING_ASKED: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class PolicyColumns(Remembering):
-    """The policies that were asked: the same in all rows of a namespace."""
+    """The policies that a decision evaluated: the same in all rows of a namespace."""
 
     refs: tuple[PolicyRef, ...] = ()
 
 
-_NONE_ASKED: Final = PolicyColumns()
+_NO_POLICIES: Final = PolicyColumns()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What belongs on record beside request and decision. ``started`` is a ``monotonic_ns()``."""
+    """Columns beside request and decision. ``started`` is a ``time.monotonic_ns()``."""
 
     cluster: str
     phase: Phase
     client: str
     started: int
     policy_revision: int = 0
-    policies: PolicyColumns = _NONE_ASKED
+    policies: PolicyColumns = _NO_POLICIES
 
 
 @once
-def asked_of(policies: PolicySet) -> PolicyColumns:
-    """Name all policies of a namespace."""
+def columns_of_policies(policies: PolicySet) -> PolicyColumns:
+    """List all policies of a namespace, in the order in which the engine evaluates them."""
     refs = (
         *(policy.ref for policy in policies.limit_ranges),
         *(policy.ref for policy in policies.metadata_policies),
@@ -101,8 +102,8 @@ def asked_of(policies: PolicySet) -> PolicyColumns:
 
 def new_decision_id() -> str:
     """16 characters of Crockford's base32: 48 bit of milliseconds, 32 random. Sorts by time."""
-    # It distinguishes them and keeps nothing secret. The system's own bits, with which a process
-    # begins, would have the thread stand back each time.
+    # The bits keep ids apart and hide nothing, so the process's own generator is good enough; a
+    # system call for random bits would release the interpreter lock for each decision.
     tail = random.getrandbits(32)
     return encode(time.time_ns() // 1_000_000, tail)
 
@@ -111,15 +112,15 @@ def row(
     decision: Decision,
     *,
     decision_id: str,
-    asked: Mapping[str, Any],
+    request_columns: Mapping[str, Any],
     circumstances: Circumstances,
 ) -> dict[str, Any]:
-    """Make the row of one decision: a value for each column, JSON as text.
+    """Build the row of one decision: a value for each column, JSON as text.
 
-    ``asked`` is what ``columns_of`` gives for the request.
+    ``request_columns`` come from ``columns_of``.
     """
     made = {
-        **asked,
+        **request_columns,
         "id": decision_id,
         "created": moment(decision_id),
         "cluster": clip(circumstances.cluster),
@@ -136,15 +137,20 @@ def row(
 def write(rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows inside the caller's transaction. JSON is taken as text, or as a value.
 
-    Many rows a statement: PostgreSQL opens a table of partitions, with its indexes, for each.
+    Many rows a statement: PostgreSQL opens the partitioned table and its indexes once for each.
 
     Raises:
         DatabaseError: if they cannot be written; then there must be no answers either.
     """
     as_time = str if is_postgresql() else _naive
-    values = [_values(entry, as_time) for entry in rows]
+    values = [list(_in_order(entry)) for entry in rows]
+    for one in values:
+        one[_TIME_PLACE] = as_time(one[_TIME_PLACE])
+        for place in _JSON_PLACES:
+            if type(one[place]) is not str:
+                one[place] = _json(one[place])
     while values:
-        # By powers of two, so that a session has few statements to keep plans of.
+        # Powers of two: a session prepares few different statements and keeps a plan for each.
         share = min(1 << (len(values).bit_length() - 1), _MOST_AT_ONCE)
         execute(_insert(share), [list(chain.from_iterable(values[:share]))])
         del values[:share]
@@ -152,23 +158,13 @@ def write(rows: Sequence[Mapping[str, Any]]) -> None:
 
 @cache
 def _insert(number: int) -> str:
-    """Write the statement for so many rows."""
+    """The statement that inserts this number of rows."""
     rows = ", ".join([_ROW] * number)
     return f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES {rows}'  # noqa: S608 - names of our own columns
 
 
-def _values(entry: Mapping[str, Any], as_time: Callable[[datetime], str]) -> list[Any]:
-    """The row as the database takes it: JSON and times as text."""
-    values = list(_in_order(entry))
-    for place in _JSON_PLACES:
-        if type(values[place]) is not str:
-            values[place] = _json(values[place])
-    values[_TIME_PLACE] = as_time(values[_TIME_PLACE])
-    return values
-
-
 def _naive(moment: datetime) -> str:
-    """As Django writes times to SQLite and asks for them, without a fraction of zero."""
+    """Format a time as Django does for SQLite, where times are compared as texts."""
     return str(moment.replace(tzinfo=None))
 
 
@@ -186,37 +182,38 @@ def recorded(decision_ids: Sequence[str]) -> bool:
 
 
 def make_room() -> None:
-    """Make the partition of today, whose want was noticed by an insert."""
+    """Create the partition of today, after an insert failed for want of it."""
     today = datetime.now(UTC).date()
     partitions.ensure(today)
 
 
 def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Mapping[str, Any]:
-    """Give the columns about the request; ``request_uid`` where it could not be read.
+    """The columns about the request; ``request_uid`` where it could not be read.
 
-    They depend on no decision, so that they can be made before one is.
+    They depend on no decision, so the caller's thread builds them before the writer decides.
     """
     if request is None:
-        return {**_NOTHING_ASKED, "request_uid": clip(request_uid)}
+        return {**_NO_REQUEST, "request_uid": clip(request_uid)}
     template = template_of(request)
-    uid = _metadata(request).get("uid")
+    if template is not None:
+        text = fill_in(request, template)
+    elif request.is_plain:  # so it is short
+        text = redacted_request(request)
+    else:
+        text = bounded_request(redacted_parts(request))
+    metadata = (request.object or request.old_object or {}).get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return {
         **(_shared(request) if template is None else _shared_by_all(template)),
         "request_uid": clip(request.uid),
         "name": clip(request.display_name),
         "object_uid": clip(uid) if type(uid) is str else "",
-        "request": _request(request) if template is None else fill_in(request, template),
+        "request": text,
     }
 
 
-def _request(request: AdmissionRequest) -> str:
-    if request.is_plain:  # so it is short
-        return redacted_request(request)
-    return bounded_request(redacted_parts(request))
-
-
 def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
-    """Give the columns that are the same for all requests of one template."""
+    """The columns that are the same for all requests of one template."""
     return {
         "operation": request.operation.value,
         "api_group": clip(request.kind.group),
@@ -235,19 +232,15 @@ def _shared_by_all(template: RequestTemplate) -> Mapping[str, Any]:
     return _shared(template.request)
 
 
-def _metadata(request: AdmissionRequest) -> Mapping[str, Any]:
-    metadata = (request.object or request.old_object or {}).get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
-
-
 def _answered(decision: Decision) -> dict[str, Any]:
     found = (*decision.violations, *decision.observed)
     reasons = dict.fromkeys([v.reason.value for v in found])
     more, more_observed = decision.more_violations, decision.more_observed
     if more or more_observed:
         reasons |= dict.fromkeys([reason.value for reason in (*more, *more_observed)])
+    operations = [operation.to_json() for operation in decision.patch]
     return {
-        "verdict": _verdict(decision),
+        "verdict": verdict_of(decision),
         "code": decision.code,
         "reason": clip(decision.reason, 64),
         "message": escape(decision.message),
@@ -257,39 +250,30 @@ def _answered(decision: Decision) -> dict[str, Any]:
         "more_violations": sum(more.values()) if more else 0,
         "more_observed": sum(more_observed.values()) if more_observed else 0,
         "trace": _joined([_step(step) for step in decision.trace]),
-        "patch": _patch(decision),
+        "patch": _json(storable(operations)) if operations else _EMPTY,
         "warnings": _json(storable(list(decision.warnings))) if decision.warnings else _EMPTY,
         "charges": _joined([_charge(charge) for charge in decision.charges]),
     }
 
 
-def _verdict(decision: Decision) -> Verdict:
-    if not decision.allowed:
-        return Verdict.DENIED
-    return Verdict.MUTATED if decision.patch else Verdict.ALLOWED
-
-
-def _patch(decision: Decision) -> str:
-    operations = [operation.to_json() for operation in decision.patch]
-    return _json(storable(operations)) if operations else _EMPTY
-
-
-def _policies(decision: Decision, asked: PolicyColumns) -> Mapping[str, str]:
+def _policies(decision: Decision, evaluated: PolicyColumns) -> Mapping[str, str]:
     found: list[Step | Violation] = [*decision.trace, *decision.violations, *decision.observed]
-    # Nearly always there is none: whatever finds anything was asked, and is the very same.
-    known = _known(asked)
+    # Compared by identity: nearly always every finding refers to one of the very same objects.
+    known = _known(evaluated)
     others = [ref for each in found if (ref := each.policy) and id(ref) not in known]
-    return _named(PolicyColumns(tuple(dict.fromkeys((*asked.refs, *others)))) if others else asked)
+    if others:
+        evaluated = PolicyColumns(tuple(dict.fromkeys((*evaluated.refs, *others))))
+    return _named(evaluated)
 
 
 @once
-def _known(asked: PolicyColumns) -> frozenset[int]:
-    return frozenset(map(id, asked.refs))
+def _known(policies: PolicyColumns) -> frozenset[int]:
+    return frozenset(map(id, policies.refs))
 
 
 @once
-def _named(asked: PolicyColumns) -> Mapping[str, str]:
-    refs = asked.refs
+def _named(policies: PolicyColumns) -> Mapping[str, str]:
+    refs = policies.refs
     return {
         "policies": _texts(refs),
         "policy_names": _words(f"{r.kind}/{r.namespace}/{r.name}" for r in refs),
@@ -303,13 +287,13 @@ def _words(texts: Iterable[str]) -> str:
 
 @once
 def _step(step: Step) -> str:
-    """Write one step; all but those of quotas are the same for alike objects."""
+    """Write one step; equal objects share all steps but those of quotas."""
     return _text(step)
 
 
 @once
 def _charge(charge: Charge) -> str:
-    """Write one charge, the same for alike objects."""
+    """Write one charge; equal objects share it."""
     amounts = {
         "quota": charge.quota,
         "delta": {name: str(amount) for name, amount in charge.delta.items()},
@@ -327,9 +311,9 @@ def _texts(found: Sequence[Any]) -> str:
 
 
 def _text(found: Any) -> str:
-    """Write findings field by field, every text so that all databases can store it.
+    """Write findings as JSON that every database stores.
 
-    The library writes them as they are, and almost never a text needs another spelling.
+    The library writes texts as they are; hardly any needs ``escape``, so only those are rewritten.
     """
     try:
         text = orjson.dumps(found).decode()

@@ -2,7 +2,7 @@
 
 Pods of one template differ in their names, uids and times, and in the name of the volume that their
 service account's token comes by; all else of their reviews is the same text, and is read once.
-No rule here: who fills a template gets what reading the whole would give.
+A filled template is equal to the request that reading the whole review would give.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _KEPT_SIGHTS: Final = 8192
 _KEPT_PARTS: Final = 512  # specs and managed fields that templates share
-_LARGEST_PART: Final = 8192  # bytes; larger ones are hardly shared
+_LARGEST_PART: Final = 8192  # bytes; larger ones are rarely shared
 _PATIENCE: Final = 256  # reviews
 _SELDOM: Final = 16
 _BLANK: Final = ""
@@ -80,7 +80,7 @@ _WRITER: Final = msgspec.json.Encoder()
 
 
 class Luck:
-    """Whether cutting is worth its time: where no template has come again for long, few are cut."""
+    """Whether cutting pays: after many reviews without a known template only a few are cut."""
 
     __slots__ = ("missed",)
 
@@ -88,7 +88,7 @@ class Luck:
         self.missed = 0
 
     def is_tried(self) -> bool:
-        """Count one more review; it has missed until its template is found to come again."""
+        """Count a review as missed, until its template turns out to be known."""
         self.missed += 1
         return self.missed <= _PATIENCE or self.missed % _SELDOM == 0
 
@@ -97,7 +97,7 @@ LUCK: Final = Luck()
 
 
 class RequestTemplate(Remembering):
-    """What all reviews of one template ask for, their own texts left blank; equal to itself alone.
+    """The request of all reviews of one template, their own texts left blank; compared by identity.
 
     Raises ``UnusualError`` where the volume's name stands in other places than volumes have.
     """
@@ -105,7 +105,14 @@ class RequestTemplate(Remembering):
     __slots__ = ("request",)
 
     def __init__(self, request: AdmissionRequest, text: bytes) -> None:
-        _share(request.object)
+        # Templates are deployed to many namespaces, and what manages their fields is the same in
+        # all: one value for what they have in common saves most of their room.
+        parts: Any = request.object
+        if "spec" in parts:
+            parts["spec"] = _first(parts["spec"])
+        metadata = parts["metadata"]
+        if "managedFields" in metadata:
+            metadata["managedFields"] = [_first(entry) for entry in metadata["managedFields"]]
         self.request = request
         if _NO_VOLUME in text:
             obj = dict(request.object or {})
@@ -115,20 +122,8 @@ class RequestTemplate(Remembering):
                 raise UnusualError
 
 
-def _share(obj: Any) -> None:
-    """Have templates hold one value for what they have in common, which takes most of their room.
-
-    Templates are deployed to many namespaces, and what manages their fields is the same in all.
-    """
-    if "spec" in obj:
-        obj["spec"] = _first(obj["spec"])
-    metadata = obj["metadata"]
-    if "managedFields" in metadata:
-        metadata["managedFields"] = [_first(entry) for entry in metadata["managedFields"]]
-
-
 def _first(value: Any) -> Any:
-    """Give the first value that was written like this one."""
+    """The first value with this text."""
     text = orjson.dumps(value)
     if len(text) > _LARGEST_PART:
         return value
@@ -172,14 +167,14 @@ class Cut:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing that is the review's own needs another spelling anywhere."""
+        """Whether none of the review's own texts needs an escape anywhere."""
         if not self._uid:
             return False
         together = "".join([self._uid, self._name or "", *self._own.values(), *self._times])
         return together.isascii() and together.isprintable()
 
     def fill(self, template: RequestTemplate) -> AdmissionRequest:
-        """Make the request of this review; it shares with the template's what is not its own."""
+        """Build the request of this review; it shares the template's values."""
         blank = template.request
         obj = dict(blank.object or {})
         obj["metadata"] = self._metadata(obj["metadata"])
@@ -234,7 +229,8 @@ def cut(body: bytes) -> Cut | None:
 
 
 def comes_again(found: Cut) -> bool:
-    """Whether the template was seen before: most that never come again are not worth their room."""
+    """Whether the template was seen before; only then is it worth its memory."""
+    # By hash: a collision costs the room of one template, and nothing else.
     sights = _sights(hash(found.template))
     if not sights:
         sights.append(None)
@@ -249,7 +245,7 @@ def _sights(_template: int) -> list[None]:
 
 
 def _take_times(entries: Any) -> list[str]:
-    """Blank the times of managed fields, and give what they were; empty where there was none."""
+    """Blank the times of managed fields; returns them, empty where there was none."""
     times = []
     for entry in entries or ():
         times.append(entry.time or _BLANK)

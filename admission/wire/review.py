@@ -1,6 +1,6 @@
 """AdmissionReview ``admission.k8s.io/v1``: parse bytes to a request, render a decision to bytes.
 
-Plain Python; what is decided is the engine's matter, how it travels is the view's.
+Plain Python, no rule and no HTTP.
 Source: ``k8s.io/api/admission/v1/types.go`` and what an API server does with each field.
 """
 
@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import orjson
 
 from admission.wire import request_templates
-from admission.wire.json_reader import UnusualError, is_plain, read_document, read_usual
-from admission.wire.uid import find_uid, uid_despite_faults
+from admission.wire.json_reader import (
+    UnusualError,
+    find_uid,
+    is_plain,
+    read_document,
+    read_usual,
+    uid_despite_faults,
+)
 from engine.bounds import AND_MORE
 from engine.cache import Kept
 from engine.decision import Decision, Reason, Violation
@@ -61,7 +67,7 @@ _REASONS: Final = {
 _SHARED_LENGTH: Final = 256
 _KEPT_TEMPLATES: Final = 512
 _ROOM: Final = 32 * 1024 * 1024  # bytes
-_TIMES: Final = 8  # a template takes so many times the bytes of its text
+_TIMES: Final = 8  # bytes in memory for each byte of a template's text
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -71,7 +77,7 @@ class NotAReviewError(ValueError):
 
 
 class ReviewError(ValueError):
-    """A review that cannot be judged, though its uid can be read: answer it with a denial.
+    """A review that cannot be decided, though its uid can be read: answer it with a denial.
 
     ``code`` is 400 (not decodable), 413 (too large) or 422 (a field of the wrong type).
     """
@@ -104,11 +110,20 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
     if not isinstance(body, bytes | bytearray):
         return _read_review(body, is_plain=False)
     body = bytes(body)
-    return _from_template(body) or _read_review(*_decode(body))
+    if (request := _from_template(body)) is not None:
+        return request
+    if len(body) > MAX_BODY:
+        raise too_large(body)
+    try:
+        review, plain = read_document(body)
+    except DecodeError as error:
+        detail = f"the review is not readable: {error.detail}"
+        raise _answerable(body, _BAD_REQUEST, detail) from None
+    return _read_review(review, is_plain=plain)
 
 
 def _from_template(body: bytes) -> AdmissionRequest | None:
-    """Read only what is a review's own; None for any that has to be read as a whole."""
+    """Read the texts that differ from the review's template; None without a known template."""
     cut = request_templates.cut(body.removesuffix(b"\n"))
     if cut is None or not request_templates.comes_again(cut):
         return None
@@ -128,14 +143,12 @@ def _read_text(text: bytes) -> request_templates.RequestTemplate:
         raise UnusualError from None
 
 
-def _weigh_template(text: bytes, _template: request_templates.RequestTemplate) -> int:
-    return _TIMES * len(text)
+_read_template: Final = Kept(
+    _read_text, lambda text, _template: _TIMES * len(text), most=_KEPT_TEMPLATES, room=_ROOM
+)
 
 
-_read_template: Final = Kept(_read_text, _weigh_template, most=_KEPT_TEMPLATES, room=_ROOM)
-
-
-def _read_review(review: Any, is_plain: bool) -> AdmissionRequest:  # noqa: FBT001 - as decoded
+def _read_review(review: Any, *, is_plain: bool) -> AdmissionRequest:
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict):
         raise NotAReviewError("the body is not an AdmissionReview: it has no request")
@@ -147,16 +160,6 @@ def _read_review(review: Any, is_plain: bool) -> AdmissionRequest:  # noqa: FBT0
         return build_request(request, is_plain=is_plain)
     except DecodeError as error:
         raise ReviewError(uid, _INVALID, f"request.{error.field}", error.detail) from None
-
-
-def _decode(body: bytes) -> tuple[Any, bool]:
-    if len(body) > MAX_BODY:
-        raise too_large(body)
-    try:
-        return read_document(body)
-    except DecodeError as error:
-        detail = f"the review is not readable: {error.detail}"
-        raise _answerable(body, _BAD_REQUEST, detail) from None
 
 
 def too_large(head: bytes) -> ReviewError | NotAReviewError:
@@ -208,7 +211,7 @@ def _resource_of(group: str, version: str, resource: str) -> GroupVersionResourc
 
 
 def _shared(make: Callable[..., _Named], names: list[str]) -> _Named:
-    """Make one value for each kind and resource there is; only short names are worth keeping."""
+    """Cache one value for each kind and resource; long names are not kept."""
     if sum(map(len, names)) > _SHARED_LENGTH:
         return make(*names)
     found: _Named = _make(make, *names)
@@ -239,7 +242,7 @@ def _object(raw: Mapping[str, Any], name: str) -> dict[str, Any] | None:
 
 def _text(raw: Mapping[str, Any], name: str, parent: str = "") -> str:
     value = raw.get(name)
-    if type(value) is str:
+    if type(value) is str:  # not isinstance: a RawNumber is a str, too
         return value
     if value is not None:
         raise _wrong(f"{parent}{name}", "a text")
@@ -271,7 +274,7 @@ def _operation(raw: Mapping[str, Any]) -> Operation:
 def render_response(
     decision: Decision, uid: str, *, phase: Phase, decision_id: str, external_url: str
 ) -> dict[str, Any]:
-    """Write the review that answers ``uid``; safe for every client, whatever was decided.
+    """Render the review that answers ``uid``, safe for every client.
 
     A patch is written only by an allowing answer of the mutating phase: anywhere else it
     would turn the answer into an error.
@@ -281,24 +284,19 @@ def render_response(
         response["status"] = _status(decision, decision_id, external_url)
     elif phase is Phase.MUTATE and decision.patch:
         response["patchType"] = "JSONPatch"
-        response["patch"] = _encode_patch(decision.patch)
+        texts = ", ".join([_operation_text(operation) for operation in decision.patch])
+        response["patch"] = b2a_base64(f"[{texts}]".encode("ascii"), newline=False).decode("ascii")
     if warnings := render_warnings(decision.warnings):
         if decision.authority is Authority.NATIVE and decision.observed:
-            # Whoever refuses now does not know this address.
+            # If the API server refuses the object, its message does not name our decision.
             warnings.append(_NATIVE.format(decision_link(decision_id, external_url)))
         response["warnings"] = warnings
     response["auditAnnotations"] = _audit_annotations(decision, decision_id)
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def _encode_patch(operations: tuple[PatchOperation, ...]) -> str:
-    """Write operations as ASCII JSON in base64, spelled as ``json.dumps`` does."""
-    texts = ", ".join([_operation_text(operation) for operation in operations])
-    return b2a_base64(f"[{texts}]".encode("ascii"), newline=False).decode("ascii")
-
-
 def _operation_text(operation: PatchOperation) -> str:
-    """Write one operation; most of them set a text, which needs no encoder made for it."""
+    """Write an operation as ``json.dumps`` does; faster for texts, which nearly all of them set."""
     if operation.op == "remove" or type(operation.value) is not str:
         return json.dumps(operation.to_json())
     path, value = encode_basestring_ascii(operation.path), encode_basestring_ascii(operation.value)
@@ -321,7 +319,7 @@ def _status(decision: Decision, decision_id: str, external_url: str) -> dict[str
 
 
 def _causes(decision: Decision, decision_id: str, external_url: str) -> list[dict[str, str]]:
-    """List what kubectl prints in place of the message: every violation, and the decision."""
+    """The causes, which kubectl prints instead of the message: all violations and the decision."""
     found = decision.causes or [(found.field, found.message) for found in decision.violations]
     causes = [
         {"reason": "FieldValueInvalid", "field": field, "message": message}
@@ -335,7 +333,7 @@ def _causes(decision: Decision, decision_id: str, external_url: str) -> list[dic
 
 
 def safe_code(code: int) -> int:
-    """Keep a code that clients take as it is: below 400 it is lost, 429 makes them retry."""
+    """A code that clients report: they drop one below 400, and retry after 429."""
     if code < _BAD_REQUEST:
         return _BAD_REQUEST
     if code == _TOO_MANY:
@@ -344,24 +342,25 @@ def safe_code(code: int) -> int:
 
 
 def decision_link(decision_id: str, external_url: str) -> str:
-    """Say where the decision is on record: its id, and its address if that is short enough."""
+    """The id of the decision, and its address if that is short enough."""
     link = f"{decision_id}, {external_url.rstrip('/')}/decisions/{decision_id}"
     fits = len(link) + len(_SUFFIX.format("")) <= MAX_SUFFIX
     return link if external_url and fits else decision_id
 
 
 def render_warnings(warnings: tuple[str, ...]) -> list[str]:
-    """Make warnings that arrive: no control characters, not empty, none twice, 120 characters."""
+    """Warnings as HTTP headers carry them: no control characters, none empty or twice, 120 long."""
     cleaned = (_CONTROL.sub(" ", warning).strip() for warning in warnings)
-    return list(dict.fromkeys(_shorten(text) for text in cleaned if text))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 1].rstrip()}…"
+    shortened = (
+        text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 1].rstrip()}…"
+        for text in cleaned
+        if text
+    )
+    return list(dict.fromkeys(shortened))
 
 
 def _audit_annotations(decision: Decision, decision_id: str) -> dict[str, str]:
-    """Name the decision, and what was found, in the cluster's own audit log."""
+    """The decision and its reasons, for the cluster's own audit log."""
     annotations = {"decision-id": decision_id}
     found = {
         "violations": decision.violations,

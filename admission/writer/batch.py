@@ -1,10 +1,11 @@
 """One batch in one transaction: lock quotas, check revisions, decide, write, commit, answer.
 
 Correctness rests on this order alone. The quotas' rows are locked before anything is read, in the
-order of their ids, so that two batches never wait for each other; whose rows somebody else holds
-comes with the next batch, as a rule. A cluster's revision is read after that, under a lock that
-its policies' writers wait for: what was prepared on an older one is prepared again. Answers are
-given when the database said that all is kept, and not before.
+order of their ids, so that two batches never deadlock; an item whose rows another batch has locked
+usually comes with the next batch. A cluster's revision is read after that, under a lock that
+writers of its policies wait for: items prepared on an older one are prepared again. Answers are
+given after the database has confirmed the commit, and not before. After an error ``recover`` finds
+out what is on record, and tries the rest again.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from admission.record import write
 from admission.writer import session
-from admission.writer.db_errors import Remedy, kind_of
 from admission.writer.failpoints import hit
-from admission.writer.pending_decision import OverBudgetError, UnavailableError
+from admission.writer.pending_decision import OverBudgetError, UnavailableError, fail_all
+from admission.writer.session import Remedy, kind_of
 from policies import ledger, snapshot
 from policies.db.deferred import transaction_of_few_packets
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from policies.ledger import Book
     from policies.snapshot import Revisions
 
-ATTEMPTS: Final = 6  # of one batch that loses its database, or a fight for locks
-MOST_PASSES: Final = 3  # batches that may go by without an item, until all wait for its quotas
+ATTEMPTS: Final = 6  # of one batch that loses its connection or its locks
+MOST_PASSES: Final = 3  # batches that may skip an item, until one waits for its quotas
 
 
 class _StaleError(Exception):
@@ -38,7 +39,7 @@ class _StaleError(Exception):
 
 
 class _PoisonedError(Exception):
-    """One item cannot be decided: the others must not fail with it."""
+    """Deciding one item failed: the others must not fail with it."""
 
     def __init__(self, item: PendingDecision, error: Exception) -> None:
         super().__init__(str(error))
@@ -48,7 +49,7 @@ class _PoisonedError(Exception):
 
 @dataclass(slots=True)
 class _Attempt:
-    """One transaction: what was decided, and whether the commit was sent."""
+    """One transaction: its decisions, and whether it came as far as the commit."""
 
     waits: bool
     decided: list[tuple[PendingDecision, Any]] = field(default_factory=list)
@@ -60,7 +61,7 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class FailedBatch:
-    """A transaction that failed, with those who wait for it: ``recover`` knows what to do."""
+    """A transaction that failed, with its items and its error: the input of ``recover``."""
 
     items: list[PendingDecision]
     attempt: _Attempt
@@ -68,12 +69,12 @@ class FailedBatch:
 
     @property
     def is_loss(self) -> bool:
-        """Whether its session is gone, or has to go: nobody knows what became of it."""
+        """Whether its session is lost, so that the end of the transaction is unknown."""
         return self._is(Remedy.GONE)
 
     @property
     def is_late(self) -> bool:
-        """Whether the database gave up a statement for its time."""
+        """Whether a statement ran into its timeout."""
         return self._is(Remedy.LATE)
 
     def _is(self, kind: Remedy) -> bool:
@@ -84,29 +85,31 @@ class FailedBatch:
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """Whether the database could be reached, and who has to come again with the next batch."""
+    """Whether the database could be reached, and the items that the next batch has to take."""
 
     is_reachable: bool
     passed: list[PendingDecision] = field(default_factory=list)
-    is_crowded: bool = False  # everybody was passed by
+    is_crowded: bool = False  # every item was passed by
 
 
 def commit(items: list[PendingDecision], *, waits: bool = True) -> BatchOutcome:
     """Decide and record the items, then answer them.
 
-    Unless it ``waits`` for them, those whose quotas somebody else holds are passed by, so that the
-    others need not wait, too; all others get an answer or an error.
+    Unless it ``waits`` for locks, items whose quotas another batch has locked are passed by, so
+    that the others need not wait; these get an answer or an error.
     """
     found = try_once(items, waits=waits)
     return found if isinstance(found, BatchOutcome) else recover(found)
 
 
 def try_once(items: list[PendingDecision], *, waits: bool) -> BatchOutcome | FailedBatch:
-    """Do as ``commit`` does, but leave a failure to whoever may wait for its end."""
+    """Do as ``commit`` does, but return a failure: ``recover`` may have to wait."""
     waiting = _still_wanted(items)
     if not waiting:
         return BatchOutcome(is_reachable=True)
-    attempt = _Attempt(waits or _must_wait(waiting))
+    # A single item holds up no other, and an item must not be passed by for ever.
+    must_wait = len(waiting) == 1 or any(item.passes >= MOST_PASSES for item in waiting)
+    attempt = _Attempt(waits or must_wait)
     try:
         _run(waiting, attempt)
     except (_StaleError, _PoisonedError, DatabaseError, InterfaceError) as error:
@@ -117,7 +120,7 @@ def try_once(items: list[PendingDecision], *, waits: bool) -> BatchOutcome | Fai
 
 
 def recover(failed: FailedBatch) -> BatchOutcome:
-    """Find out what is to be done about it, and try again as long as that may help."""
+    """Repair the cause of a failure and try again, as long as that may help."""
     waits, is_reachable = failed.attempt.waits, True
     for _ in range(ATTEMPTS):
         left, is_reachable = _recover_from(failed)
@@ -133,13 +136,8 @@ def recover(failed: FailedBatch) -> BatchOutcome:
     return BatchOutcome(is_reachable)
 
 
-def _must_wait(items: list[PendingDecision]) -> bool:
-    """Whether somebody was passed by often enough; one alone has nothing else to do."""
-    return len(items) == 1 or any(item.passes >= MOST_PASSES for item in items)
-
-
 def _still_wanted(items: list[PendingDecision]) -> list[PendingDecision]:
-    """Put aside what nobody waits for any more: it is neither charged nor recorded."""
+    """Drop items whose callers have given up: they are neither charged nor recorded."""
     wanted = []
     for item in items:
         if item.is_over:
@@ -150,6 +148,7 @@ def _still_wanted(items: list[PendingDecision]) -> list[PendingDecision]:
 
 
 def _run(items: list[PendingDecision], attempt: _Attempt) -> None:
+    # Before the transaction: a lock of a session outlives its transactions.
     session.open_marked()
     attempt.mark = session.mark()
     with session.turn(), transaction_of_few_packets():
@@ -157,12 +156,16 @@ def _run(items: list[PendingDecision], attempt: _Attempt) -> None:
         ask_book, ask_revisions = _ask(items, waits=attempt.waits)
         book = ask_book()
         hit("after-lock")
-        _check_revisions(items, ask_revisions())
+        found = ask_revisions()
+        for cluster_id, uid, revision in {stamp for item in items if (stamp := item.stamp)}:
+            if found.get(cluster_id) != (uid, revision):
+                raise _StaleError
         hit("after-revision")
         for item in _those_free(items, book, attempt):
             _decide(item, book, attempt)
         hit("after-decide")
         hit("before-ledger")
+        # Queued like the rows below, and sent with the commit: few packets, one wait.
         book.write()
         hit("after-ledger")
         hit("before-audit")
@@ -176,7 +179,7 @@ def _run(items: list[PendingDecision], attempt: _Attempt) -> None:
 def _ask(
     items: list[PendingDecision], *, waits: bool
 ) -> tuple[Callable[[], Book], Callable[[], Revisions]]:
-    """Send all that is to be read, in the order in which it has to be locked."""
+    """Send all reads of a batch, in the order in which they have to lock."""
     quota_ids = {quota_id for item in items for quota_id in item.quota_ids}
     objects = {item.object_key for item in items if item.quota_ids}
     clusters = {stamp[0] for item in items if (stamp := item.stamp)}
@@ -187,7 +190,7 @@ def _ask(
 def _those_free(
     items: list[PendingDecision], book: Book, attempt: _Attempt
 ) -> list[PendingDecision]:
-    """Pass by those whose quotas somebody else holds."""
+    """Pass by items whose quotas another batch has locked; returns the others."""
     if attempt.waits:
         return items
     free: list[PendingDecision] = []
@@ -197,19 +200,13 @@ def _those_free(
     return free
 
 
-def _check_revisions(items: list[PendingDecision], found: Revisions) -> None:
-    for cluster_id, uid, revision in {stamp for item in items if (stamp := item.stamp)}:
-        if found.get(cluster_id) != (uid, revision):
-            raise _StaleError
-
-
 def _decide(item: PendingDecision, book: Book, attempt: _Attempt) -> None:
     if item.is_over:
         return
     try:
         answer, row = item.decide(book)
     except (DatabaseError, InterfaceError):
-        raise
+        raise  # the whole batch's
     except Exception as error:
         raise _PoisonedError(item, error) from error
     attempt.decided.append((item, answer))
@@ -229,7 +226,7 @@ def _prepare_again(items: list[PendingDecision]) -> list[PendingDecision]:
 
 
 def _answer(attempt: _Attempt, items: list[PendingDecision]) -> list[PendingDecision]:
-    """Answer all but those who were passed by, which are returned."""
+    """Answer all items but those that were passed by, which are returned."""
     hit("before-answer")
     for item, answer in attempt.decided:
         item.answer(answer)
@@ -243,7 +240,7 @@ def _answer(attempt: _Attempt, items: list[PendingDecision]) -> list[PendingDeci
 
 
 def _recover_from(failed: FailedBatch) -> tuple[list[PendingDecision], bool]:
-    """Find out what an error means; returns what is to be tried again, and if anybody listens."""
+    """Handle an error; returns the items to try again, and whether the database answers."""
     items, error = failed.items, failed.error
     if isinstance(error, _StaleError):
         return _prepare_again(items), True
@@ -251,50 +248,46 @@ def _recover_from(failed: FailedBatch) -> tuple[list[PendingDecision], bool]:
         error.item.fail(error.error)
         return [item for item in items if item is not error.item], True
     if connection.in_atomic_block:
-        raise error  # somebody else's transaction: it is not ours to repair
+        raise error  # the transaction of our caller, who has to end it
     return _repair(failed, kind_of(error))
 
 
 def _repair(failed: FailedBatch, found: Remedy) -> tuple[list[PendingDecision], bool]:
-    """Do what helps against an error of the database."""
+    """Handle an error of the database."""
     items, attempt = failed.items, failed.attempt
     if attempt.is_complete and found is Remedy.GONE:
         return _look_up(attempt, items)
     if found is Remedy.ITEM:
-        return _one_by_one(items, failed.error), True
+        _one_by_one(items, failed.error)
+        return [], True
     if found is Remedy.PARTITION:
         write.make_room()
     if found is Remedy.GONE:
         session.close()
     if found is Remedy.DENIED:
-        _fail(items, failed.error)
+        fail_all(items, failed.error)
         return [], False
     return items, found not in {Remedy.GONE, Remedy.LATE}
 
 
-def _one_by_one(items: list[PendingDecision], error: Exception) -> list[PendingDecision]:
-    """Let a poisoned item fail alone."""
+def _one_by_one(items: list[PendingDecision], error: Exception) -> None:
+    """Commit each item by itself, so that a poisoned one fails alone."""
     if len(items) == 1:
-        _fail(items, error)
+        fail_all(items, error)
     else:
         for item in items:
             commit([item])
-    return []
-
-
-def _fail(items: list[PendingDecision], error: Exception) -> None:
-    for item in items:
-        item.fail(UnavailableError(error))
 
 
 def _look_up(attempt: _Attempt, items: list[PendingDecision]) -> tuple[list[PendingDecision], bool]:
-    """See what became of a transaction whose end was not heard: it is on record, or it is not."""
+    """Look for the rows of a transaction whose commit was not confirmed."""
     try:
+        # Once the lost session has ended, the answer of the record is final.
         session.renew(attempt.mark)
         kept = write.recorded([item.id for item, _ in attempt.decided])
     except (DatabaseError, InterfaceError) as error:
         session.close()
-        _fail(items, error)
+        fail_all(items, error)
         return [], False
     if not kept:
         return items, True

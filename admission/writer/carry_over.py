@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     from admission.writer.batch import BatchOutcome
     from admission.writer.pending_decision import PendingDecision
 
-CROWDED_FOR: Final = 16  # batches that wait for quotas, once others held all that were asked for
-STUCK_AFTER: Final = 1.5  # seconds that one batch may take before all who wait are sent away
+CROWDED_FOR: Final = 16  # batches that wait for locks, once one found all its quotas locked
+STUCK_AFTER: Final = 1.5  # seconds that one batch may take, before callers get an error
 ON_SQLITE: Final = 3.0
-"""How many times as long it may take there: nobody is away, an import writes to the same file."""
-STOOD_STILL: Final = 2 * LOOK_EVERY  # seconds in which nobody looked, though somebody waits
+"""Times as long on SQLite, where an import may hold the one lock of the file."""
+STOOD_STILL: Final = 2 * LOOK_EVERY  # seconds without a look, though a caller waits
 
 
 class CarriedOver:
-    """One writer's batches, one after the other."""
+    """What a writer remembers from one batch to the next."""
 
     def __init__(self, *, patience: float = 1.0) -> None:
         self._patience = patience  # times ``STUCK_AFTER``
-        self._passed: list[PendingDecision] = []  # by the last batch: they go with the next one
-        self._patient_for = 0  # batches that wait for what others hold
+        self._passed: list[PendingDecision] = []  # items that the next batch takes first
+        self._patient_for = 0  # batches left that wait for locks
         self._began: float | None = None
-        self._looked = 0.0  # when somebody last asked how long that batch takes
-        self._missed = 0.0  # seconds of it in which nobody could ask
+        self._looked = 0.0  # the time of the last call of ``is_stuck``
+        self._missed = 0.0  # seconds of the batch in which this process stood still
 
     @property
     def is_patient(self) -> bool:
-        """Whether the next batch waits for quotas that others hold."""
+        """Whether the next batch waits for quotas that others have locked."""
         return self._patient_for > 0
 
     def is_stuck(self) -> bool:
-        """Whether the batch under way takes longer than anybody should wait for.
+        """Whether the batch under way takes too long for its callers to wait.
 
-        Whoever waits asks every ``LOOK_EVERY`` seconds. Where nobody did, this process itself stood
-        still, and what the database said meanwhile is still to be read: such time does not count.
+        Callers look every ``LOOK_EVERY`` seconds. If none did for longer, the process itself stood
+        still, and the answer of the database may have arrived: such time does not count.
         """
         began, now = self._began, time.monotonic()
         if began is None:
@@ -53,22 +53,22 @@ class CarriedOver:
 
     @property
     def has_passed(self) -> bool:
-        """Whether somebody was passed by and has to come again."""
+        """Whether items were passed by and wait for the next batch."""
         return bool(self._passed)
 
     def take_passed(self) -> list[PendingDecision]:
-        """Give those who were passed by; they come first, and wait for nobody."""
+        """Remove and return the items that were passed by."""
         passed, self._passed = self._passed, []
         return passed
 
     def note(self, outcome: BatchOutcome) -> None:
-        """Remember what a batch leaves."""
+        """Remember the items that a batch passed by, and whether it was crowded."""
         self._passed += outcome.passed
         self._patient_for = CROWDED_FOR if outcome.is_crowded else max(self._patient_for - 1, 0)
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Count the time of a batch."""
+        """Measure the time of a batch."""
         self._began, self._missed = time.monotonic(), 0.0
         self._looked = self._began
         try:

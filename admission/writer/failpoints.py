@@ -32,12 +32,12 @@ VARIABLE: Final = "FAILPOINTS"
 
 
 class FailpointError(RuntimeError):
-    """The failure that ``raise`` asks for."""
+    """The failure of the action ``raise``."""
 
 
 @dataclass(slots=True)
 class _Failpoint:
-    """What to do, and at which passage; ``sleep`` acts at every one."""
+    """An action, and the passage at which it acts; ``sleep`` acts at every one."""
 
     action: str
     passage: int = 1
@@ -49,37 +49,30 @@ class _Failpoint:
         if self.action.startswith("sleep="):
             time.sleep(float(self.action.removeprefix("sleep=")))
         elif self.passed == self.passage:
-            _fail(self.action)
-
-
-def _fail(action: str) -> None:
-    if action == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if action == "stop":
-        os.kill(os.getpid(), signal.SIGSTOP)
-    if action == "raise":
-        raise FailpointError
+            if self.action == "raise":
+                raise FailpointError
+            os.kill(os.getpid(), signal.SIGKILL if self.action == "kill" else signal.SIGSTOP)
 
 
 def read(text: str) -> dict[str, _Failpoint]:
-    """Read ``name:action[:passage],…``; raises ValueError for a name or action that is unknown."""
-    armed = {}
+    """Parse ``name:action[:passage],…``; raises ValueError for an unknown name or action."""
+    found = {}
     for entry in filter(None, text.split(",")):
         name, _, rest = entry.partition(":")
         action, _, passage = rest.partition(":")
         known = action in ("kill", "raise", "stop") or action.startswith("sleep=")
         if name not in NAMES or not known:
             raise ValueError(f"{VARIABLE}: {entry!r} is no failpoint")
-        armed[name] = _Failpoint(action, int(passage or 1))
-    return armed
+        found[name] = _Failpoint(action, int(passage or 1))
+    return found
 
 
-_armed: Final = read(os.environ.get(VARIABLE, ""))
+armed: Final = read(os.environ.get(VARIABLE, ""))
 _lock: Final = threading.Lock()
 
 
 def hit(name: str) -> None:
-    """Pass a place; fails there if the environment said so when the process started."""
-    if _armed and name in _armed:
+    """Pass a place; fail there if the environment named it when the process started."""
+    if armed and name in armed:
         with _lock:
-            _armed[name].act()
+            armed[name].act()

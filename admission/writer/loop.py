@@ -1,10 +1,10 @@
 """The writer of an event loop: its batches run in the loop's own thread.
 
-A thread would have to be woken for each batch, and would take the interpreter's lock from the loop
+A thread would have to be woken for each batch, and would take the interpreter lock from the loop
 that prepares the next one. So the statements of a batch run in a greenlet: where they wait for the
-database, the loop goes on. Nothing here waits for anything else. Whatever went wrong, and all that
-comes while there is no session, is left to the process's writer thread, which may wait.
-PostgreSQL only: SQLite's statements wait by themselves.
+database, the loop goes on. Nothing here waits for anything else. Failed batches, and items that
+arrive while there is no session, go to the process's writer thread, which may wait.
+PostgreSQL only: SQLite has no socket to wait for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from admission.writer import session, thread
 from admission.writer.batch import BatchOutcome, FailedBatch, try_once
 from admission.writer.carry_over import CarriedOver
 from admission.writer.failpoints import hit
-from admission.writer.pending_decision import UnavailableError
+from admission.writer.pending_decision import UnavailableError, fail_all
 from policies.db.deferred import PipelineSession
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ class LoopWriter:
         self._waiting: deque[PendingDecision] = deque()
         self._carried_over = CarriedOver()
         self._line: _Line | None = None
-        self._running: Any = None  # the greenlet of that line
+        self._running: Any = None  # the greenlet of ``_serve``
         self._is_idle = False
         self._is_closed = False
         self._opener: threading.Thread | None = None
-        self._opened: session.Opened | None = None  # and not in use yet
+        self._opened: session.Opened | None = None  # by ``_open``, and not in use yet
         self._opens_again = 0.0  # a time.monotonic()
 
     def is_stuck(self, item: PendingDecision) -> bool:
-        """Whether the database keeps the writer waiting that has this item."""
+        """Whether the batch of the writer that has this item takes too long."""
         return thread.is_stuck() if item.is_left else self._carried_over.is_stuck()
 
     def submit(self, item: PendingDecision) -> None:
@@ -72,31 +72,31 @@ class LoopWriter:
         self._waiting.append(item)
         hit("after-queue")
         if self._is_idle:
-            # Not at once: who asks in this turn of the loop comes along.
+            # Not at once: further calls in this turn of the loop join the batch.
             self._is_idle = False
             self._loop.call_soon(self._running.switch)
 
     def close(self) -> None:
-        """End the session; whoever waits still is left to the thread."""
+        """End the session; items that still wait go to the thread."""
         self._is_closed = True
         if self._opener is not None:
-            self._opener.join()  # it waits for CONNECT_TIMEOUT at most
+            self._opener.join()  # takes CONNECT_TIMEOUT at most
         self._begin()
         self._drop()
 
     def _open_soon(self) -> None:
-        """Open a session, unless that is tried already, or somebody's transaction is to be used."""
+        """Begin to open a session, unless that is under way, or was tried a moment ago."""
         is_opening = self._opener is not None and self._opener.is_alive()
         if is_opening or self._opened is not None or time.monotonic() < self._opens_again:
             return
         if connection.in_atomic_block:
-            return
+            return  # in a transaction of the caller the thread writes at once
         self._opens_again = time.monotonic() + OPEN_EVERY
         self._opener = threading.Thread(target=self._open, name="writer-session", daemon=True)
         self._opener.start()
 
     def _open(self) -> None:
-        """In a thread of its own: opening a session may wait, and a loop must not."""
+        """Open a session, in a thread of its own: it may wait, which a loop must not."""
         try:
             self._opened = session.open_for_another()
         except (DatabaseError, InterfaceError) as error:
@@ -106,7 +106,7 @@ class LoopWriter:
             self._loop.call_soon_threadsafe(self._begin)
 
     def _begin(self) -> None:
-        """Take a session that was opened, if it is not too late."""
+        """Start to use the session that was opened, if it is still needed."""
         opened, self._opened = self._opened, None
         if opened is None:
             return
@@ -118,39 +118,36 @@ class LoopWriter:
         self._running.switch(self._line, opened.mark)
 
     def _serve(self, line: _Line, mark: int | None) -> None:
-        """In the greenlet: commit what waits, as long as there is a session for it."""
+        """The body of the greenlet: commit waiting items, until the session is dropped."""
         session.adopt(PipelineSession(line.connection, line.wait), mark)
         line.greenlet = getcurrent()
         while self._line is line:
-            if items := self._gather():
+            # Items that were passed by come first.
+            items = self._carried_over.take_passed()
+            while self._waiting and len(items) < settings.GATEHOUSE_BATCH_LIMIT:
+                items.append(self._waiting.popleft())
+            if items:
                 self._commit(line, items)
             else:
                 self._is_idle = True
                 line.hub.switch()
 
-    def _gather(self) -> list[PendingDecision]:
-        """Take what waits; those who were passed by come first."""
-        items = self._carried_over.take_passed()
-        while self._waiting and len(items) < settings.GATEHOUSE_BATCH_LIMIT:
-            items.append(self._waiting.popleft())
-        return items
-
     def _commit(self, line: _Line, items: list[PendingDecision]) -> None:
         try:
             with self._carried_over.timed():
                 found = try_once(items, waits=self._carried_over.is_patient)
-                # Where all stood still, a statement's timer alone went on, and nothing is late.
+                # If the whole process stood still, the server's timer went on: not the database's
+                # fault, so the thread tries again.
                 is_late = (
                     isinstance(found, FailedBatch)
                     and found.is_late
                     and self._carried_over.is_stuck()
                 )
         except Exception as error:
-            # Whatever it is: the greenlet has nobody above it, and each item is owed an answer.
+            # The outermost layer of the greenlet: every item has to get an answer.
             logger.exception("the writer failed")
             self._drop()
-            for item in items:
-                item.fail(UnavailableError(error))
+            fail_all(items, error)
             return
         if isinstance(found, BatchOutcome):
             metrics.BATCH.observe(len(items))
@@ -160,13 +157,13 @@ class LoopWriter:
             self._drop()
         for item in found.items:
             item.is_left = True
-            # The thread would begin their time anew.
+            # In the thread their time would start from zero again.
             if is_late and (refusal := item.give_up(is_stuck=True)):
                 item.fail(refusal)
         thread.take_over(found)
 
     def _drop(self) -> None:
-        """Let go of the session; the thread has the rest, and soon somebody opens another."""
+        """Drop the session; its items go to the thread, and the next submit opens another."""
         line, self._line = self._line, None
         if line is not None:
             line.close()
@@ -195,13 +192,13 @@ class _Line:
 
     @property
     def is_usable(self) -> bool:
-        """Whether another transaction can begin."""
+        """Whether the session can begin another transaction."""
         pgconn = self.connection.pgconn
         is_idle = pgconn.transaction_status == TransactionStatus.IDLE
         return bool(pgconn.status == ConnStatus.OK and is_idle)
 
     def wait(self, descriptor: int, events: int) -> None:
-        """In the greenlet: let the loop go on until the socket is ready."""
+        """Switch from the greenlet to the loop until the socket is ready."""
         is_sending = events & select.POLLOUT
         if is_sending:
             self._loop.add_writer(descriptor, self._come)
@@ -216,14 +213,14 @@ class _Line:
         if self._is_awaited:
             self.greenlet.switch()
             return
-        # Nobody asked for anything: a notice at best, at worst the server's farewell.
+        # Data without a request: a notice, or the server ends the session.
         try:
             self.connection.pgconn.consume_input()
         except OperationalError:
             self._lose()
 
     def close(self) -> None:
-        """End it; who waits for it hears so from the driver."""
+        """Close the connection; a greenlet that waits gets an error from the driver."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.remove_reader(self._descriptor)
         self.connection.close()

@@ -1,7 +1,7 @@
 """A pending decision: one prepared request, and the caller that waits for its answer.
 
-The rules' part is the subclass's (``admission.decide``); waiting and answering are known here. A
-thread waits for its own item; an event loop, which cannot wait like that, listens (``waiters``).
+Subclasses decide (``admission.decide``); waiting and answering are implemented here. A thread waits
+for its own item; an event loop, which must not block, listens (``waiters``).
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from uuid import UUID
 
     from policies.ledger import Book
     from policies.snapshot import Snapshot
 
-LOOK_EVERY: Final = 0.25  # seconds
+LOOK_EVERY: Final = 0.25  # seconds between two looks at whether waiting makes sense
 Stamp = tuple[int, "UUID", int]
-"""A cluster's id, uid, and policy revision: what a decision was prepared on."""
+"""The id, uid and policy revision of the cluster that a decision was prepared on."""
 
 
 class OverBudgetError(RuntimeError):
-    """The caller is about to give up: nothing is charged in its name any more."""
+    """The caller's time is up: nothing was charged."""
 
 
 class UnavailableError(RuntimeError):
-    """The record cannot be written now, or too much waits for it: nothing was charged."""
+    """The record cannot be written now, or the queue is full: nothing was charged."""
 
 
 class PendingDecision(ABC):
@@ -37,25 +37,26 @@ class PendingDecision(ABC):
     def __init__(self, *, id: str, deadline: float) -> None:  # noqa: A002 - the decision's id
         self.id = id
         self.deadline = deadline
-        self.passes = 0  # how many batches went by without it: others held its quotas
-        self.is_left = False  # to the process's writer, by that of an event loop
+        self.passes = 0  # batches that skipped it, because others had locked its quotas
+        self.is_left = False  # handed over from the loop's writer to the process's
         self._outcome: Any = None
         self._error: Exception | None = None
         self._given_up = False
         self._is_settled = False
         self._listener: Callable[[PendingDecision], None] | None = None
+        # A bare lock, released once settled: an Event is a Condition and more locks, per review.
         self._done = threading.Lock()
         self._done.acquire()
 
     @property
     @abstractmethod
     def stamp(self) -> Stamp | None:
-        """What it was prepared on; None if it depends on no policy."""
+        """The cluster and revision that it was prepared on; None if it depends on no policy."""
 
     @property
     @abstractmethod
     def quota_ids(self) -> Collection[int]:
-        """The quotas whose used amounts it asks for."""
+        """The quotas whose used amounts it needs."""
 
     @property
     @abstractmethod
@@ -64,7 +65,7 @@ class PendingDecision(ABC):
 
     @abstractmethod
     def prepare(self, policies: Snapshot) -> None:
-        """Prepare on newer policies. What it raises is its answer."""
+        """Prepare on newer policies; an error is the answer of this item alone."""
 
     @abstractmethod
     def decide(self, book: Book) -> tuple[Any, Mapping[str, Any]]:
@@ -72,17 +73,17 @@ class PendingDecision(ABC):
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether the caller has given up or its time is up."""
         return self._given_up or time.monotonic() >= self.deadline
 
     def answer(self, outcome: Any) -> None:
-        """Give the answer to whoever waits. Only what is committed may be answered."""
+        """Give the caller its answer, which must be committed."""
         if not self._is_settled:
             self._outcome = outcome
             self._settle()
 
     def fail(self, error: Exception) -> None:
-        """Let whoever waits raise an error: nothing was kept."""
+        """Have the caller raise an error; nothing was recorded."""
         if not self._is_settled:
             self._error = error
             self._settle()
@@ -94,29 +95,26 @@ class PendingDecision(ABC):
             self._listener(self)
 
     def listen(self, listener: Callable[[PendingDecision], None]) -> None:
-        """Have it called once there is an outcome, by the writer's thread; before submitting."""
+        """Set a function for the writer to call once there is an outcome; before submitting."""
         self._listener = listener
 
-    @property
-    def _patience(self) -> float:
-        """Seconds to wait before looking up."""
-        return max(min(self.deadline - time.monotonic(), LOOK_EVERY), 0)
-
     def wait(self, is_stuck: Callable[[], bool] = lambda: False) -> Any:
-        """Wait for the answer until the deadline; not so long where the writer is stuck.
+        """Wait for the answer until the deadline, or until the writer is stuck.
 
         Raises:
             OverBudgetError: when it did not come in time.
             UnavailableError: when the database keeps the writer waiting.
             Exception: what the item failed with.
         """
-        while not self._done.acquire(timeout=self._patience):
+        while True:
+            left = max(self.deadline - time.monotonic(), 0)
+            if self._done.acquire(timeout=min(left, LOOK_EVERY)):
+                return self.outcome
             if error := self.give_up(is_stuck=is_stuck()):
                 raise error
-        return self.outcome
 
     def give_up(self, *, is_stuck: bool) -> Exception | None:
-        """Stop waiting where that is no use any more, and say why; None where it still is."""
+        """The error to stop waiting with, if that is due; None to go on waiting."""
         error: Exception | None = None
         if time.monotonic() >= self.deadline:
             error = OverBudgetError()
@@ -127,7 +125,13 @@ class PendingDecision(ABC):
 
     @property
     def outcome(self) -> Any:
-        """What was answered; raises what it failed with. Only once it is settled."""
+        """The answer; raises the error of a failed item. Only once it is settled."""
         if self._error is not None:
             raise self._error
         return self._outcome
+
+
+def fail_all(items: Iterable[PendingDecision], error: Exception) -> None:
+    """Have the callers of all these items raise UnavailableError, with its cause."""
+    for item in items:
+        item.fail(UnavailableError(error))

@@ -1,8 +1,8 @@
 """The writer thread: a queue of pending decisions, committed batch by batch.
 
-There is no timer: an item that comes alone is a batch of one at once; while a batch is being
-committed, the next one gathers. The queue is bounded, and while the database is known to be away
-nothing is queued at all: further callers are refused at once.
+There is no timer: a single item is committed at once, and while a batch is being committed, the
+next one gathers. The queue is bounded, and while the database is known to be away nothing is
+queued: further callers get an error at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from admission.writer import session
 from admission.writer.batch import FailedBatch, commit, recover
 from admission.writer.carry_over import ON_SQLITE, CarriedOver
 from admission.writer.failpoints import hit
-from admission.writer.pending_decision import UnavailableError
+from admission.writer.pending_decision import UnavailableError, fail_all
 from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from admission.writer.pending_decision import PendingDecision
 
 logger = logging.getLogger(__name__)
-FAILURES: Final = 3  # batches in a row without a database, until it counts as away
+FAILURES: Final = 3  # failed batches in a row, after which the database counts as away
 PROBE_EVERY: Final = 1.0  # seconds
 _STOP: Final = None
 
@@ -47,16 +47,16 @@ class Writer:
         self._carried_over = CarriedOver(patience=1.0 if is_postgresql() else ON_SQLITE)
         self._failures = 0
         self._is_stopping = False
-        self._is_busy = False  # whether the last batch was of many
+        self._is_busy = False  # whether the last batch had several items
         self._thread.start()
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread runs: it ends with ``stop``, and is not taken along by a fork."""
+        """Whether the thread runs: ``stop`` ends it, and a fork does not copy it."""
         return self._thread.is_alive() and not self._is_stopping
 
     def is_stuck(self) -> bool:
-        """Whether the batch under way takes longer than anybody should wait for."""
+        """Whether the batch under way takes too long for its callers to wait."""
         return self._carried_over.is_stuck()
 
     @property
@@ -73,7 +73,7 @@ class Writer:
         hit("after-queue")
 
     def take_over(self, failed: FailedBatch) -> None:
-        """Queue what another writer could not end; it was let in there, so it is not refused."""
+        """Queue a batch that failed in another writer; the limit is for new items alone."""
         self._queue.put(failed)
 
     def stop(self, timeout: float) -> None:
@@ -92,35 +92,31 @@ class Writer:
             session.close()
 
     def _gather(self) -> list[PendingDecision | FailedBatch | None]:
-        """Wait for one item and take along what else waits; none where it is time to probe."""
+        """Wait for an item and take all others that wait; none when it is time for a probe."""
         timeout = PROBE_EVERY if self._is_away else None
         found: list[PendingDecision | FailedBatch | None] = [*self._carried_over.take_passed()]
         with contextlib.suppress(queue.Empty):
             if not found:
                 found.append(self._queue.get(timeout=timeout))
             if self._is_busy:
-                self._let_others_in()
+                # Yield to callers that were just answered and submit again, as long as each turn
+                # brings more. Else the first would get a commit for itself, all others the next.
+                known = -1
+                while known < (waiting := self._queue.qsize()):
+                    known = waiting
+                    time.sleep(0)
             while len(found) < settings.GATEHOUSE_BATCH_LIMIT:
                 found.append(self._queue.get_nowait())
         return found
 
-    def _let_others_in(self) -> None:
-        """Let those who were just answered ask again, as long as each turn brings more of them.
-
-        Nothing is waited for: a turn is for whoever can run now. Else the first to come would be a
-        batch with its commit, and all others the next one.
-        """
-        known = -1
-        while known < (found := self._queue.qsize()):
-            known = found
-            time.sleep(0)
-
     def _serve(self, found: list[PendingDecision | FailedBatch | None]) -> bool:
+        """Commit what was gathered; a function of its own, so that no local outlives the batch."""
         failures = [each for each in found if isinstance(each, FailedBatch)]
         items = [each for each in found if each is not None and not isinstance(each, FailedBatch)]
         self._is_busy = len(items) > 1
         for failed in failures:
             self._attempt(failed.items, partial(recover, failed))
+        # Also with nothing queued: an empty batch probes a database that is away.
         if items or not failures:
             self._attempt(items, partial(self._commit, items))
         return _STOP not in found
@@ -132,7 +128,7 @@ class Writer:
         return commit(items, waits=self._carried_over.is_patient)
 
     def _attempt(self, items: list[PendingDecision], end: Callable[[], BatchOutcome]) -> None:
-        """Bring items to their end; whatever happens, each of them gets one."""
+        """Run ``end``; whatever happens, each item gets an answer or an error."""
         try:
             with self._carried_over.timed():
                 outcome = end()
@@ -140,18 +136,15 @@ class Writer:
             is_reachable = outcome.is_reachable
         except (DatabaseError, InterfaceError) as error:
             session.close()
-            _fail(items, error)
+            fail_all(items, error)
             is_reachable = False
         except Exception as error:
             logger.exception("the writer failed")
             session.close()
-            _fail(items, error)
+            fail_all(items, error)
             return
-        self._count(is_reachable=is_reachable, size=len(items))
-
-    def _count(self, *, is_reachable: bool, size: int) -> None:
-        if size and is_reachable:
-            metrics.BATCH.observe(size)
+        if items and is_reachable:
+            metrics.BATCH.observe(len(items))
         was_away = self._is_away
         self._failures = 0 if is_reachable else self._failures + 1
         if self._is_away and not was_away:
@@ -160,26 +153,22 @@ class Writer:
             logger.warning("the database is back")
 
 
-def _fail(items: list[PendingDecision], error: Exception) -> None:
-    for item in items:
-        item.fail(UnavailableError(error))
-
-
 _writer: Writer | None = None
 _starting: Final = threading.Lock()
 
 
 def start() -> Writer:
-    """Give the process's writer, started if need be."""
+    """The process's writer, started if need be."""
     global _writer  # noqa: PLW0603 - one for each process is the point
     with _starting:
+        # A fork copies the object, not its thread: the child starts a writer of its own.
         if _writer is None or not _writer.is_alive:
             _writer = Writer()
         return _writer
 
 
 def submit(item: PendingDecision) -> None:
-    """Hand an item to the writer; inside somebody's transaction it is written there at once.
+    """Submit an item; inside a transaction of the caller it is written there at once.
 
     Raises UnavailableError when it cannot be written soon.
     """
@@ -190,17 +179,17 @@ def submit(item: PendingDecision) -> None:
 
 
 def take_over(failed: FailedBatch) -> None:
-    """Have the writer's thread find out about a failed transaction, and answer for it."""
+    """Have the writer's thread recover from a failed transaction."""
     start().take_over(failed)
 
 
 def is_stuck() -> bool:
-    """Whether the database keeps the writer waiting."""
+    """Whether the batch under way takes too long for its callers to wait."""
     return _writer is not None and _writer.is_stuck()
 
 
 def stop(timeout: float = 10.0) -> None:
-    """Write what is queued, then end; whoever submits later starts another one."""
+    """Write what is queued, then end; a later ``submit`` starts another writer."""
     with _starting:
         if _writer is not None and _writer.is_alive:
             _writer.stop(timeout)

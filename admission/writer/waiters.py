@@ -1,7 +1,7 @@
 """Callers in an event loop that wait for the writer, resumed together after each batch.
 
-A thread for each review that waits costs more than the review does: it is woken alone, and then has
-to wait for the interpreter. In a loop all answers of one commit are one turn.
+A thread for each review would cost more than the review: it is woken alone, and then has to wait
+for the interpreter. In a loop all answers of one commit take one turn.
 """
 
 from __future__ import annotations
@@ -21,36 +21,32 @@ if TYPE_CHECKING:
     from admission.writer.pending_decision import PendingDecision
 
 
-def _own_writer(loop: AbstractEventLoop) -> LoopWriter | None:
-    if not is_postgresql():
-        return None
-    from admission.writer.loop import LoopWriter  # noqa: PLC0415 - SQLite needs no driver for it
-
-    return LoopWriter(loop)
-
-
 class Waiters:
-    """The waiting room of one event loop; only that loop's thread calls it."""
+    """The callers that wait in one event loop; only that loop's thread uses it."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
-        self._own = _own_writer(loop)
+        self._own: LoopWriter | None = None
+        if is_postgresql():
+            from admission.writer.loop import LoopWriter  # noqa: PLC0415 - SQLite has no psycopg
+
+            self._own = LoopWriter(loop)
         self._waiting: dict[PendingDecision, Future[None]] = {}
         self._settled: deque[PendingDecision] = deque()
-        self._is_called = False  # whether the loop was asked to look at what is settled
-        self._is_looking = False  # whether it looks from time to time at those who wait
+        self._is_called = False  # whether ``resume`` is scheduled
+        self._is_looking = False  # whether ``_look`` is scheduled
 
     def close(self) -> None:
-        """End what was opened for this loop."""
+        """Close the session of this loop."""
         if self._own is not None:
             self._own.close()
 
     async def outcome(self, item: PendingDecision) -> Any:
-        """Hand an item to the writer and give its outcome; raises as ``submit`` and ``wait`` do."""
+        """Submit an item and wait for its outcome; raises as ``submit`` and ``wait`` do."""
         self._waiting[item] = waiting = self._loop.create_future()
         item.listen(self._note)
         try:
-            self._submit(item)
+            (thread if self._own is None else self._own).submit(item)
             if not self._is_looking:
                 self._look_later()
             await waiting
@@ -58,22 +54,17 @@ class Waiters:
             del self._waiting[item]
         return item.outcome
 
-    def _submit(self, item: PendingDecision) -> None:
-        (thread if self._own is None else self._own).submit(item)
-
-    def _is_stuck(self, item: PendingDecision) -> bool:
-        return thread.is_stuck() if self._own is None else self._own.is_stuck(item)
-
     def _note(self, item: PendingDecision) -> None:
-        """In any thread: call the loop, unless it was called and did not come yet."""
+        """Schedule ``resume`` once for all settled items; runs in any thread."""
         self._settled.append(item)
         if not self._is_called:
             self._is_called = True
-            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
-                self._loop.call_soon_threadsafe(self._tell)
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self.resume)
 
-    def _tell(self) -> None:
-        # Before the look, so that what is settled from here on calls again.
+    def resume(self) -> None:
+        """Resume all whose decisions are settled, in one turn of the loop."""
+        # Cleared first: an item that is settled from here on schedules another turn.
         self._is_called = False
         while self._settled:
             waiting = self._waiting.get(self._settled.popleft())
@@ -85,9 +76,10 @@ class Waiters:
         self._loop.call_later(LOOK_EVERY, self._look)
 
     def _look(self) -> None:
-        """Send those away for whom waiting is no use any more, as a thread that waits does."""
+        """Have callers give up whose time is up, as a waiting thread does."""
         for item, waiting in self._waiting.items():
-            is_stuck = self._is_stuck(item)
+            own = self._own
+            is_stuck = thread.is_stuck() if own is None else own.is_stuck(item)
             if not waiting.done() and (error := item.give_up(is_stuck=is_stuck)):
                 waiting.set_exception(error)
         self._is_looking = False

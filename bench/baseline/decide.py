@@ -49,11 +49,14 @@ def decide(
             client="bench",
             started=started,
             policy_revision=revision,
-            policies=write.asked_of(policies),
+            policies=write.columns_of_policies(policies),
         )
         name = write.new_decision_id()
         row = write.row(
-            decision, decision_id=name, asked=write.columns_of(request), circumstances=circumstances
+            decision,
+            decision_id=name,
+            request_columns=write.columns_of(request),
+            circumstances=circumstances,
         )
         AuditEvent(**row).save()
     return name, decision

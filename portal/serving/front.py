@@ -72,7 +72,7 @@ class Front:
         try:
             promised = int(scope.headers.get("content-length", ""))
             body = await self._pages.bodies.whole(protocol, promised)
-            asked = respond.ask(lambda: body, call=call)
+            asked = respond.prepare(lambda: body, call=call)
             answer = asked.answer(await self._waiters.outcome(asked.item))
         except RefusedError as error:
             refuse(scope, protocol, error, more)

@@ -255,7 +255,7 @@ def test_unreadable_case_names_its_field(given: Any, field: str) -> None:
         ({"apiVersion": "example.com/v1", "kind": "Bus"}, "buses.example.com"),
     ],
 )
-def test_resource_is_told_by_the_kind(obj: Shape, resource: str) -> None:
+def test_resource_follows_from_the_kind(obj: Shape, resource: str) -> None:
     assert str(offline.request_for(obj, namespace="ns").resource) == resource
 
 

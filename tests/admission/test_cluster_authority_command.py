@@ -29,7 +29,7 @@ def refused(cluster: Cluster, apply: Callable[..., None], ask: Callable[..., Any
     return cluster
 
 
-def told(*words: str) -> str:
+def output(*words: str) -> str:
     out = StringIO()
     call_command("cluster_authority", "demo", *words, stdout=out)
     return out.getvalue()
@@ -42,42 +42,42 @@ def make_native(cluster: Cluster) -> None:
 
 def test_command_shows_and_changes_nothing(refused: Cluster) -> None:
     make_native(refused)
-    shown = told("native")
+    shown = output("native")
     assert "1 of the 2 newest decisions" in shown
     assert "ns/b: exceeded quota" in shown
     refused.refresh_from_db()
     assert refused.authority == "portal"
 
 
-def test_command_switches_when_told_to(refused: Cluster) -> None:
-    assert "enforces from now on" in told("native", "--yes", "--reason", "plugins are on")
+def test_command_switches_with_yes_and_a_reason(refused: Cluster) -> None:
+    assert "enforces from now on" in output("native", "--yes", "--reason", "plugins are on")
     refused.refresh_from_db()
     assert refused.authority == "native"
-    assert "enforces already" in told("native")
+    assert "enforces already" in output("native")
 
 
 def test_command_wants_to_know_why(refused: Cluster) -> None:
     with pytest.raises(CommandError) as end:
-        told("native", "--yes", "--reason", " ")
+        output("native", "--yes", "--reason", " ")
     refused.refresh_from_db()
     assert (end.value.returncode, refused.authority) == (2, "portal")
 
 
-def test_command_counts_by_namespace_and_looks_as_far_back_as_asked(refused: Cluster) -> None:
+def test_command_counts_by_namespace_over_the_given_days(refused: Cluster) -> None:
     make_native(refused)
-    shown = told("native", "--days", "30")
+    shown = output("native", "--days", "30")
     assert "1 of the 2 newest decisions of 30 days" in shown
     assert "    1 in ns\n" in shown
 
 
-def test_command_says_where_nothing_is_on_record(cluster: Cluster) -> None:
+def test_command_reports_an_empty_record(cluster: Cluster) -> None:
     assert cluster.name == "demo"
-    assert "no decision of the last 7 days is on record" in told("native")
+    assert "no decision of the last 7 days is on record" in output("native")
 
 
 def test_namespace_that_is_not_native_yet_is_named_and_changes_nothing(refused: Cluster) -> None:
     assert preview(refused, "native").let_through == 0
-    assert "ns stays the portal's: not in the cluster yet: ResourceQuota pods" in told("native")
+    assert "ns stays the portal's: not in the cluster yet: ResourceQuota pods" in output("native")
 
 
 def test_warnings_would_be_refusals_by_the_portal(

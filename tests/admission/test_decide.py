@@ -33,11 +33,12 @@ pytestmark = pytest.mark.django_db
 def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """A record that cannot be written, for a reason; the status that this is answered with."""
     if request.param == "defect":
-        armed = failpoints.read("before-audit:raise")
-        monkeypatch.setattr(failpoints, "_armed", armed)
+        monkeypatch.setattr(failpoints, "armed", failpoints.read("before-audit:raise"))
         return 500
-    nowhere = write._insert(1).replace(AuditEvent._meta.db_table, "nowhere")
-    monkeypatch.setattr(write, "_insert", lambda _: nowhere)
+    execute, table = write.execute, AuditEvent._meta.db_table
+    monkeypatch.setattr(
+        write, "execute", lambda text, rows: execute(text.replace(table, "nowhere"), rows)
+    )
     return 503
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from argparse import RawDescriptionHelpFormatter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,6 @@ from policies.manifests.sources import parse_documents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Iterator
 
     from django.core.management.base import CommandParser
 
@@ -35,7 +35,7 @@ DENIED: Final = 1
 UNUSABLE: Final = 2
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _HELP: Final = """\
-Say what would be decided about an object, why, and what it would become.
+Show the decision about an object, its reasons, and the object as it would be stored.
 
   manage.py admit -f policies/ pod.yaml          policies from files or folders
   manage.py admit --cluster demo pod.yaml        policies from the database
@@ -57,12 +57,12 @@ class Command(BaseCommand):
         return super().create_parser(prog_name, subcommand, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         add = parser.add_argument
         add("object", nargs="?", help="the manifest to judge, - for standard input")
         add("-f", "--file", action="append", default=[], metavar="PATH", help="policies")
         add("--cluster", help="take policies and limitedResources of this cluster")
-        add("-n", "--namespace", default="", help="where the object goes (default: as it says)")
+        add("-n", "--namespace", default="", help="the object's namespace (default: its own)")
         add("--old", help="the stored object: judge an update instead of a create")
         add(
             "--operation", choices=[o.value for o in Operation], help="CREATE, or UPDATE with --old"
@@ -94,18 +94,11 @@ class Command(BaseCommand):
             sys.exit(DENIED)
 
     def _answer_cases(self, name: str, limited: object) -> None:
-        for line in _lines(name):
-            if line.strip():
-                self.stdout.write(dumps(offline.answer_line(line, limited)))
-
-
-def _lines(name: str) -> Iterator[bytes]:
-    if name == "-":
-        yield from sys.stdin.buffer
-        return
-    opened = gzip.open if name.endswith(".gz") else open
-    with opened(name, "rb") as lines:
-        yield from lines
+        opened = gzip.open if name.endswith(".gz") else open
+        with nullcontext(sys.stdin.buffer) if name == "-" else opened(name, "rb") as lines:
+            for line in lines:
+                if line.strip():
+                    self.stdout.write(dumps(offline.answer_line(line, limited)))
 
 
 def _read(name: str) -> list[Any]:
@@ -115,20 +108,18 @@ def _read(name: str) -> list[Any]:
 
 def _read_policies(names: list[str]) -> list[Any]:
     """Read every document of files and, in name order, of folders; lists are opened."""
-    documents: list[Any] = []
+    files: list[str] = []
     for name in names:
         path = Path(name)
-        folder = (
-            sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES) if path.is_dir() else []
-        )
-        for file in folder if path.is_dir() else [name]:
-            documents += _read(str(file))
-    return [entry for document in documents for entry in _entries(document)]
-
-
-def _entries(document: Any) -> list[Any]:
-    items = document.get("items") if isinstance(document, dict) else None
-    return items if isinstance(items, list) else [document]
+        if path.is_dir():
+            files += sorted(str(p) for p in path.rglob("*") if p.suffix in _SUFFIXES)
+        else:
+            files.append(name)
+    manifests: list[Any] = []
+    for document in (document for file in files for document in _read(file)):
+        items = document.get("items") if isinstance(document, dict) else None
+        manifests += items if isinstance(items, list) else [document]
+    return manifests
 
 
 def _limited_resources(name: str | None) -> object:

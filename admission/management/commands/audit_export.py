@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _HELP = """\
 Write each finished day of the record to a file of its own: one decision a line, JSON, gzip. A file
-counts when it was read again. Stopped, it goes on where it was.
+counts when it was read again. An export that was stopped resumes.
 
   manage.py audit_export                    every finished day that has no file
   manage.py audit_export --day 2026-11-20   this day, again if it has a file
-  manage.py audit_export --verify           whether the files are still as they were written
+  manage.py audit_export --verify           check that the files are unchanged
 
-Exit code 0: done; 1: a file could not be written or is not as it was; 2: wrong usage.
+Exit code 0: done; 1: a file could not be written, or has changed; 2: wrong usage.
 """
 
 
@@ -33,7 +33,7 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
+        """Declare the arguments."""
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--day", type=date.fromisoformat, metavar="YYYY-MM-DD")
         which.add_argument("--verify", action="store_true", help="look only, write nothing")
@@ -41,27 +41,20 @@ class Command(Console):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Export, or verify, and report."""
         if options["verify"]:
-            self._verify()
+            exports = AuditExport.objects.order_by("day")
+            changed = [each for each in exports if not record_export.is_intact(each)]
+            for export in changed:
+                self.stderr.write(f"{export.path}: is missing or has changed")
+            if changed:
+                sys.exit(FINDINGS)
+            self.stdout.write(f"{len(exports)} files, all as they were written")
             return
-        for day in self._days(options["day"]):
+        day, now = options["day"], datetime.now(UTC)
+        if day and not record_export.is_over(day, now=now):
+            raise CommandError(f"{day} is not over yet", returncode=USAGE)
+        for each in [day] if day else record_export.due(now=now):
             try:
-                export = record_export.export_day(day)
+                export = record_export.export_day(each)
             except record_export.ExportError as error:
                 raise CommandError(str(error), returncode=FINDINGS) from error
             self.stdout.write(f"{export.path}: {export.rows} rows, SHA-256 {export.sha256}")
-
-    def _days(self, wanted: date | None) -> list[date]:
-        now = datetime.now(UTC)
-        if wanted is None:
-            return record_export.due(now=now)
-        if not record_export.is_over(wanted, now=now):
-            raise CommandError(f"{wanted} is not over yet", returncode=USAGE)
-        return [wanted]
-
-    def _verify(self) -> None:
-        wrong = [e for e in AuditExport.objects.order_by("day") if not record_export.is_intact(e)]
-        for export in wrong:
-            self.stderr.write(f"{export.path}: is not there as it was written")
-        if wrong:
-            sys.exit(FINDINGS)
-        self.stdout.write(f"{AuditExport.objects.count()} files, all as they were written")

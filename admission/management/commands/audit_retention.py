@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _HELP = """\
-Take off the record what is past its time (GATEHOUSE_RETENTION_ALLOWED_DAYS,
-GATEHOUSE_RETENTION_DENIED_DAYS), day by day. What goes is exported first; what a legal hold covers
-stays; each removal is on record itself.
+Remove rows whose retention period is over (GATEHOUSE_RETENTION_ALLOWED_DAYS,
+GATEHOUSE_RETENTION_DENIED_DAYS), day by day. Rows are exported first; rows under a legal hold stay;
+each removal is recorded.
 
-  manage.py audit_retention --dry-run   names what would go, changes nothing
+  manage.py audit_retention --dry-run   lists what would go, changes nothing
   manage.py audit_retention
 
 Exit code 0: done, or nothing to do; 1: something should go and could not; 2: wrong usage.
@@ -29,26 +29,24 @@ class Command(Console):
     help = _HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what can be said."""
-        parser.add_argument("--dry-run", action="store_true", help="name what would go")
+        """Declare the arguments."""
+        parser.add_argument("--dry-run", action="store_true", help="list what would go")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Remove, or plan, and report."""
         decide = retention.plan if options["dry_run"] else retention.apply
         found = decide(today=retention.today())
+        verb = "would go" if options["dry_run"] else "removed"
         for removal in found:
-            self._tell(removal, "would go" if options["dry_run"] else "removed")
+            if removal.problem:
+                self.stderr.write(f"{removal.day}: stays on record: {removal.problem}")
+                continue
+            held = f", {removal.held} held" if removal.held else ""
+            self.stdout.write(
+                f"{removal.day}: {removal.going} rows {verb} ({removal.verdicts}),"
+                f" {removal.kept} kept{held}"
+            )
         if not found:
-            self.stdout.write("nothing is past its time")
+            self.stdout.write("nothing is due")
         if any(removal.problem for removal in found):
             sys.exit(FINDINGS)
-
-    def _tell(self, removal: retention.Removal, verb: str) -> None:
-        if removal.problem:
-            self.stderr.write(f"{removal.day}: stays on record: {removal.problem}")
-            return
-        held = f", {removal.held} held" if removal.held else ""
-        self.stdout.write(
-            f"{removal.day}: {removal.going} rows {verb} ({removal.verdicts}),"
-            f" {removal.kept} kept{held}"
-        )

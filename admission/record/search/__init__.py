@@ -1,1 +1,1 @@
-"""The record explored: words of a search, what is found in bounded time, and counts of it."""
+"""Search of the record: its query language, results in bounded time, and counts of them."""

@@ -11,10 +11,10 @@ from django.http import QueryDict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from admission.record.search.sample import Sampled
+    from admission.record.search.search import Sampled
 
 SHOWN: Final = 7
-_NAMES: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
+_FIELDS: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
     "verdict": ("Verdict", lambda row: (row.outcome.value,)),
     "reason": ("Reason", lambda row: row.reasons.split()),
     "cluster": ("Cluster", lambda row: (row.cluster,)),
@@ -34,7 +34,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FacetValue:
-    """One value: how many have it, and the query with it, or without if it is chosen."""
+    """One value: how many rows have it, and the query with it, or without it if it is chosen."""
 
     label: str
     number: int
@@ -53,37 +53,36 @@ class Facet:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the query says this field already."""
+        """Whether the query names this field already."""
         return any(entry.is_chosen for entry in self.entries)
 
 
 def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
-    """Count all fields; one that says the same of all rows, and is not chosen, is of no use."""
-    found = [_facet(name, rows, query) for name in _NAMES]
-    return [each for each in found if each.is_chosen or len(each.entries) > 1]
-
-
-def _facet(name: str, rows: Sequence[Sampled], query: Mapping[str, str]) -> Facet:
-    title, values = _NAMES[name]
-    counts = Counter(value for row in rows for value in values(row) if value)
-    chosen = query.get(name, "")
-    shown = [value for value, _ in counts.most_common(SHOWN)]
-    if chosen:
-        shown = [chosen, *(value for value in shown if value != chosen)]
-    entries = tuple(
-        FacetValue(
-            label=_WORDS.get((name, value), value),
-            number=counts[value] if value in counts else _beginning(name, counts, value),
-            query=with_fields(query, **{name: "" if value == chosen else value}),
-            is_chosen=value == chosen,
+    """Count all fields; one that cannot narrow the search, and is not chosen, is left out."""
+    found = []
+    for name, (title, values) in _FIELDS.items():
+        counts = Counter(value for row in rows for value in values(row) if value)
+        chosen = query.get(name, "")
+        shown = [value for value, _ in counts.most_common(SHOWN)]
+        if chosen:
+            shown = [chosen, *(value for value in shown if value != chosen)]
+        entries = tuple(
+            FacetValue(
+                label=_WORDS.get((name, value), value),
+                number=counts[value] if value in counts else _beginning(name, counts, value),
+                query=with_fields(query, **{name: "" if value == chosen else value}),
+                is_chosen=value == chosen,
+            )
+            for value in shown
         )
-        for value in shown
-    )
-    return Facet(name=name, title=title, entries=entries, rest=max(0, len(counts) - len(shown)))
+        if chosen or len(entries) > 1:
+            rest = max(0, len(counts) - len(shown))
+            found.append(Facet(name=name, title=title, entries=entries, rest=rest))
+    return found
 
 
 def _beginning(name: str, counts: Mapping[str, int], value: str) -> int:
-    """Users match from their beginning, policies by their name alone, too."""
+    """Count as the filter matches: users by their beginning, policies by their name alone, too."""
     if name == "user":
         return sum(number for each, number in counts.items() if each.startswith(value))
     return sum(number for each, number in counts.items() if each.endswith(f"/{value}"))

@@ -18,14 +18,14 @@ from admission.record.search.facets import with_fields
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from admission.record.search.sample import Sample
+    from admission.record.search.search import Sample
 
 BARS: Final = 48
 FEWEST: Final = 12
-"""Fewer would be no picture of a time: what is before them is empty."""
+"""Bars at least; the first ones may be empty."""
 LONGEST: Final = timedelta(days=14)
 LIVE: Final = timedelta(hours=1)
-"""So far back answers are counted one by one where no tally has been made."""
+"""The latest span, where rows are counted if there is no tally yet."""
 _STEPS: Final = tuple(
     timedelta(minutes=minutes)
     for minutes in (1, 2, 5, 10, 30, 60, 180, 360, 720, 1440, 2880, 10080, 43200, 525600)
@@ -55,14 +55,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The time that a query asks about; open where it says nothing."""
+    """The time that a query covers; open where it names no beginning."""
 
     since: datetime | None
     until: datetime
 
 
 def in_words(query: Mapping[str, str]) -> str:
-    """The time that a query asks about, as a sentence goes on: "in the last 24 hours"."""
+    """The time that a query covers, as the end of a sentence: "in the last 24 hours"."""
     since, until = (query.get(name, "").replace("T", " ") for name in ("since", "until"))
     parts = [
         f"in the last {LAST_WORDS[query['last']]}" if query.get("last") in LAST_WORDS else "",
@@ -74,12 +74,12 @@ def in_words(query: Mapping[str, str]) -> str:
 
 
 def can_tally(query: Mapping[str, str]) -> bool:
-    """Return whether the tallies have what is asked."""
+    """Return whether tallies can answer a query: they know cluster, verdict and time alone."""
     return all(name in _TALLIED for name, value in query.items() if value)
 
 
 def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]:
-    """Bars of the rows that were found."""
+    """Bars of the rows of a sample."""
     if not sample.rows:
         return []
     begin = max(span.since, sample.rows[-1].created) if span.since else sample.rows[-1].created
@@ -88,7 +88,7 @@ def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]
     step = _step(span.until - begin)
     sums: dict[datetime, Counter[str]] = {}
     for row in sample.rows:
-        sums.setdefault(_cut(row.created, step), Counter())[
+        sums.setdefault(stretch_of(row.created, step), Counter())[
             column_of(row.verdict, row.reasons)
         ] += 1
     return _bars(sums, (begin, span.until, step), query)
@@ -97,7 +97,7 @@ def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]
 def of_tallies(
     span: Span, query: Mapping[str, str], clusters: Iterable[str] | None, now: datetime
 ) -> list[Bar]:
-    """Bars of the tallies of some clusters, or of all; what is newer is counted."""
+    """Bars of the tallies of some clusters, or of all; newer rows are counted."""
     tallies = (
         Tally.objects.all() if clusters is None else Tally.objects.filter(cluster__in=clusters)
     )
@@ -106,33 +106,29 @@ def of_tallies(
         events = events.filter(cluster__in=clusters)
     if cluster := query.get("cluster"):
         tallies, events = tallies.filter(cluster=cluster), events.filter(cluster=cluster)
-    begin = _begin(tallies, span)
+    begin, earliest = span.since, span.until - LONGEST
+    if begin is None:
+        oldest = tallies.filter(start__gte=earliest).aggregate(at=Min("start"))["at"]
+        begin = max(oldest, earliest) if oldest else span.until - LIVE
     step = max(_step(span.until - begin), _LEAST)
     edge = Tally.objects.edge()
+    # Tallies end some minutes ago: rows from there on are counted, but of one hour at most.
     border = max(edge, stretch_of(now - LIVE)) if edge else stretch_of(now - LIVE)
     sums: dict[datetime, Counter[str]] = {}
     for start, counts in _tallied(tallies, (begin, min(border, span.until)), step):
-        sums.setdefault(_cut(start, step), Counter()).update(counts)
+        sums.setdefault(stretch_of(start, step), Counter()).update(counts)
     if span.until > border:
-        lately = events.filter(created__gte=max(begin, border), created__lt=span.until)
-        sums.setdefault(_cut(border, step), Counter()).update(added(counted(lately).values()))
+        recent = events.between(max(begin, border), span.until)
+        sums.setdefault(stretch_of(border, step), Counter()).update(added(counted(recent).values()))
     if chosen := query.get("verdict", "").replace("-", "_"):
         sums = {start: Counter({chosen: counts[chosen]}) for start, counts in sums.items()}
     return _bars(sums, (begin, span.until, step), query)
 
 
-def _begin(tallies: Any, span: Span) -> datetime:
-    earliest = span.until - LONGEST
-    if span.since:
-        return span.since
-    oldest: datetime | None = tallies.filter(start__gte=earliest).aggregate(at=Min("start"))["at"]
-    return max(oldest, earliest) if oldest else span.until - LIVE
-
-
 def _tallied(
     tallies: Any, extent: tuple[datetime, datetime], step: timedelta
 ) -> list[tuple[datetime, dict[str, int]]]:
-    """Sums by ten minutes, or by hours where bars are of hours: fewer rows to bring over."""
+    """Sums by ten minutes, or by hours where bars are hours or longer: fewer rows to fetch."""
     since, until = extent
     rows = tallies.filter(start__gte=since, start__lt=until).order_by()
     is_coarse = step >= timedelta(hours=1)
@@ -145,43 +141,33 @@ def _step(length: timedelta) -> timedelta:
     return next((step for step in _STEPS if length <= BARS * step), _STEPS[-1])
 
 
-def _cut(moment: datetime, step: timedelta) -> datetime:
-    seconds = moment.timestamp()
-    return datetime.fromtimestamp(seconds - seconds % step.total_seconds(), UTC)
-
-
 def _bars(
     sums: Mapping[datetime, Counter[str]],
     extent: tuple[datetime, datetime, timedelta],
     query: Mapping[str, str],
 ) -> list[Bar]:
     begin, end, step = extent
-    first = min(_cut(begin, step), _cut(end, step) - (FEWEST - 1) * step)
+    first = min(stretch_of(begin, step), stretch_of(end, step) - (FEWEST - 1) * step)
     number = min(int((end - first) / step) + 1, 2 * BARS)
-    starts = [first + each * step for each in range(number)]
-    return [_bar(start, step, sums.get(start, Counter()), query) for start in starts]
-
-
-def _bar(start: datetime, step: timedelta, sums: Counter[str], query: Mapping[str, str]) -> Bar:
-    end = start + step
-    times = {"last": "", "since": _stamp(start), "until": _stamp(end)}
-    return Bar(
-        start=start,
-        end=end,
-        allowed=sums["allowed"],
-        mutated=sums["mutated"],
-        would_deny=sums["would_deny"],
-        denied=sums["denied"],
-        query=with_fields(query, **times) if sums.total() else "",
-    )
-
-
-def _stamp(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M}"
+    bars = []
+    for start in (first + each * step for each in range(number)):
+        stop, counts = start + step, sums.get(start, Counter())
+        since, until = (f"{moment:%Y-%m-%dT%H:%M}" for moment in (start, stop))
+        bars.append(
+            Bar(
+                start=start,
+                end=stop,
+                **{name: counts[name] for name in _OUTCOMES},
+                query=with_fields(query, last="", since=since, until=until)
+                if counts.total()
+                else "",
+            )
+        )
+    return bars
 
 
 def columns(bars: Sequence[Bar]) -> list[list[int]]:
-    """The numbers as the plot reads them; times in seconds since 1970."""
+    """The columns that the plot reads; times in seconds since 1970."""
     return [
         [int(bar.start.timestamp()) for bar in bars],
         *([getattr(bar, name) for bar in bars] for name in _OUTCOMES),

@@ -1,31 +1,90 @@
-"""Pagination of a search: rows are read and grouped in stretches, and shown in pages.
+"""Pages of a search: rows grouped into lines, fifty lines a page, cursors to both neighbours.
 
-A page is named by the decision id before which its stretch begins, and by how many of the lines of
-that stretch come before it. The record only grows at its newer end: such a name stays true.
+Objects of one owner that were refused for the same reasons become one line. A page is named by the
+decision id before which its stretch of rows begins, and by how many of the lines of that stretch
+come before it. The record only grows at its newer end: such a name stays true.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from admission.models import decision_id
-from admission.record.search.groups import DecisionLine, grouped
+from admission.models import Verdict, decision_id
+from admission.record.narrative import summary
+from admission.record.search.facets import with_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from admission.record.search.sample import Sample
-    from admission.record.search.search import Search
+    from admission.models import AuditEvent
+    from admission.record.search.search import Sample, Sampled, Search
 
 SIZE: Final = 50
 Cursor = dict[str, str]
+LISTED: Final = 20
+"""Names of repeated refusals that a line lists; a link finds the others."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DecisionLine:
+    """One line of the list: a decision, and earlier ones that are like it."""
+
+    newest: Sampled
+    alike: list[Sampled] = field(default_factory=list)
+    event: AuditEvent | None = None
+
+    @property
+    def summary(self) -> str:
+        """The outcome in a few words."""
+        return summary(self.event) if self.event else ""
+
+    @property
+    def number(self) -> int:
+        """How many decisions the line stands for."""
+        return len(self.alike) + 1
+
+    @property
+    def listed(self) -> Sequence[Sampled]:
+        """The newest of the repeated refusals."""
+        return self.alike[:LISTED]
+
+    @property
+    def since(self) -> Sampled:
+        """The oldest of them that was read."""
+        return self.alike[-1] if self.alike else self.newest
+
+    @property
+    def query(self) -> str:
+        """The query that finds all of them, on any page."""
+        row = self.newest
+        fields = {"cluster": row.cluster, "namespace": row.namespace, "kind": row.kind}
+        name = f"{row.owner.name}-" if row.owner.name else row.name
+        reason = "".join(row.reasons.split()[:1])
+        return with_fields(fields, verdict="denied", name=name, reason=reason)
+
+
+def grouped(rows: Iterable[Sampled]) -> list[DecisionLine]:
+    """Group repeated refusals under the newest of them; every other row is a line of its own."""
+    lines: list[DecisionLine] = []
+    known: dict[tuple[object, ...], DecisionLine] = {}
+    for row in rows:
+        if row.verdict != Verdict.DENIED or not row.owner:
+            lines.append(DecisionLine(newest=row))
+            continue
+        key = (row.cluster, row.namespace, row.kind, row.phase, row.owner, row.reasons)
+        if key in known:
+            known[key].alike.append(row)
+        else:
+            lines.append(line := DecisionLine(newest=row))
+            known[key] = line
+    return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePosition:
-    """Which page is asked for: ``line`` of the stretch at ``before``, or what is ``after``."""
+    """The position of a page: ``line`` of the stretch at ``before``, or the rows ``after``."""
 
     before: str = ""
     line: int = 0
@@ -33,7 +92,7 @@ class PagePosition:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> PagePosition:
-        """Read it; what cannot be read is as if it were not there."""
+        """Read the position from a query; ignore parts that cannot be read."""
         before, after, line = (query.get(name, "") for name in ("before", "after", "line"))
         return cls(
             before=before if decision_id.is_decision_id(before) else "",
@@ -43,13 +102,13 @@ class PagePosition:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the page of what is newest."""
+        """Whether it is the page of the newest rows."""
         return self == PagePosition()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """Some lines, and how to come to the pages beside; a cursor is empty where there is none."""
+    """Some lines, and cursors to the pages beside; empty where there is none."""
 
     sample: Sample
     lines: Sequence[DecisionLine]
@@ -58,41 +117,34 @@ class SearchPage:
 
 
 def page(search: Search, place: PagePosition) -> SearchPage:
-    """Read a stretch and give the page of it; three statements, or five for what is ``after``."""
+    """Read a stretch, and cut the page out of it; three statements, or five for ``after``."""
     before = search.ahead(place.after) if place.after else place.before
     sample = search.sample(before)
     lines = grouped(sample.rows)
     first = place.line
     if place.after:
         first = max(0, sum(line.newest.id > place.after for line in lines) - SIZE)
-    shown = lines[first : first + SIZE]
+    following = first + SIZE
+    shown = lines[first:following]
+    newer: Cursor = {}
+    if first:
+        newer = _at(sample, max(0, first - SIZE))
+    elif sample.before:
+        newer = {"after": sample.rows[0].id if sample.rows else sample.before}
+    beyond = {"before": sample.older} if sample.older else {}
     events = search.events(line.newest.id for line in shown)
     for line in shown:
         line.event = events.get(line.newest.id)
     return SearchPage(
         sample=sample,
-        lines=[line for line in shown if line.event],  # retention may have been quicker
-        newer=_newer(sample, first),
-        older=_older(sample, first + SIZE, len(lines)),
+        lines=[line for line in shown if line.event],  # retention may have removed others since
+        newer=newer,
+        older=_at(sample, following) if following < len(lines) else beyond,
     )
 
 
-def _newer(sample: Sample, first: int) -> Cursor:
-    if first:
-        return _at(sample, max(0, first - SIZE))
-    if not sample.before:
-        return {}
-    return {"after": sample.rows[0].id if sample.rows else sample.before}
-
-
-def _older(sample: Sample, following: int, number: int) -> Cursor:
-    if following < number:
-        return _at(sample, following)
-    return {"before": sample.older} if sample.older else {}
-
-
 def _at(sample: Sample, line: int) -> Cursor:
-    """A page of this stretch, also when there will be newer decisions."""
+    """A cursor into this stretch that stays valid when newer decisions arrive."""
     before = sample.before
     if not before:
         before = decision_id.lowest(sample.rows[0].created + timedelta(milliseconds=1))

@@ -1,15 +1,20 @@
-"""The query language: ``ns:team verdict:denied user:ada`` to filter fields, and back.
+"""Search queries: the language parsed and written, and the namespaces that a query names.
 
-Plain Python. A word without a colon is the beginning of an object's name.
+``ns:team verdict:denied user:ada`` becomes filter fields, and back. A word without a colon is the
+beginning of an object's name.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import QueryDict
+
+from policies import roles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Mapping
 
 FIELDS: Final = {
     "cluster": "cluster",
@@ -37,59 +42,71 @@ _WORD: Final = re.compile(
     re.DOTALL,
 )
 _PLAIN: Final = re.compile(r'[^\s":\\][^\s"\\]*')
+_ACCOUNT: Final = "system:serviceaccount:"
+_IN_A_NAMESPACE: Final = 3
 LONGEST: Final = 2000
-"""Characters; what comes after is not read."""
-
-
-class _UnknownWordError(ValueError):
-    """A word before a colon that is none of ours, or that came twice."""
+"""Characters of a query that are read."""
 
 
 def parse(text: str) -> tuple[dict[str, str], list[str]]:
-    """Read the bar: values by field, and what could not be understood, each in a sentence."""
+    """Parse a query: values by field, and a sentence for each error."""
     found: dict[str, str] = {}
     errors: list[str] = []
-    for key, value in _words(text[:LONGEST]):
-        try:
-            field = _field(key, found)
-        except _UnknownWordError as error:
-            errors.append(str(error))
-            continue
-        found[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
+    for match in _WORD.finditer(text[:LONGEST]):
+        if match["bare"]:
+            continue  # a key whose value is not there yet
+        quoted, key = match["quoted"], (match["key"] or "").lower()
+        value = match["plain"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        key = _SYNONYMS.get(key, key)
+        field = FIELDS.get(key or "name", "")
+        if not field:
+            errors.append(f"“{key}:” is not known; there are {', '.join(FIELDS)}.")
+        elif field in found:
+            errors.append(f"“{key or 'name'}” is there twice: the first counts.")
+        else:
+            found[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
     return found, errors
 
 
-def _words(text: str) -> Iterator[tuple[str, str]]:
-    for match in _WORD.finditer(text):
-        if match["bare"]:
-            continue  # a key whose value is not there yet
-        quoted = match["quoted"]
-        plain = match["plain"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-        key = (match["key"] or "").lower()
-        yield _SYNONYMS.get(key, key), plain
-
-
-def _field(key: str, known: Collection[str]) -> str:
-    if key and key not in FIELDS:
-        raise _UnknownWordError(f"“{key}:” is not known; there are {', '.join(FIELDS)}.")
-    field = FIELDS[key or "name"]
-    if field in known:
-        raise _UnknownWordError(f"“{key or 'name'}” is there twice: the first counts.")
-    return field
-
-
 def render(fields: Mapping[str, str]) -> str:
-    """Write fields as words, in the order of ``FIELDS``; empty ones are left out."""
+    """Write fields as a query, in the order of ``FIELDS``; empty ones are left out."""
     terms = []
     for key, field in FIELDS.items():
         value = fields.get(field, "")
+        if key == "dry":
+            value = {"true": "yes", "false": "no"}.get(value, value)
+        if value and not _PLAIN.fullmatch(value):
+            value = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
         if value:
-            words = {"true": "yes", "false": "no"}.get(value, value) if key == "dry" else value
-            terms.append(f"{key}:{_quoted(words)}")
+            terms.append(f"{key}:{value}")
     return " ".join(terms)
 
 
-def _quoted(value: str) -> str:
-    if _PLAIN.fullmatch(value):
-        return value
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def sees_places(user: Any, query: str) -> bool:
+    """Whether the user sees every cluster and namespace that a query string names.
+
+    A shared query must not reveal that a namespace exists.
+    """
+    if roles.sees_all(user):
+        return True
+    fields = QueryDict(query.encode("utf-8", "ignore")).dict()
+    cluster = fields.get("cluster", "")
+    named = namespaces_named(fields)
+    if cluster and not named:
+        return roles.sees(user, cluster)
+    if cluster:
+        return all(roles.sees(user, cluster, each) for each in named)
+    bindings = roles.bindings_of(user)
+    return all(any(b.covers(b.cluster, each) for b in bindings) for each in named)
+
+
+def namespaces_named(fields: Mapping[str, str]) -> set[str]:
+    """Namespaces in a query: its own, a policy's ``Kind/namespace/name``, a service account's."""
+    named = {fields.get("namespace", "")}
+    policy = fields.get("policy", "").split("/")
+    if len(policy) == _IN_A_NAMESPACE:
+        named.add(policy[1])
+    user = fields.get("user", "")
+    if user.startswith(_ACCOUNT):
+        named.add(user.removeprefix(_ACCOUNT).partition(":")[0])
+    return named - {""}

@@ -1,24 +1,28 @@
-"""Search the record in a fixed number of statements, however rare the match.
+"""Search the record in a fixed number of statements, and the sample of rows that a search reads.
 
-One statement finds how far back there are enough rows, another reads what fits of them. Where an
-index finds rows, enough is what is shown. What no index knows (a user, a reason, a policy) is
-looked for among some thousands of the newest rows: the search says how far it came, and can go on
-from there. So a filter costs the same over a large record as over a small one.
+One statement finds how far back there are enough rows, another reads those that match. Where an
+index finds them, enough is one sample. A filter without an index (user, reason, policy) reads some
+thousands of the newest rows: the search reports how far it came, and can go on from there. So a
+filter costs the same over a large record as over a small one.
 """
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connections
-from django.db.models import Count, Max, Min
+from django.db.models import Case, Count, F, Max, Min, TextField, Value, When
+from django.db.models.functions import Cast, StrIndex, Substr
 
-from admission.models import decision_id, partitions, stretches
+from admission.models import AnswerKind, Verdict, decision_id, outcome_of, partitions
 from admission.models.audit_event import CappedCount
+from admission.record import owners
 from admission.record.filters import AuditEventFilter
-from admission.record.search.sample import COLUMNS, Sample, asked, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,22 +31,101 @@ if TYPE_CHECKING:
     from django.db.models import Aggregate
 
     from admission.models import AuditEvent, AuditEventQuerySet
+    from admission.record.owners import Owner
 
 SAMPLE: Final = 1000
-"""So many of the newest rows that fit are counted and grouped."""
+"""Rows of a sample: the newest that match are counted and grouped."""
 LOOKED: Final = 30_000
-"""Rows that one search looks through where no index helps."""
-DAYS: Final = stretches.LONGEST
-"""One statement looks so far back, by days of the record ..."""
+"""Rows that one search reads where no index helps."""
+DAYS: Final = partitions.LONGEST_STRETCH
+"""Days of the record that one statement reads ..."""
 MOST_DAYS: Final = 4 * DAYS
-"""... and so far where an index has shown that there is little."""
+"""... and where an index has shown that they hold few rows."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _INDEXED: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
 _LARGE: Final = ("trace", "charges", "policies", "groups", "observed", "policy_names", "request")
+PRIORITY: Final = '"priorityClassName":"'
+COLUMNS: Final = (
+    "id", "created", "cluster", "namespace", "kind", "name", "phase", "user", "verdict", "dry_run",
+    "reasons", "policy_names", "request_excerpt",
+)  # fmt: skip
+_JSON: Final = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """The columns of one decision that counts and groups need; only refusals have an owner."""
+
+    id: str
+    created: datetime
+    cluster: str
+    namespace: str
+    kind: str
+    name: str
+    phase: str
+    user: str
+    verdict: str
+    dry_run: bool
+    reasons: str
+    policy_names: str
+    priority: str
+    owner: Owner = owners.NOBODY
+
+    @property
+    def outcome(self) -> AnswerKind:
+        """The kind of the answer."""
+        return outcome_of(self.verdict, self.reasons)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The newest rows that match, before the decision id ``before`` if there is one.
+
+    ``older`` is the decision id at which the next sample begins; empty: there is none.
+    ``searched_to`` is where the search ended before it knew whether older rows match.
+    """
+
+    rows: tuple[Sampled, ...] = ()
+    before: str = ""
+    older: str = ""
+    searched_to: datetime | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no other row matches."""
+        return not (self.before or self.older)
+
+    @property
+    def begins(self) -> datetime | None:
+        """The moment before which the rows were decided; None: now."""
+        return decision_id.moment(self.before) if self.before else None
+
+
+def request_excerpt() -> Any:
+    """SQL for the beginning of a denied request, and for the priority class of any other.
+
+    A whole request may be large, and the database would have to decompress and send it.
+    """
+    text = Cast(F("request"), TextField())
+    beginning = Substr(text, 1, owners.READ)
+    priority = Substr(text, StrIndex(text, Value(PRIORITY)), len(PRIORITY) + 256)
+    return Case(When(verdict=Verdict.DENIED, then=beginning), default=priority)
+
+
+def sampled(row: dict[str, Any]) -> Sampled:
+    """Build the value of a row of ``COLUMNS``."""
+    text = row.pop("request_excerpt") or ""
+    owner, priority = owners.NOBODY, ""
+    if row["verdict"] == Verdict.DENIED:
+        owner = owners.recorded(owners.metadata_in(text))
+    if (start := text.find(PRIORITY)) >= 0:
+        with suppress(ValueError):  # cut off: no name that Kubernetes accepts is that long
+            priority = str(_JSON.raw_decode(text, start + len(PRIORITY) - 1)[0])
+    return Sampled(**row, priority=priority, owner=owner)
 
 
 class Search:
-    """The decisions that one person may see and that fit a query."""
+    """A search for the decisions that one person may see and that match a query."""
 
     def __init__(self, query: Mapping[str, str], rows: AuditEventQuerySet) -> None:
         self.query = query
@@ -57,18 +140,24 @@ class Search:
         self.is_indexed = wanted <= known.keys()
 
     def sample(self, before: str = "") -> Sample:
-        """The newest decisions that fit, of those older than a decision id if one is given."""
+        """The newest decisions that match, older than a decision id if one is given."""
         start = decision_id.moment(before) if before else datetime.now(UTC)
         base, found = (
             rows.older_than(before) if before else rows for rows in (self._base, self.found)
         )
+        # A bounded number of days: a statement locks and plans every partition that it may read.
         begin = self._back(start, DAYS)
         enough = (SAMPLE if self.is_indexed else LOOKED) + 1
-        edge = _last(_within(base, begin).newest_first()[:enough], Min("created"), enough)
+        edge = _last(base.between(begin, None).newest_first()[:enough], Min("created"), enough)
         if edge is None and self.is_indexed:
             begin = self._back(start, MOST_DAYS)
         stop = edge or begin
-        rows = _within(found, stop).annotate(asked=asked()).newest_first().values(*COLUMNS)
+        rows = (
+            found.between(stop, None)
+            .annotate(request_excerpt=request_excerpt())
+            .newest_first()
+            .values(*COLUMNS)
+        )
         read = tuple(sampled(row) for row in rows[: SAMPLE + 1])
         if len(read) > SAMPLE:
             return Sample(rows=read[:SAMPLE], before=before, older=read[SAMPLE - 1].id)
@@ -76,37 +165,41 @@ class Search:
         return Sample(rows=read, before=before, older=older, searched_to=stop)
 
     def count(self, sample: Sample) -> CappedCount:
-        """How many fit in all, exactly or as "10,000+": what page and files say alike."""
+        """The number of matches, exact or "10,000+": the same on the page and for files."""
         if sample.is_whole:
             return CappedCount(len(sample.rows))
         return self.found.capped_count()
 
     def ahead(self, after: str) -> str:
-        """From where to search backward to see what is next newer than a decision id.
+        """The id from which a backward search finds the decisions next newer than ``after``.
 
-        Empty: from now on.
+        Empty: from now.
         """
-        days = partitions.days_lately(connections[self._base.db])
+        days = partitions.recent_days(connections[self._base.db])
         position = bisect_left(days, decision_id.moment(after).date()) + DAYS
         end = partitions.bounds(days[position])[0] if position < len(days) else None
         if not self.is_indexed:
-            rows = _until(self._base.newer_than(after), end).order_by("created", "id")
+            rows = self._base.newer_than(after).between(None, end).order_by("created", "id")
             edge = _last(rows[:LOOKED], Max("created"), LOOKED)
             end = edge + _MILLISECOND if edge else end
-        rows = _until(self.found.newer_than(after), end).order_by("created", "id")
+        rows = self.found.newer_than(after).between(None, end).order_by("created", "id")
         edge = _last(rows[:SAMPLE], Max("created"), SAMPLE)
         if edge:
             return decision_id.lowest(edge + _MILLISECOND)
         return decision_id.lowest(end) if end and end < datetime.now(UTC) else ""
 
     def newer(self, after: str, number: int) -> Sample:
-        """At most so many of the decisions next newer than a decision id."""
-        rows = self.found.newer_than(after).annotate(asked=asked()).order_by("created", "id")
+        """At most ``number`` decisions next newer than a decision id."""
+        rows = (
+            self.found.newer_than(after)
+            .annotate(request_excerpt=request_excerpt())
+            .order_by("created", "id")
+        )
         read = [sampled(row) for row in rows.values(*COLUMNS)[:number]]
         return Sample(rows=tuple(reversed(read)))
 
     def events(self, ids: Iterable[str]) -> dict[str, AuditEvent]:
-        """These decisions, with the columns that a line shows."""
+        """Decisions by id, with the columns that a line shows."""
         wanted = list(ids)
         if not wanted:
             return {}
@@ -116,22 +209,14 @@ class Search:
         return {event.pk: event for event in rows}
 
     def _back(self, start: datetime, number: int) -> datetime | None:
-        """The beginning of so many days of the record; None where that is all of it."""
-        days: list[date] = partitions.days_lately(connections[self._base.db])
+        """The beginning of the last ``number`` days of the record; None where that is all of it."""
+        days: list[date] = partitions.recent_days(connections[self._base.db])
         position = bisect_right(days, start.date()) - number
         return partitions.bounds(days[position])[0] if position > 0 else None
 
 
-def _within(rows: AuditEventQuerySet, begin: datetime | None) -> AuditEventQuerySet:
-    return rows.filter(created__gte=begin) if begin else rows
-
-
-def _until(rows: AuditEventQuerySet, end: datetime | None) -> AuditEventQuerySet:
-    return rows.filter(created__lt=end) if end else rows
-
-
 def _last(rows: AuditEventQuerySet, last: Aggregate, enough: int) -> datetime | None:
-    """When the last of these was decided, if they are enough."""
+    """The time of the last of these rows, if there are ``enough``."""
     found = rows.aggregate(last=last, number=Count("id"))
     edge: datetime | None = found["last"]
     return edge if found["number"] == enough else None

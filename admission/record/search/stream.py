@@ -1,6 +1,6 @@
 """Stream the whole result of a search as CSV or JSON Lines, in bounded memory.
 
-A spreadsheet takes cells that begin like a formula for one: those get an apostrophe in front.
+A spreadsheet would run a cell that begins like a formula: such cells get an apostrophe in front.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ COLUMNS: Final = (
     "id", "created", "verdict", "code", "reason", "cluster", "namespace", "kind", "name",
     "operation", "user", "dry_run", "phase", "reasons", "policy_names", "message", "duration_us",
 )  # fmt: skip
-_ALL: Final = tuple(field.name for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django's own way to ask
+_ALL: Final = tuple(field.name for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django documents no other way
 _FORMULA: Final = ("=", "+", "-", "@")
 _BREAKS: Final = ("\t", "\r", "\n")
-# White space, and what shows nothing at all: zero-width characters and the mark of byte order.
+# White space and invisible characters: zero-width ones and the byte order mark.
 _SKIPPED: Final = (
     "".join(map(chr, range(0x21))) + "\x7f\x85\u200b\u200c\u200d\u2060\ufeff\u1680\u2028\u2029"
 )
@@ -38,14 +38,14 @@ _LOOKED_AT: Final = 64  # characters
 
 
 class _Lines(list[str]):
-    """What csv writes to: keeps what comes."""
+    """The file that ``csv`` writes to: it keeps the lines until they are sent."""
 
     def write(self, text: str) -> None:
         """Keep a line."""
         self.append(text)
 
     def take(self) -> str:
-        """Give what was kept, and forget it."""
+        """Return the kept lines, and forget them."""
         text = "".join(self)
         self.clear()
         return text
@@ -61,11 +61,12 @@ def as_csv(rows: AuditEventQuerySet) -> Iterator[bytes]:
         for row in piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
             writer.writerow([neutral(_cell(row[name])) for name in COLUMNS])
+        # A lone surrogate in a name has no UTF-8: a question mark is better than half a file.
         yield lines.take().encode("utf-8", "replace")
 
 
 def as_jsonl(rows: AuditEventQuerySet) -> Iterator[bytes]:
-    """One decision a line with all that is on record, the newest first."""
+    """One decision a line with all recorded columns, the newest first."""
     option = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
     for piece in _pieces(rows, _ALL, LARGE_PIECE):
         for row in piece:
@@ -74,9 +75,9 @@ def as_jsonl(rows: AuditEventQuerySet) -> Iterator[bytes]:
 
 
 def neutral(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula.
+    """A cell that no spreadsheet runs as a formula.
 
-    Some take full-width signs for plain ones, and pass over any white space before them.
+    Some read full-width signs as plain ones, and skip any white space before them.
     """
     begins = unicodedata.normalize("NFKC", cell[:_LOOKED_AT]).lstrip(_SKIPPED)
     return f"'{cell}" if begins.startswith(_FORMULA) or cell.startswith(_BREAKS) else cell
@@ -96,6 +97,7 @@ def _pieces(
     """All rows, piece by piece; a piece may be empty where they are rare."""
     cursor, is_over = "", False
     while not is_over:
+        # Ids first, then their rows in small pieces: the large columns are never sorted.
         page = rows.only("id", "created").page(before=cursor, size=PIECE)
         for start in range(0, len(page.events), size):
             events = page.events[start : start + size]

@@ -8,8 +8,8 @@ from django.contrib.auth.mixins import LoginRequiredMixin
 from django.utils.cache import add_never_cache_headers
 
 from admission.models import AuditEvent, AuditEventQuerySet, SavedView
+from admission.record.search.query import sees_places
 from admission.record.search.search import Search
-from admission.record.search.visibility import sees_places
 from policies import roles
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from admission.record.filters import LENGTHS
 from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
 from admission.record.search.facets import facets, with_fields
-from admission.record.search.groups import grouped
-from admission.record.search.pages import PagePosition, page
+from admission.record.search.pages import PagePosition, grouped, page
 from policies.rest import TakesToken
 from portal.pages.decisions.access import RecordMixin
 
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-    from admission.record.search.sample import Sample
-    from admission.record.search.search import Search
+    from admission.record.search.search import Sample, Search
 
 TAIL: Final = 50
 

@@ -55,7 +55,7 @@ def test_every_list_refuses_a_parameter_that_it_does_not_know(reader: Client, na
     assert "limit" in error["message"]
 
 
-def test_a_misspelt_parameter_is_told_with_the_name_it_is_near_to(reader: Client) -> None:
+def test_a_misspelt_parameter_is_refused_with_the_nearest_name(reader: Client) -> None:
     [error] = reader.get(f"{DECISIONS}?verdcit=denied").json()["errors"]["verdcit"]
     assert "did you mean verdict?" in error["message"]
 

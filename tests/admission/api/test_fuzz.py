@@ -18,8 +18,8 @@ import pytest
 from django.db import transaction
 
 from admission.record.redaction import is_unstorable
+from admission.wire.json_reader import find_uid
 from admission.wire.review import ReviewError, parse_request, safe_code
-from admission.wire.uid import find_uid
 from engine import chain
 from engine.errors import DecodeError
 from engine.wire import loads
@@ -82,7 +82,7 @@ def _expected(body: bytes, phase: Phase, policies: PolicySet) -> dict[str, Any] 
     }
 
 
-def _told(answer: Any) -> dict[str, Any]:
+def _answered(answer: Any) -> dict[str, Any]:
     response = answer["response"]
     return {
         "allowed": response["allowed"],
@@ -142,7 +142,7 @@ def _bounded_memory() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_bounded_memory")
 @pytest.mark.parametrize("stretch", range(STRETCHES))
-def test_mutated_reviews_are_answered_as_the_engine_says(
+def test_mutated_reviews_are_answered_as_the_engine_decides(
     ask: Callable[[bytes, Phase], Answer], apply: Callable[..., None], stretch: int
 ) -> None:
     apply(*POLICIES)
@@ -156,8 +156,8 @@ def test_mutated_reviews_are_answered_as_the_engine_says(
         assert time.process_time() - started < SLOWEST, number
         assert answer.status in (200, 400), (number, answer.body)
         _check_answer(answer, body, number)
-        told = _told(answer.review) if answer.status == 200 else None
-        assert told == _expected(body, phase, policies), number
+        answered = _answered(answer.review) if answer.status == 200 else None
+        assert answered == _expected(body, phase, policies), number
 
 
 def _check_answer(answer: Answer, body: bytes, number: int) -> None:

@@ -43,7 +43,7 @@ def hashed(text: str) -> dict[str, Any]:
         ({}, owners.NOBODY),
     ],
 )  # fmt: skip
-def test_owner_is_what_the_object_tells(metadata: dict[str, Any], owner: Owner) -> None:
+def test_owner_is_read_from_the_object(metadata: dict[str, Any], owner: Owner) -> None:
     assert owners.recorded(metadata) == owner
     assert bool(owner) == (owner is not owners.NOBODY)
 
@@ -63,7 +63,7 @@ def test_owner_is_what_the_object_tells(metadata: dict[str, Any], owner: Owner) 
         ("", ""),
     ],
 )
-def test_owner_is_told_by_the_name(name: str, owner: str) -> None:
+def test_owner_is_derived_from_the_name(name: str, owner: str) -> None:
     assert owners.named(name) == owner
     assert owners.name_of(f"{name}-", {}) == owner
 
@@ -80,12 +80,12 @@ def test_metadata_is_found_in_the_beginning_of_a_request() -> None:
     assert owners.metadata_in("") == owners.metadata_in('{"object":null}') == {}
 
 
-def test_a_replica_sets_hash_is_known_by_its_form_where_no_label_tells_it() -> None:
+def test_a_replica_sets_hash_is_known_by_its_form_where_no_label_names_it() -> None:
     reference = {"kind": "ReplicaSet", "name": "ledger-api-nztqzqk6t", "controller": True}
     owner = owners.recorded({"ownerReferences": [reference]})
     assert owner == Owner("Deployment", "ledger-api")
 
 
-def test_a_generated_name_tells_the_deployment_where_no_label_does() -> None:
+def test_a_generated_name_names_the_deployment_where_no_label_does() -> None:
     owner = owners.recorded({"generateName": "ledger-api-nztqzqk6t-"})
     assert owner == Owner("Deployment", "ledger-api")

@@ -76,7 +76,7 @@ def test_a_day_is_made_once_by_many() -> None:
 
 
 @ON_POSTGRESQL
-def test_an_insert_without_a_day_says_so() -> None:
+def test_an_insert_without_a_partition_is_recognised() -> None:
     wanted = decision_id.lowest(datetime(2031, 2, 28, tzinfo=UTC))
     event = AuditEvent(id=wanted, duration_us=1, code=200, verdict="allowed")
     with pytest.raises(DatabaseError) as caught, transaction.atomic():
@@ -98,7 +98,7 @@ def test_another_failure_is_no_missing_day(decided: Callable[..., AuditEvent]) -
 def test_a_partition_refuses_every_change(
     decided: Callable[..., AuditEvent], statement: str, role: str
 ) -> None:
-    triggers = import_module("admission.migrations.0003_daily_partitions")
+    triggers = import_module("admission.migrations.0002_append_only")
     triggers.drop(connection)
     triggers.create(connection)
     partitions.ensure(DAY)

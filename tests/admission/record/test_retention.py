@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, connections, transaction
+from django.db.models.signals import post_save
 from django.test import override_settings
 
 from admission import tasks
-from admission.models import AuditEvent, AuditExport, RetentionRun, Verdict, partitions
+from admission.models import AuditEvent, AuditExport, AuditHold, RetentionRun, Verdict, partitions
 from admission.record import export as record_export
 from admission.record import retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from admission.models import AuditHold
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("exports_folder")]
 DENIED = {"verdict": Verdict.DENIED, "code": 403}
@@ -138,21 +137,18 @@ def test_what_a_released_hold_kept_may_go(
 def test_a_hold_made_while_a_day_is_exchanged_wins(
     decided: Callable[..., AuditEvent],
     hold: Callable[..., AuditHold],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     decided(OLD, name="a", namespace="a")
     decided(OLD, name="b", namespace="b")
     record_export.export_day(OLD)
-    plan = retention._plan
 
-    def planned(*args: Any, **fields: Any) -> retention.Removal:
-        monkeypatch.setattr(retention, "_plan", plan)
-        found = plan(*args, **fields)
-        elsewhere(lambda: hold(namespace="a"))
-        return found
+    def before_the_lock(execute: Callable[..., Any], sql: str, *args: Any) -> Any:
+        if sql.startswith("LOCK TABLE admission_audithold") and not AuditHold.objects.exists():
+            elsewhere(lambda: hold(namespace="a"))
+        return execute(sql, *args)
 
-    monkeypatch.setattr(retention, "_plan", planned)
-    retention.apply(today=TODAY)
+    with connection.execute_wrapper(before_the_lock):
+        retention.apply(today=TODAY)
     assert names() == ["a"]
 
 
@@ -177,14 +173,15 @@ def test_a_hold_made_between_batches_wins(
     monkeypatch.setattr(retention, "BATCH", 2)
     for number in range(5):
         decided(OLD, name=f"p{number}")
-    put = retention._put_on_record
 
-    def putting(*args: Any, **fields: Any) -> None:
-        put(*args, **fields)
+    def put_on_hold(**_signal: Any) -> None:
         hold()
 
-    monkeypatch.setattr(retention, "_put_on_record", putting)
-    retention.apply(today=TODAY)
+    post_save.connect(put_on_hold, sender=RetentionRun)
+    try:
+        retention.apply(today=TODAY)
+    finally:
+        post_save.disconnect(put_on_hold, sender=RetentionRun)
     assert len(names()) == 3
 
 
@@ -215,7 +212,7 @@ def test_without_an_export_nothing_goes(
 def test_the_record_is_append_only_afterwards(
     decided: Callable[..., AuditEvent], change: str
 ) -> None:
-    triggers = importlib.import_module("admission.migrations.0003_daily_partitions")
+    triggers = importlib.import_module("admission.migrations.0002_append_only")
     triggers.drop(connection)
     triggers.create(connection)
     decided(OLD)
@@ -246,7 +243,7 @@ def test_the_command_plans_then_removes(
     planned, removed, nothing = capsys.readouterr().out.splitlines()
     assert planned == f"{OLD}: 1 rows would go (allowed), 0 kept"
     assert removed == f"{OLD}: 1 rows removed (allowed), 0 kept"
-    assert nothing == "nothing is past its time"
+    assert nothing == "nothing is due"
 
 
 def test_the_command_fails_when_something_cannot_go(

@@ -25,7 +25,7 @@ OLD = TODAY - timedelta(days=40)
 @pytest.fixture
 def removed(decided: Callable[..., AuditEvent], exports_folder: Path) -> None:
     """One export and one removal on record."""
-    triggers = import_module("admission.migrations.0004_retention")
+    triggers = import_module("admission.migrations.0002_append_only")
     triggers.drop(connection)
     triggers.create(connection)
     decided(OLD)
@@ -60,7 +60,7 @@ def test_the_database_does_not_change_what_was_done(table: str, statement: str) 
         connection.cursor().execute(statement.format(table))
 
 
-def test_a_busy_record_is_told_and_left(
+def test_a_busy_record_is_reported_and_left(
     decided: Callable[..., AuditEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: Any) -> None:
@@ -75,7 +75,7 @@ def test_a_busy_record_is_told_and_left(
     assert AuditEvent.objects.count() == 1
 
 
-def test_an_export_that_takes_too_long_is_told(
+def test_an_export_that_takes_too_long_is_reported(
     decided: Callable[..., AuditEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: Any, **__: Any) -> None:
@@ -95,7 +95,7 @@ def test_a_run_without_time_does_nothing(decided: Callable[..., AuditEvent]) -> 
     assert retention.apply(today=TODAY, until=0.0) == []
 
 
-def test_what_was_done_says_what_it_is(
+def test_exports_and_removals_describe_themselves(
     decided: Callable[..., AuditEvent], hold: Callable[..., Any]
 ) -> None:
     decided(OLD)

@@ -19,7 +19,6 @@ from admission.models import (
     audit_event,
     decision_id,
     partitions,
-    stretches,
 )
 from admission.record import write
 from admission.record.search import search
@@ -43,7 +42,7 @@ def spread(decided: Callable[..., AuditEvent]) -> list[str]:
     return [event.id for event in reversed(made)]
 
 
-def test_an_id_says_its_time() -> None:
+def test_an_id_contains_its_time() -> None:
     time = datetime(2026, 11, 21, 7, 13, 9, 250_000, tzinfo=UTC)
     lowest = decision_id.lowest(time)
     assert decision_id.moment(lowest) == time
@@ -250,17 +249,19 @@ def test_a_search_that_takes_long_stops_and_leads_on(
 def test_stretches_meet_and_cover_all(days: int, start: int) -> None:
     known = [days_ago(number) for number in range(days, 0, -1)]
     day = days_ago(start)
-    back = list(stretches.backward(known, start=day))
-    ahead = list(stretches.forward(known, start=day))
+    back = list(partitions.stretches_backward(known, start=day))
+    ahead = list(partitions.stretches_forward(known, start=day))
     assert (back[0][1], back[-1][0]) == (ahead[0][0], ahead[-1][1]) == (None, None)
     assert all(later[0] == earlier[1] for later, earlier in pairwise(back))
     assert all(earlier[1] == later[0] for earlier, later in pairwise(ahead))
     assert all(
-        end - begin <= timedelta(days=stretches.LONGEST) for begin, end in back if begin and end
+        end - begin <= timedelta(days=partitions.LONGEST_STRETCH)
+        for begin, end in back
+        if begin and end
     )
 
 
-def test_the_page_says_how_far_a_search_came(
+def test_the_page_reports_how_far_a_search_came(
     admin_client: Client, spread: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "MOST_DAYS", 2)

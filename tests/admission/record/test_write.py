@@ -99,7 +99,7 @@ def test_django_does_not_change_the_record(event: AuditEvent, change: Callable[.
 @pytest.fixture
 def _triggers(db: None) -> None:
     """As migrations leave them, also behind a test that lifted them."""
-    triggers = import_module("admission.migrations.0003_daily_partitions")
+    triggers = import_module("admission.migrations.0002_append_only")
     triggers.drop(connection)
     triggers.create(connection)
 
@@ -257,7 +257,7 @@ def row_of(decision: Decision) -> dict[str, Any]:
     return write.row(
         decision,
         decision_id=write.new_decision_id(),
-        asked=write.columns_of(None),
+        request_columns=write.columns_of(None),
         circumstances=circumstances,
     )
 

@@ -9,8 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from admission.record import excerpts
-from admission.record.kept_fields import LAST_APPLIED, SHAPES
+from admission.record.kept_fields import LAST_APPLIED, SHAPES, excerpt_of
 from admission.record.redaction import redacted_object, redacted_request
 from admission.wire.json_reader import PLAIN_LENGTH
 from admission.wire.review import ReviewError, parse_request
@@ -111,7 +110,7 @@ POD = (
 def test_ordinary_objects_go_the_quick_way_to_the_same_text() -> None:
     asked = parse_request(body(POD))
     assert asked.is_plain
-    quick = excerpts.of(asked.object, kind="Pod")
+    quick = excerpt_of(asked.object, kind="Pod")
     assert quick is not None
     assert orjson.dumps(quick) == orjson.dumps(redacted_object(asked.object, kind="Pod"))
     assert b"SECRET" not in orjson.dumps(quick)
@@ -120,7 +119,7 @@ def test_ordinary_objects_go_the_quick_way_to_the_same_text() -> None:
 @pytest.mark.parametrize("kind", [*SHAPES, "Other"])
 def test_each_kind_has_a_quick_way(kind: str) -> None:
     obj = {"metadata": {"name": "a"}, "spec": {"hard": {"cpu": "1"}}}
-    assert excerpts.of(obj, kind=kind) is not None
+    assert excerpt_of(obj, kind=kind) is not None
 
 
 @pytest.mark.parametrize(
@@ -134,4 +133,4 @@ def test_each_kind_has_a_quick_way(kind: str) -> None:
     ],
 )
 def test_what_is_not_ordinary_does_not_go_the_quick_way(metadata: Any) -> None:
-    assert excerpts.of({"metadata": metadata}, kind="Pod") is None
+    assert excerpt_of({"metadata": metadata}, kind="Pod") is None

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from admission.wire.json_reader import find_uid
 from admission.wire.review import (
     MAX_BODY,
     NotAReviewError,
@@ -19,7 +20,6 @@ from admission.wire.review import (
     render_warnings,
     safe_code,
 )
-from admission.wire.uid import find_uid
 from engine.decision import Decision, Reason, Violation
 from engine.patch import PatchOperation
 from engine.request import Operation, Phase
@@ -163,7 +163,7 @@ def test_uid_is_found_only_where_it_belongs(head: bytes, uid: str) -> None:
 # Answering
 
 
-def test_allowed_answer_says_no_more_than_needed() -> None:
+def test_allowed_answer_holds_no_more_than_needed() -> None:
     response = respond(Decision(allowed=True))
     assert response == {
         "uid": "u-1",
@@ -187,7 +187,7 @@ def test_patch_is_never_sent_while_validating(phase: Phase) -> None:
     assert {"patch", "patchType"}.isdisjoint(respond(PATCHED, phase=phase))
 
 
-def test_denial_carries_no_patch_and_says_where_it_is_on_record() -> None:
+def test_denial_carries_no_patch_and_names_its_record() -> None:
     response = respond(denial(patch=PATCHED.patch, details={"kind": "pods"}), phase=Phase.MUTATE)
     assert "patch" not in response
     link = "0123456789abcdef, https://g/decisions/0123456789abcdef"

@@ -32,8 +32,8 @@ def test_what_is_unknown_is_refused(text: str) -> None:
 
 
 def test_nothing_happens_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failpoints, "_armed", {})
+    monkeypatch.setattr(failpoints, "armed", {})
     failpoints.hit("before-commit")
-    monkeypatch.setattr(failpoints, "_armed", failpoints.read("before-commit:raise"))
+    monkeypatch.setattr(failpoints, "armed", failpoints.read("before-commit:raise"))
     with pytest.raises(failpoints.FailpointError):
         failpoints.hit("before-commit")

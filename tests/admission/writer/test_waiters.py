@@ -46,7 +46,7 @@ def test_who_cannot_be_decided_fails_alone() -> None:
     assert isinstance(found[1], ZeroDivisionError)
 
 
-def test_those_of_one_batch_are_told_in_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_of_one_batch_are_resumed_in_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
     call = asyncio.BaseEventLoop.call_soon_threadsafe
 
@@ -64,7 +64,7 @@ def test_those_of_one_batch_are_told_in_one_turn(monkeypatch: pytest.MonkeyPatch
             item.wait()
 
     assert outcomes(*items, during=keep_the_loop_busy) == [item.id for item in items]
-    assert [getattr(each, "__name__", "") for each in calls].count("_tell") == 1
+    assert [getattr(each, "__name__", "") for each in calls].count("resume") == 1
 
 
 def until(is_so: Callable[[], bool]) -> None:

@@ -57,7 +57,7 @@ class Waiting(writer.PendingDecision):
         row = write.row(
             Decision(allowed=True),
             decision_id=self.id,
-            asked=write.columns_of(None),
+            request_columns=write.columns_of(None),
             circumstances=circumstances,
         )
         return self.id, {**row, **self.columns}
@@ -138,7 +138,7 @@ def test_what_nobody_waits_for_is_not_recorded() -> None:
     assert late.id not in recorded()
 
 
-def test_a_queue_that_is_full_says_so_at_once(settings: Any) -> None:
+def test_a_full_queue_refuses_at_once(settings: Any) -> None:
     settings.GATEHOUSE_QUEUE_LIMIT = 1
     gate, begun = threading.Event(), threading.Event()
     busy = Waiting(lambda: (begun.set(), gate.wait()))
@@ -152,7 +152,7 @@ def test_a_queue_that_is_full_says_so_at_once(settings: Any) -> None:
     assert [outcome_of(busy), outcome_of(queued)] == [busy.id, queued.id]
 
 
-def test_who_waits_for_a_stuck_database_is_told_before_the_deadline(
+def test_callers_of_a_stuck_database_give_up_before_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("admission.writer.carry_over.STUCK_AFTER", 0.0)

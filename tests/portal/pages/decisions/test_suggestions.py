@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from admission.explain.field_change import ABSENT
+from admission.explain.object_diff import ABSENT
 from admission.explain.suggest import suggest
 from admission.offline import build_policy_set, request_for
 from engine.chain import admit

@@ -10,8 +10,7 @@ from tests.processes import ROOT
 # A process that crashes takes its tests along: the threads meet in one of their own.
 RACE = """
 import sys, threading
-from admission.record import excerpts
-from admission.record.kept_fields import SHAPES
+from admission.record.kept_fields import SHAPES, excerpt_of
 sys.setswitchinterval(1e-6)
 container = {"name": "c", "resources": {"limits": {"cpu": "1"}}}
 pod = {"metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {"containers": [container]}}
@@ -20,7 +19,7 @@ def cut():
     for kind in SHAPES:
         barrier.wait()
         for _ in range(20):
-            excerpts.of(pod, kind=kind)
+            excerpt_of(pod, kind=kind)
 threads = [threading.Thread(target=cut) for _ in range(16)]
 for thread in threads:
     thread.start()

@@ -1,19 +1,25 @@
-"""Issue API tokens for a name and a password."""
+"""REST views beside the record: API tokens, and the OpenAPI document with its page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.mixins import LoginRequiredMixin
 from django.db import transaction
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from knox.auth import TokenAuthentication
 from knox.views import LoginView
+from rest_framework.authentication import SessionAuthentication
 from rest_framework.authtoken.serializers import AuthTokenSerializer
-from rest_framework.permissions import AllowAny
+from rest_framework.permissions import AllowAny, IsAuthenticated
 
-from policies.rest import KnownParameters
+from policies.rest import KnownParameters, TakesToken
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rest_framework.request import Request
     from rest_framework.response import Response
 
@@ -41,3 +47,21 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
             get_user_model().objects.select_for_update().get(username=request.user.get_username())
             response: Response = super().post(request, format)
         return response
+
+
+class SchemaView(KnownParameters, SpectacularAPIView):
+    """The OpenAPI document."""
+
+    authentication_classes = [TokenAuthentication, SessionAuthentication]
+    permission_classes = [IsAuthenticated]
+
+    def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
+        """What the library reads."""
+        return tuple(OpenApiParameter(name, str) for name in ("format", "lang", "version"))
+
+
+class DocsView(TakesToken, LoginRequiredMixin, SpectacularSwaggerSplitView):
+    """The page; a stranger with a browser is sent to sign in, not answered 401."""
+
+    permission_classes = [AllowAny]
+    template_name = "admission/api_docs.html"
