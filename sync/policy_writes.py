@@ -1,4 +1,4 @@
-"""Policy writes on a cluster's behalf: not sent back to it, native policies, first counts.
+"""Policy writes on a cluster's behalf: marked as its own, native policies, first counts of quotas.
 
 Until existing objects are counted under a name that is new in a quota, reviews that would charge it
 are refused (``services.uncounted``). To end this quickly, a run that cannot count them lets the
