@@ -1,4 +1,4 @@
-"""Policy writes on a cluster's behalf: not sent back to it, native policies, first counts.
+"""Policy writes on a cluster's behalf: marked as its own, native policies, first counts of quotas.
 
 Until existing objects are counted under a name that is new in a quota, reviews that would charge it
 are refused (``services.uncounted``). To end this quickly, a run that cannot count them lets the
@@ -100,8 +100,8 @@ def give_up_counting(cluster: Cluster, why: str) -> None:
     names = [f"{each.namespace}/{each.name} ({', '.join(each.names)})" for each in quotas]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     message = (
-        f"of {', '.join(names[:SHOWN])}{more} only what the portal admitted itself counts as used, "
-        f"until the cluster can be looked at: {why}"
+        f"in {', '.join(names[:SHOWN])}{more} only objects that the portal admitted count as used "
+        f"until the cluster can be read: {why}"
     )
     log.warning("quotas of %s are not counted: %s", cluster, message)
     alerts.raise_alert(cluster, UNCOUNTED, severity=alerts.WARNING, message=message)

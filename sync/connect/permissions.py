@@ -1,4 +1,4 @@
-"""The permissions that the portal needs in a cluster: in all, and for its counted resources."""
+"""The grants that the portal needs in a cluster: fixed ones, and those for counted resources."""
 
 from __future__ import annotations
 

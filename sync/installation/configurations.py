@@ -48,7 +48,7 @@ _CONDITIONS: Final = {
     "not-heartbeats": f"request.operation != 'UPDATE' || !({_NOISE})",
 }
 _MUTATING_CONDITIONS: Final = {
-    # Metadata policies change neither policies nor what the cluster writes for itself.
+    # Metadata policies change neither policies nor the cluster's own bookkeeping.
     "not-policies": "!(request.resource.resource in ['limitranges', 'resourcequotas'] && "
     "request.resource.group == '') && request.resource.group != 'policy.gatehouse.dev'",
     "not-made-by-the-cluster": f"!({_NOISE})",

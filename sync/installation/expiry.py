@@ -70,17 +70,14 @@ def _served() -> dt.datetime | None:
     address = urlsplit(settings.GATEHOUSE_EXTERNAL_URL)
     if address.scheme != "https" or not address.hostname:
         return None
-    return _dialled(address.hostname, address.port or 443)
-
-
-def _dialled(host: str, port: int) -> dt.datetime | None:
+    host = address.hostname
     context = ssl.create_default_context()
     context.check_hostname = False
     # Only the expiry is read, also of a certificate that is expired or that we do not trust.
     context.verify_mode = ssl.CERT_NONE
     try:
         with (
-            socket.create_connection((host, port), timeout=_DIAL_SECONDS) as plain,
+            socket.create_connection((host, address.port or 443), timeout=_DIAL_SECONDS) as plain,
             context.wrap_socket(plain, server_hostname=host) as secured,
         ):
             found = secured.getpeercert(binary_form=True)

@@ -154,7 +154,7 @@ def _alert_flight(
 
 def _alert_ends(cluster: Cluster, ends: dict[str, dt.datetime]) -> None:
     now = read_clock()
-    # What is no longer among the expiries, such as a replaced bundle, cannot expire any more.
+    # A certificate or credential that was replaced cannot expire any more.
     open_ones = ClusterAlert.objects.filter(cluster=cluster, kind=ENDING, resolved=None)
     for subject in open_ones.exclude(subject__in=ends).values_list("subject", flat=True):
         alerts.resolve(cluster, ENDING, subject)

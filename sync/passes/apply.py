@@ -159,7 +159,7 @@ def carry_out(client: Client, item: ComparedObject, *, dry_run: bool = False) ->
     """Carry out a verdict in the cluster, once; returns the object as it is then."""
     if item.verdict.action == "delete":
         metadata, key = (item.live or {})["metadata"], item.key
-        # Somebody else may have deleted it since it was read, which is what we want.
+        # Another client may have deleted it since the read, with the same result.
         with suppress(NotFoundError):
             client.delete(
                 key.kind,

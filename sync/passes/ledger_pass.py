@@ -83,7 +83,7 @@ def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> C
 
 
 def _note_failure(run: SyncRun, lease: Lease, trouble: str) -> None:
-    text = f"what quotas use was not confirmed, the next run tries again: {trouble}"
+    text = f"the usage of quotas was not confirmed, the next run tries again: {trouble}"
     run.error = f"{run.error}; {text}" if run.error else text
     run.counts = {**run.counts, FAILED: 1}
     with lease.guard():
@@ -225,7 +225,7 @@ def _list(
         LedgerPass.objects.update_or_create(
             cluster=cluster, resource=str(resource), defaults={"trouble": error.message}
         )
-        text = f"{resource} cannot be listed, so what quotas count of them is not confirmed"
+        text = f"{resource} cannot be listed, so their usage in quotas is not confirmed"
         if isinstance(error, ForbiddenError):
             text += "; cluster_manifests prints the permission that is missing"
         # A resource that is not served has no objects that we could miss.

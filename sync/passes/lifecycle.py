@@ -93,13 +93,13 @@ def carry_out(run_id: int) -> str:
     except LeaseHeldError as error:
         log.info("run %s waits: %s", run.uid, error)
     except LostLeaseError as error:
-        log.warning("run %s was taken from us: %s", run.uid, error)
+        log.warning("run %s lost its lease: %s", run.uid, error)
     # Read again: a quiet watch leaves no row, and another worker may have changed it.
     return SyncRun.objects.filter(pk=run_id).values_list("state", flat=True).first() or ""
 
 
 def _begin(run: SyncRun, lease: Lease) -> bool:
-    """Claim the run; False if it waits no more, or the sync is paused."""
+    """Claim the run; False if it no longer waits, or the sync is paused."""
     now = read_clock()
     with lease.guard():
         # Under the guard: a pause locks the same row first, and is seen here or stops the run.
@@ -163,7 +163,7 @@ def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
         )
         is_pass = run.mode in (Mode.SYNC, Mode.IMPORT)
         if is_pass and not is_known:
-            # What was held before is outdated: this pass has compared all objects again.
+            # Earlier held runs are outdated: this pass has compared all objects again.
             held = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD)
             held.exclude(pk=run.pk).update(state=State.FAILED, error=f"superseded by run {run.uid}")
     for kind in (ALERT_STOPPED, ALERT_FAILING, ALERT_PARKED):
@@ -220,7 +220,7 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
 
 def _alert(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
     if is_stopped:
-        message = f"nothing goes in or out until this is put right: {run.error}"
+        message = f"the sync is stopped until a person solves this: {run.error}"
         alerts.raise_alert(run.cluster, ALERT_STOPPED, severity=alerts.CRITICAL, message=message)
     elif failures >= ATTEMPTS:
         message = f"{failures} passes in a row failed: {run.error}"

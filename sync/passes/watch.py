@@ -58,7 +58,7 @@ def watch_for(cluster: Cluster, client: Client, run: SyncRun, lease: Lease, seco
     begun = time.monotonic()
     turn = 0
     kinds = [kind for kind in ALL_KINDS if kind in cursors]
-    while kinds and _goes_on(run, time.monotonic() - begun, seconds):
+    while kinds and _continues(run, time.monotonic() - begun, seconds):
         kind = kinds[turn % len(kinds)]
         turn += 1
         try:
@@ -67,7 +67,7 @@ def watch_for(cluster: Cluster, client: Client, run: SyncRun, lease: Lease, seco
             request_full_pass(journal, f"versions of {kind} are too old")
             kinds.remove(kind)
     if not kinds:
-        request_full_pass(journal, "nothing to go on from")
+        request_full_pass(journal, "there is no version to continue from")
     run.counts = dict(journal.counts)
     return SyncRun.State.DONE
 
@@ -77,7 +77,7 @@ def stop() -> None:
     stop_flag[0] = 1
 
 
-def _goes_on(run: SyncRun, elapsed: float, seconds: float) -> bool:
+def _continues(run: SyncRun, elapsed: float, seconds: float) -> bool:
     """Whether the watch continues after ``elapsed`` of at most ``seconds``."""
     if elapsed >= seconds or stop_flag[0] or is_wanted_elsewhere(run):
         return False
@@ -142,7 +142,7 @@ def process_changes(
         baseline.remember(cluster, rest, now=now)
     note_native(cluster, journal, {key.namespace for key in keys if key.namespace})
     if any(item.verdict.action in WRITES for item in items):
-        request_full_pass(journal, "something is to be written")
+        request_full_pass(journal, "changes wait to be written")
 
 
 def request_full_pass(journal: Journal, reason: str) -> None:
