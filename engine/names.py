@@ -34,6 +34,7 @@ _SUBDOMAIN = re.compile(_SUBDOMAIN_TEXT)
 _EMPTY: Final = "must be non-empty"
 _CHARACTERS: Final = "must be no more than {} characters"
 _BYTES: Final = "must be no more than {} bytes"
+# Two blanks before "or", as in upstream's own texts.
 _QUALIFIED_MESSAGE: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', "

@@ -171,6 +171,7 @@ class ResourceQuota(Remembering):
         return _ref_of(self)
 
 
+# Kept, since violations and steps of every request share the references.
 @once
 def _ref_of(policy: LimitRange | MetadataPolicy | ResourceQuota) -> PolicyRef:
     kind = type(policy).__name__
