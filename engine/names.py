@@ -1,7 +1,8 @@
-"""Syntax of names: labels, annotations, objects and resources, with Kubernetes' own texts.
+"""Names of labels, annotations, objects and resources: check their syntax, classify resources.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/apis/core/{helper,v1/helper}``.
-All lengths are in bytes. Functions named ``…_errors`` return an empty list for a valid name.
+Texts are Kubernetes' own, lengths are in bytes. Functions named ``…_errors`` return an empty list
+for a valid name.
 """
 
 from __future__ import annotations

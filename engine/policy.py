@@ -1,4 +1,4 @@
-"""Policies as values: LimitRange, MetadataPolicy, ResourceQuota, LimitedResource, ``PolicySet``."""
+"""Policies as values, their enforcement and authority, and the ``PolicySet`` of a namespace."""
 
 from __future__ import annotations
 

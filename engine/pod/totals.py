@@ -95,7 +95,7 @@ def is_pod_level(name: str) -> bool:
 def aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
     """Sum one side of the containers, whatever the pod itself states."""
     # Init containers run one by one, each beside the sidecars started before it, and all of them
-    # before the others: the pod needs the larger of that peak and of what runs to its end.
+    # before the others: the pod needs the larger of that peak and the sum of all that run later.
     total: dict[str, Quantity] = {}
     for container in spec.containers:
         _add_into(total, getattr(container, side))
