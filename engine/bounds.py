@@ -1,4 +1,4 @@
-"""Limits on the size of a decision: how many violations it lists, how long messages may be.
+"""Bounds on violations, messages and time of a decision; ``Collected`` violations; cut texts.
 
 The number of violations grows with the object times the policies; a person reads a few.
 """

@@ -99,7 +99,7 @@ def expect_string(value: object, path: str, go_field: str) -> str:
     """Take a string."""
     if value is None:
         return ""
-    # A JSON number is a str here, so that it keeps its text.
+    # RawNumber is a str, so that a number keeps its text, but no JSON string.
     if not isinstance(value, str) or isinstance(value, RawNumber):
         raise shape_error(value, path, go_field)
     return value

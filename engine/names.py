@@ -1,7 +1,8 @@
-"""Syntax of names: labels, annotations, objects and resources, with Kubernetes' own texts.
+"""Names of labels, annotations, objects and resources: check their syntax, classify resources.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/apis/core/{helper,v1/helper}``.
-All lengths are in bytes. Functions named ``…_errors`` return an empty list for a valid name.
+Texts are Kubernetes' own, lengths are in bytes. Functions named ``…_errors`` return an empty list
+for a valid name.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _SUBDOMAIN = re.compile(_SUBDOMAIN_TEXT)
 _EMPTY: Final = "must be non-empty"
 _CHARACTERS: Final = "must be no more than {} characters"
 _BYTES: Final = "must be no more than {} bytes"
+# Two blanks before "or", as in upstream's own texts.
 _QUALIFIED_MESSAGE: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', "

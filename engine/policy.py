@@ -1,4 +1,4 @@
-"""Policies as values: LimitRange, MetadataPolicy, ResourceQuota, LimitedResource, ``PolicySet``."""
+"""Policies as values, their enforcement and authority, and the ``PolicySet`` of a namespace."""
 
 from __future__ import annotations
 
@@ -171,6 +171,7 @@ class ResourceQuota(Remembering):
         return _ref_of(self)
 
 
+# Kept, since violations and steps of every request share the references.
 @once
 def _ref_of(policy: LimitRange | MetadataPolicy | ResourceQuota) -> PolicyRef:
     kind = type(policy).__name__

@@ -34,12 +34,12 @@ _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
 _BINARY_NAMES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 NANO: Final = 10**9
-_INT32: Final = 2**31
+_INT32: Final = 2**31  # upstream keeps the exponent in an int32
 _INT32_DIGITS: Final = 10
 LARGEST_BINARY: Final = (2**63 - 1) * NANO
-_FAST_DIGITS: Final = 18
+_FAST_DIGITS: Final = 18  # decimal digits that surely fit into an int64
 _BINARY_DIGITS: Final = 14
-_BINARY_PLACES: Final = 80
+_BINARY_PLACES: Final = 80  # see _read_binary
 KIBI: Final = 1024
 _WHOLE_DIGITS: Final = 61  # a value with more digits than this before its point is infinite
 INFINITE: Final = 10**_WHOLE_DIGITS * NANO

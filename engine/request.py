@@ -1,4 +1,4 @@
-"""``AdmissionRequest`` as a value, with the operation, kind and resource that it names."""
+"""``AdmissionRequest`` as a value: operation, kind, resource, objects; tests like ``is_pod``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON text in and out as Kubernetes does it: exact numbers, unique keys, any depth.
+"""JSON text in and out as Kubernetes does it: exact numbers, unique keys, any depth, type names.
 
 Values are Python's own, except that a number keeps its text. ``fields`` reads an object's fields.
 """
@@ -21,6 +21,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _ATOM = re.compile(r"true|false|null|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)")
 _JSON_TYPES = ((str, "string"), (list, "array"), (dict, "object"))
 _CONSTANTS = {"true": True, "false": False, "null": None}
+# UTF-8 has no bytes for these, but JSON can escape them.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -34,7 +34,7 @@ _MOST_CONTAINERS: Final = 400  # at ten bytes each, more exceed the longest exce
 _LONGEST: Final = 4096  # bytes of an excerpt
 # Later formats of marshal write references to shared objects, so that equal values differ.
 _PLAIN_FORMAT: Final = 0
-_METADATA: Final = ("labels", "annotations")
+_METADATA: Final = ("labels", "annotations")  # rules read no other metadata of a new pod
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
 _UNREAD: Final = frozenset(("volumes", *CONTAINER_LISTS))
 

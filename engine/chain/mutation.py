@@ -78,6 +78,7 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
     )
     return Mutation(
         object=result.object,
+        # A refused object gets no patch, which an API server would ignore.
         operations=() if result.violations else written,
         findings=findings,
     )

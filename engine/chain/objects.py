@@ -48,6 +48,7 @@ class Judgement:
 
 
 def _judge_limit_range(_request: AdmissionRequest, obj: Mapping[str, Any]) -> Judgement:
+    # Older field names are for imports: an API server would drop them without an error.
     policy = decode_limit_range(obj, seed_names=False)
     return Judgement(errors=validate_limit_range(policy), object=encode_limit_range(policy))
 

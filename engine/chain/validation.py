@@ -111,6 +111,8 @@ def _check_limit_ranges(
     request: AdmissionRequest, policy_set: PolicySet, spec: PodSpec | None
 ) -> list[Findings]:
     """Check each range; each one that is not enforced, with its own defaults applied."""
+    # The object lacks the defaults of a range that only warns. Enforcing it would set them, so that
+    # amounts missing for that reason alone are no violation.
     enforced, observed = _by_enforcement(policy_set)
     into = Collected()
     _, steps = check(request, enforced, spec, into=into)

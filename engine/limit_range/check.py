@@ -24,7 +24,7 @@ from engine.limit_range.offer import BoundedItem, Offer, offer_of
 from engine.request import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     from engine.pod import PodSpec
     from engine.policy import LimitRange
@@ -79,11 +79,13 @@ def check(
     # Pods of one template share an offer: that the last ones passed is known.
     if compiled in offer.passed:
         return [], list(compiled.unbroken[offer.is_claim])
+    # One comparison with the tightest bounds settles nearly all objects, however many ranges.
     broken = _find_broken(compiled, offer, request.pause)
     if not broken:
         offer.note(compiled)
         return [], list(compiled.unbroken[offer.is_claim])
-    return _check_each(compiled, offer, broken, _Check(into or Collected(), request.pause))
+    search = _Check(into or Collected(), request.pause)
+    return _check_each(compiled.ranges, offer.subjects, broken, search)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +122,7 @@ class _Ranges:
 
     def __init__(self, ranges: tuple[LimitRange, ...]) -> None:
         self.ranges = ranges
+        # Comparing ranges by value would cost more than checking a pod.
         self._key = tuple(map(id, ranges))
 
     def __hash__(self) -> int:
@@ -148,18 +151,12 @@ def compile_ranges(ranges: Iterable[LimitRange]) -> CompiledRanges:
 def _compiled(key: _Ranges) -> CompiledRanges:
     ranges = key.ranges
     items = [item for each in ranges for item in each.items]
-    types = ((CONTAINER, POD), (CLAIM,))
-    unbroken = tuple([tuple(_unbroken(ranges, known)) for known in types])
+    search = _Check(Collected(), None)
+    of_pod, of_claim = (
+        tuple(_check_each(ranges, types, {}, search)[1]) for types in ((CONTAINER, POD), (CLAIM,))
+    )
     skipped = [_step(each, None, Outcome.SKIPPED, "does not check this request") for each in ranges]
-    return CompiledRanges(ranges, tightest(items), (unbroken[0], unbroken[1]), tuple(skipped))
-
-
-def _unbroken(ranges: Iterable[LimitRange], types: tuple[str, ...]) -> Iterator[Step]:
-    for limit_range in ranges:
-        for rule in _rules(limit_range):
-            yield rule.passed if rule.type in types else rule.other_type
-        if not limit_range.items:
-            yield _nothing_limited(limit_range)
+    return CompiledRanges(ranges, tightest(items), (of_pod, of_claim), tuple(skipped))
 
 
 class _Broken:
@@ -179,6 +176,7 @@ class _Broken:
             found: dict[tuple[int, ...], BoundedItem] = {}
             for each in self.subjects:
                 sides = (each.requests, each.limits)
+                # Equal texts parse to the same cached quantity; a cache miss costs only time.
                 key = tuple([id(side.get(name)) for side in sides for name in self._names])
                 found.setdefault(key, each)
             self._distinct = list(found.values())
@@ -256,12 +254,15 @@ class _Check(NamedTuple):
 
 
 def _check_each(
-    compiled: CompiledRanges, offer: Offer, broken: Mapping[str, _Broken], search: _Check
+    ranges: Iterable[LimitRange],
+    types: Container[str],
+    broken: Mapping[str, _Broken],
+    search: _Check,
 ) -> tuple[Violated, list[Step]]:
-    """Check the broken subjects against each item of each range."""
+    """Check the broken subjects of an object with these types against each item of each range."""
     violated: Violated = []
     steps: list[Step] = []
-    for limit_range in compiled.ranges:
+    for limit_range in ranges:
         found: list[Violation] = []
         for rule in _rules(limit_range):
             if rule.type in broken:
@@ -269,9 +270,9 @@ def _check_each(
                 found += violations
                 steps.append(_rule_step(rule, violations, number))
             else:
-                steps.append(rule.passed if rule.type in offer.subjects else rule.other_type)
+                steps.append(rule.passed if rule.type in types else rule.other_type)
         if not limit_range.items:
-            steps.append(_nothing_limited(limit_range))
+            steps.append(_step(limit_range, None, Outcome.NOT_MATCHED, "limits nothing"))
         if found:
             violated.append((limit_range, tuple(found)))
     return violated, steps
@@ -342,10 +343,6 @@ def _rule_step(rule: _Rule, violations: list[Violation], number: int) -> Step:
         bounded(messages, _LONGEST_DETAIL, is_cut=is_cut) if messages else f"{number} violations"
     )
     return _step(rule.limit_range, rule.index, Outcome.VIOLATED, detail)
-
-
-def _nothing_limited(limit_range: LimitRange) -> Step:
-    return _step(limit_range, None, Outcome.NOT_MATCHED, "limits nothing")
 
 
 def _step(limit_range: LimitRange, rule: int | None, outcome: Outcome, detail: str = "") -> Step:

@@ -67,6 +67,7 @@ class Constraint:
         singular = _SINGULAR[fault.side]
         if self.reason is not Reason.RATIO_CONSTRAINT:
             if fault.is_missing:
+                # Two blanks, as in Kubernetes' own text.
                 return f"{label}.  No {singular} is specified", numbers
             return f"{label}, but {singular} is {texts[singular]}", numbers
         if request is None or limit is None or fault.is_missing:

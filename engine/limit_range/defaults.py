@@ -179,6 +179,7 @@ def _set_missing(
     if defaults.keys() <= present:
         return []
     missing = {name: text for name, text in defaults.items() if name not in present}
+    # Adding the whole map would replace the amounts that the container states.
     if present:
         for name, text in missing.items():
             builder.set((*path, name), text)

@@ -58,6 +58,7 @@ class Offer:
 
     def note(self, compiled: object) -> None:
         """Remember ranges that it satisfies."""
+        # Threads may add at once: a lost entry is only found again.
         self.passed[_MOST_PASSED - 1 :] = []
         self.passed.insert(0, compiled)
 

@@ -116,6 +116,7 @@ def annotate_qos(
     if why := _reason_skipped(request):
         return QOSResult(object=obj, step=Step(name=_QOS_STEP, outcome=Outcome.SKIPPED, detail=why))
     update = request.operation is Operation.UPDATE and request.old_object is not None
+    # A resize must not change the class, so that the old object is right even if the spec differs.
     qos = str(qos_class(request.old_object if update and request.old_object else defaulted))
     changed, operations = set_metadata(obj, {"annotations": {QOS_ANNOTATION: qos}})
     step = _step(Outcome.CHANGED if operations else Outcome.UNCHANGED, qos)

@@ -76,6 +76,7 @@ def _quota_totals(spec: PodSpec) -> PodTotals:
     limits = _override(aggregate(spec, "limits"), spec.limits, hugepages=True)
     if spec.overhead:
         requests = add(requests, spec.overhead)
+        # Overhead raises only limits that exist: without one the pod stays unbounded.
         bounded = {k: v for k, v in spec.overhead.items() if k in limits and limits[k].nano}
         limits = add(limits, bounded)
     return PodTotals(requests, limits)
@@ -94,7 +95,7 @@ def is_pod_level(name: str) -> bool:
 def aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
     """Sum one side of the containers, whatever the pod itself states."""
     # Init containers run one by one, each beside the sidecars started before it, and all of them
-    # before the others: the pod needs the larger of that peak and of what runs to its end.
+    # before the others: the pod needs the larger of that peak and the sum of all that run later.
     total: dict[str, Quantity] = {}
     for container in spec.containers:
         _add_into(total, getattr(container, side))
@@ -148,6 +149,7 @@ def _with_status(spec: PodSpec, pod: Mapping[str, Any]) -> PodSpec:
     reported = _read_statuses(status)
     if not reported:
         return spec
+    # Until a resize is done, the larger of old and new resources is reserved on the node.
     infeasible = _is_resize_infeasible(status)
     sidecars = tuple(
         _blend(c, reported, infeasible=infeasible) if c.is_sidecar else c

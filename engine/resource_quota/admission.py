@@ -121,6 +121,7 @@ def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
 
 def _refuses(assessment: Assessment, found: tuple[Violation, ...]) -> bool:
     """Whether any violation refuses: not those of quotas that only warn or that others enforce."""
+    # Under native authority the API server refuses everything but missing coverage.
     if assessment.is_advisory:
         return any(violation.reason in _COVER for violation in found)
     watching = {match.quota.ref for match in assessment.matches if not match.is_enforced}
@@ -141,6 +142,7 @@ def _claim(request: AdmissionRequest, demand: Demand, used: ResourceList) -> _Cl
     # A status update reports what has happened already: it is charged and never refused.
     if not exceeded or request.sub_resource == "status":
         return _Claim(demand=demand, used=used, total=total)
+    # Kubernetes words all exceeded names of a quota in one message.
     message = (
         f"exceeded quota: {quota.name}, requested: {_text(requested, exceeded)}, "
         f"used: {_text(used, exceeded)}, limited: {_text(hard, exceeded)}"

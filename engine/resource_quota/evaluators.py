@@ -78,6 +78,7 @@ class Evaluator:
         return _tracked(self, tuple(names))
 
 
+# Each quota comes with the same names for every request.
 @lru_cache(maxsize=4096)
 def _tracked(evaluator: Evaluator, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if evaluator.tracks(name)))

@@ -166,6 +166,7 @@ def uncovered_scopes(
     limited: Iterable[ScopeSelectorRequirement], covered: Iterable[ScopeSelectorRequirement]
 ) -> tuple[ScopeSelectorRequirement, ...]:
     """Find the limited scopes that no quota covers; only the scope's name is compared."""
+    # Upstream ignores operator and values here, so that any quota of the scope covers.
     names = {requirement.scope_name for requirement in covered}
     return tuple(requirement for requirement in limited if requirement.scope_name not in names)
 

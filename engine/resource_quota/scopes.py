@@ -197,4 +197,5 @@ def _matches_claim(claim: Mapping[str, Any], requirement: ScopeSelectorRequireme
         expect_string(parent.get(key), f"{path}.{key}", f"{struct}.{path}.{key} of type string")
         for parent, key, path, struct in places
     } - {""}
+    # Without a class the empty name is matched, for which only DoesNotExist and NotIn hold.
     return any(matches_value(requirement, name) for name in sorted(names or {""}))

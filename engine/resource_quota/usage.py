@@ -84,6 +84,7 @@ def usage_of(
     if name == PODS:
         if is_terminal(obj) or _is_past_grace(obj, now):
             return {"count/pods": ONE}
+        # A copy: the fact is shared by all pods with these totals.
         return dict(_running_usage(quota_totals(obj, spec)))
     if name == SERVICES:
         return _service_usage(obj)
@@ -106,6 +107,7 @@ def _compute_usage(requests: ResourceList, limits: ResourceList) -> dict[str, Qu
         if name in _COMPUTE or is_hugepage(name):
             usage[name] = quantity
             usage[_REQUESTS + name] = quantity
+        # Without overcommitment limits equal requests, so that quotas bound only requests.
         elif is_extended_resource(name) or name.startswith(_DEVICE_CLASS):
             usage[_REQUESTS + name] = quantity
     for name in _COMPUTE:
@@ -308,4 +310,5 @@ def _count_devices(shape: Mapping[str, Any], path: str, go_field: str) -> dict[s
     if mode not in ("", "ExactCount"):
         return {}  # upstream counts nothing for a mode of a newer release
     count = read_integer(shape, "count", path, f"{go_field}.count")
+    # Go cannot distinguish zero from an absent count, which means one.
     return {name + CLASS_DEVICES: Quantity.from_int(count or 1)}

@@ -49,6 +49,7 @@ _EXISTS_TEXT: Final = (
 _VALUES_TEXT: Final = (
     "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
 )
+# 'Exist' is upstream's own spelling.
 _NO_VALUES_TEXT: Final = (
     "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
 )

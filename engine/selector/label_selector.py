@@ -1,4 +1,4 @@
-"""``LabelSelector``, the object form: decode, encode, match and validate ``matchLabels`` and such.
+"""``LabelSelector`` of ``matchLabels`` and ``matchExpressions``: decode, encode, match, validate.
 
 Source: ``k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go`` and ``helpers.go``.
 """

@@ -49,6 +49,7 @@ _COMPARISONS = (SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN)
 _PRESENCE = (SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST)
 _NEGATED = (SelectorOperator.NOT_IN, SelectorOperator.NOT_EQUALS)
 _SIGNS = {SelectorOperator.GREATER_THAN: ">", SelectorOperator.LESS_THAN: "<"}
+# More digits overflow int64 anyway, and int() takes long for very long texts.
 _INTEGER = re.compile(r"[+-]?[0-9]{1,25}")
 _INT64 = 1 << 63
 
