@@ -165,7 +165,7 @@ def _save(instance: Any, *, action: str = "", **written: Any) -> Saved:
 
 
 def opening_balance(manifest: Mapping[str, Any]) -> ResourceList:
-    """What a quota used before it was stored here, if its cluster reported that."""
+    """The used amounts of a quota before it was stored here, if its cluster reported them."""
     status = manifest.get("status")
     has_used = isinstance(status, dict) and status.get("used")
     return decode_resource_quota(manifest).used if has_used else {}
@@ -185,6 +185,7 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
     if cluster is None:
         raise ValidationError(f"cluster {revision.cluster} does not exist", code="unknown_cluster")
     with policy_write(cluster):
+        # The namespace may have been deleted as well.
         instance = read_object(cluster=cluster, manifest=manifest, user=user, create_namespace=True)
         if instance is None:
             return set_limited_resources(

@@ -28,7 +28,7 @@ _QOS: Final = ("metadata", "annotations", QOS_ANNOTATION)
 
 
 class FieldSource(StrEnum):
-    """What changes a field: a policy, the portal for every pod, or the API server's decoding."""
+    """The origin of a change: a policy, the portal for every pod, or the API server's decoding."""
 
     POLICY = "policy"
     PORTAL = "portal"
