@@ -218,6 +218,7 @@ class Book:
         charged already, it needs no room. One statement for each namespace. Writers without a
         common quota do not see each other's last reservations.
         """
+        # A retried or updated object holds its place already.
         if not limit or key in self._known:
             return False
         place = (cluster_id, namespace)

@@ -137,6 +137,7 @@ def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
     They grow at once, and shrink only where no admitted update can be under way. Names that the
     quota does not bound now stay as they are: it may bound them again.
     """
+    # Absence is judged elsewhere, since one list alone may be wrong.
     live = seen.objects.get(charge.object_uid)
     if live is None:
         return None

@@ -36,6 +36,7 @@ def settle(quota: ResourceQuota) -> None:
     usage = QuotaUsage(
         quota=quota, cluster=owner, quota_uid=quota.uid, namespace=namespace, used=used
     )
+    # An insert that fails if somebody else has begun the ledger of this quota.
     if is_new:
         usage.save(force_insert=True)
     else:

@@ -1,4 +1,4 @@
-"""PolicyObject: parent of a namespace's policies: metadata, enforcement, drafted rows."""
+"""PolicyObject, the parent of a namespace's policies: metadata, enforcement, drafted rows."""
 
 from __future__ import annotations
 

@@ -274,6 +274,7 @@ def revoke_webhook_credential(
     *, credential: WebhookCredential, user: str, reason: str = ""
 ) -> WebhookCredential:
     """Revoke a credential; revoking it again changes nothing."""
+    # Like a policy write: snapshots read credentials again only after a new revision.
     with policy_write(credential.cluster):
         credential.refresh_from_db()
         if credential.revoked is None:

@@ -139,7 +139,7 @@ def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = (
     if found is None:
         near = difflib.get_close_matches(name, known, n=1)
         guess = f"did you mean {near[0]}? else" if near else "correct its name, or"
-        message = f'there is no namespace "{name}" in {cluster.name}: {guess} ask for it to be made'
+        message = f'there is no namespace "{name}" in {cluster.name}: {guess} have it created'
         place = PlacedError(
             message, code="unknown_namespace", path="metadata.namespace", place=("", None, "")
         )

@@ -125,7 +125,7 @@ def _cost(
         quota=quota,
         is_matched=bool(match and match.is_matched),
         is_charged=is_charged,
-        detail=match.detail if match else "quotas are not asked about it",
+        detail=match.detail if match else "quotas do not apply to it",
         lines=tuple(
             CostLine(
                 resource=name,

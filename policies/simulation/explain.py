@@ -103,6 +103,7 @@ def _stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, Po
     fewer = dataclasses.replace(
         policies, limit_ranges=(), metadata_policies=(), resource_quotas=(), limited_resources=()
     )
+    # Without any policy: what changes even then are the API server's own defaults.
     yield _API_SERVER, fewer
     changed = {
         (step.policy, step.rule): Cause(

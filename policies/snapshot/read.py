@@ -97,6 +97,7 @@ def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
 
     An empty namespace means the cluster as a whole.
     """
+    # By name, which is all that a revision keeps of its cluster.
     found = PolicyRevision.objects.filter(cluster=cluster, cluster_revision__gt=revision)
     return set(found.order_by().values_list("cluster_revision", "namespace").distinct())
 
