@@ -147,12 +147,8 @@ class NamespaceAdmin(_Recorded):
         services.delete_namespace(namespace=obj, user=request.user.get_username())
 
 
-class _ReadOnly(_ModelAdmin):
-    """Shown, never changed."""
-
-    def has_add_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Refuse: only the product writes here."""
-        return False
+class _Fixed(_ModelAdmin):
+    """Added at most, never changed or deleted by hand."""
 
     def has_change_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
         """Refuse every change by hand."""
@@ -160,6 +156,14 @@ class _ReadOnly(_ModelAdmin):
 
     def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
         """Refuse every deletion by hand."""
+        return False
+
+
+class _ReadOnly(_Fixed):
+    """Shown, never changed."""
+
+    def has_add_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
+        """Refuse: only the product writes here."""
         return False
 
 
@@ -287,21 +291,13 @@ class ChargeAdmin(_MayAct, _ReadOnly):
 
 
 @admin.register(WebhookCredential)
-class WebhookCredentialAdmin(_MayAct, _ModelAdmin):
-    """Credentials: issued here, shown once, revoked by action."""
+class WebhookCredentialAdmin(_MayAct, _Fixed):
+    """Credentials: issued here, shown once, revoked by action; revoked ones stay."""
 
     form = CredentialForm
     list_display = ["label", "cluster", "created", "expires", "revoked"]
     list_filter = ["cluster"]
     actions = ["revoke"]
-
-    def has_change_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Refuse: a credential is issued and revoked, never changed."""
-        return False
-
-    def has_delete_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
-        """Refuse: revoked credentials stay, to show when they ended."""
-        return False
 
     def save_model(self, request: HttpRequest, obj: Any, _form: Any, _change: Any) -> None:
         """Issue the credential, and show its secret."""
@@ -311,6 +307,7 @@ class WebhookCredentialAdmin(_MayAct, _ModelAdmin):
             label=obj.label,
             expires=obj.expires,
         )
+        # Django logs the object by its key.
         obj.pk = issued.pk
         messages.warning(request, f"The secret, shown only now: {secret}")
 

@@ -61,12 +61,14 @@ class _PolicyFilter(django_filters.FilterSet):
     )
 
 
-class LimitRangeFilter(_PolicyFilter):
-    """Limit ranges by place, name, enforcement and the resources they name."""
-
+class _ByResource(_PolicyFilter):
     resource = django_filters.CharFilter(
         field_name="rows__resource", distinct=True, label="Resource"
     )
+
+
+class LimitRangeFilter(_ByResource):
+    """Limit ranges by place, name, enforcement and the resources they name."""
 
     class Meta:
         model = LimitRange
@@ -83,12 +85,8 @@ class MetadataPolicyFilter(_PolicyFilter):
         fields: ClassVar = ["cluster", "namespace", "name", "enforcement", "reject"]
 
 
-class ResourceQuotaFilter(_PolicyFilter):
-    """Quotas by place, name, enforcement and the resources they bound."""
-
-    resource = django_filters.CharFilter(
-        field_name="rows__resource", distinct=True, label="Resource"
-    )
+class ResourceQuotaFilter(_ByResource):
+    """Quotas by place, name, enforcement and the resources they limit."""
 
     class Meta:
         model = ResourceQuota

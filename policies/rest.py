@@ -114,6 +114,7 @@ class KnownParameters:
         with transaction.atomic():
             yield
             if self.is_dry_run:
+                # Without an exception: the response is rendered already.
                 transaction.set_rollback(True)
 
 

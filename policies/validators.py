@@ -128,6 +128,7 @@ def priority_class_errors(
         FieldError(ErrorType.INVALID, "metadata.name", name, text)
         for text in dns1123_subdomain_errors(name)
     ]
+    # Kubernetes reserves the prefix for its two built-in classes.
     if name.startswith("system-"):
         if SYSTEM_CLASSES.get(name) != value or global_default:
             detail = "priority class names with 'system-' prefix are reserved for system use only."

@@ -60,6 +60,7 @@ def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
         known = {**known, **(KINDS[kind].fields or {}), "status": ANYTHING}
     item = BundleObject(body, Document(_BODY, body))
     problems = shape_problems(item, Shape("a map", fields=known))
+    # ``null`` fits every shape.
     if body is None:
         problems = [item.problem("", "must be a map, not null", code="FieldValueTypeInvalid")]
     if not problems and kind:
@@ -103,6 +104,7 @@ def answer_to(exc: Exception) -> Response | None:
     if isinstance(exc, StaleRevisionError):
         found = {"detail": str(exc), "revision": exc.found}
         return Response(found, status.HTTP_409_CONFLICT)
+    # Two writers passed the same checks, and the database refused the second.
     if isinstance(exc, IntegrityError):
         return Response({"detail": _OVERTAKEN}, status.HTTP_409_CONFLICT)
     if isinstance(exc, ObjectDoesNotExist):

@@ -76,8 +76,7 @@ class _PolicyView(
 
     def author(self) -> str:
         """The name of the user."""
-        name: str = self.request.user.get_username()
-        return name
+        return str(self.request.user.get_username())
 
     def sent(self, request: Request) -> dict[str, Any]:
         """The checked body, as the serializer reads it."""
@@ -160,7 +159,8 @@ class _NamespacedView(_RecordedView):
         name = data["metadata"].get("namespace") or "default"
         cluster = self.cluster_of(data)
         self.require(self.model, "add", cluster=cluster.name, namespace=name)
-        if self.creates_namespace and not cluster.namespaces.filter(name=name).exists():
+        creates = is_on(self.request, CREATE_NAMESPACE)
+        if creates and not cluster.namespaces.filter(name=name).exists():
             self.require(Namespace, "add", cluster=cluster.name)
             services.ensure_namespace(cluster=cluster, name=name, user=self.author())
         seen = Namespace.objects.filter(cluster=cluster)
@@ -168,11 +168,6 @@ class _NamespacedView(_RecordedView):
         known = list(seen.values_list("name", flat=True))
         owner = services.require_namespace(cluster=cluster, name=name, known=known)
         return self.model(namespace=owner)
-
-    @property
-    def creates_namespace(self) -> bool:
-        """Whether a missing namespace is created."""
-        return is_on(self.request, CREATE_NAMESPACE)
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Add ``create_namespace`` for a new policy."""

@@ -1,1 +1,1 @@
-"""Database statements sent in one go, their rows read later. Below ledger and snapshot."""
+"""Database statements that share a round trip; their rows are read later. Knows no table."""

@@ -111,6 +111,7 @@ def transaction_of_few_packets() -> Iterator[None]:
             with transaction.atomic():
                 yield
             return
+        # Django opens connections lazily, and the pipeline bypasses its cursors.
         own.ensure_connection()
         session = PipelineSession(own.connection)
     with own.wrap_database_errors:

@@ -49,7 +49,7 @@ class Planned:
 
     @property
     def verb(self) -> str:
-        """What saving would do with it."""
+        """The effect of saving: created, changed or unchanged."""
         if self.before is None:
             return "created"
         return "changed" if self.changes else "unchanged"
@@ -128,6 +128,7 @@ def save(cluster: Cluster, bundle: Bundle, found: Plan, *, author: tuple[str, st
         is_outdated = snapshot.revision(cluster.name) != found.number
         if is_outdated or any(each.is_hidden for each in found.objects):
             raise OvertakenError
+        # All locks before the first write, in one order, as decisions take them.
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         services.store_previews(cluster=cluster, previews=found.previews, user=user, reason=reason)
         if bundle.limited_resources is not None:

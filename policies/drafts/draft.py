@@ -134,6 +134,7 @@ def draft_of_text(
     sheet = _sheet(place, manifest)
     if built is None and sheet is not None:
         built = place.kind.build(sheet, manifest)
+    # The database comes last: editors check drafts again and again, mostly wrong ones.
     if is_checked and not problems:
         problems = _stored_problems(place, item, manifest)
     return Draft(text=text, manifest=manifest, sheet=sheet, findings=tuple(_found(problems, built)))
@@ -196,10 +197,9 @@ def _normal(place: PolicyPlace, item: BundleObject) -> dict[str, Any]:
         return {**place.kind.blank(), "limitedResources": list(limited_resources(item))}
     manifest = stripped(item, place.namespace_name)
     try:
-        found: dict[str, Any] = services.take_over(place.make(), manifest).to_manifest()
+        return dict(services.take_over(place.make(), manifest).to_manifest())
     except ValidationError:
         return manifest
-    return found
 
 
 def _stored_problems(
@@ -212,6 +212,7 @@ def _stored_problems(
     try:
         services.take_over(instance, manifest)
         if instance.pk and place.namespace is not None:
+            # Another copy: reading the manifest has changed the first one.
             instance.replaces = place.find()
         instance.full_clean()
     except ValidationError as error:

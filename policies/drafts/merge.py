@@ -35,6 +35,7 @@ def _merge(base: Any, mine: Any, theirs: Any, path: str, merged: Merged) -> Any:
         return theirs
     if isinstance(mine, dict) and isinstance(theirs, dict):
         return _merge_maps(base if isinstance(base, dict) else {}, mine, theirs, path, merged)
+    # Items of a range have a natural key; entries of other lists have none.
     if (by_type := [_by_type(one) for one in (base, mine, theirs)]) and None not in by_type:
         found = _merge_maps(by_type[0] or {}, by_type[1] or {}, by_type[2] or {}, path, merged)
         return list(found.values())

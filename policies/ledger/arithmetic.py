@@ -42,7 +42,7 @@ def grown(held: ResourceList, decided: DecidedCharge) -> dict[str, Quantity]:
 
 
 def used_before(decided: DecidedCharge) -> dict[str, Quantity]:
-    """What the object used before this request, without zeros."""
+    """The object's usage before this request, without zeros."""
     delta = decided.delta
     return {
         name: amount - delta.get(name, ZERO)

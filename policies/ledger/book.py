@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
+from uuid import UUID
 
 import orjson
 from django.db import transaction
@@ -217,6 +218,7 @@ class Book:
         charged already, it needs no room. One statement for each namespace. Writers without a
         common quota do not see each other's last reservations.
         """
+        # A retried or updated object holds its place already.
         if not limit or key in self._known:
             return False
         place = (cluster_id, namespace)
@@ -241,6 +243,13 @@ class Book:
         # From now on the database counts these.
         self._unconfirmed.clear()
         self._added.clear()
+
+
+def lock_namespace(cluster_id: int, namespace: str) -> dict[UUID, Quota]:
+    """Lock the usage of a namespace's quotas, in id order; returns them by uid."""
+    rows = statements().lock_namespace(cluster_id, namespace)
+    # Databases write UUIDs with dashes or without them.
+    return {UUID(str(row.quota_uid)): Quota(row) for row in rows}
 
 
 def open_book(quota_ids: Collection[int], objects: Collection[Key]) -> Book:

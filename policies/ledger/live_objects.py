@@ -10,21 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from engine.quantity import ZERO
-from engine.resource_list import (
-    add,
-    equals,
-    max_of,
-    parse,
-    remove_zeros,
-    stored,
-    to_json,
-)
+from engine.resource_list import add, equals, max_of, parse, remove_zeros, stored, to_json
 from policies.ledger.book import (
     CONFIRMED,
     LONGEST_NAME,
@@ -32,6 +23,7 @@ from policies.ledger.book import (
     OPENING_RESOURCE,
     OPENING_UID,
     Quota,
+    lock_namespace,
     statements,
 )
 from policies.ledger.recount import OPEN_STATES
@@ -43,6 +35,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
+    from uuid import UUID
 
     from engine.resource_list import ResourceList
 
@@ -95,6 +88,7 @@ def count_vanished(seen: CompleteList) -> Met:
     """Count the confirmed charges, and those of them whose objects are not on the list."""
     met = Met()
     for charge in _charges(seen):
+        # A reserved object was never seen, so it cannot have vanished.
         if charge.state == CONFIRMED:
             met.known += 1
             met.vanished += _has_vanished(charge, seen)
@@ -113,6 +107,7 @@ def meet(
     again with the next one. ``guard`` begins each transaction, or raises.
     """
     met = count_vanished(seen)
+    # One transaction each: admissions to other namespaces do not wait.
     for namespace in sorted(_with_news(seen, believe=believe)):
         with guard():
             _Meeting(seen, namespace, believe=believe).hold(met)
@@ -142,6 +137,7 @@ def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
     They grow at once, and shrink only where no admitted update can be under way. Names that the
     quota does not bound now stay as they are: it may bound them again.
     """
+    # Absence is judged elsewhere, since one list alone may be wrong.
     live = seen.objects.get(charge.object_uid)
     if live is None:
         return None
@@ -149,6 +145,7 @@ def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
     if live.counted is None:
         return held
     names, found = seen.names.get(charge.quota_uid, ()), live.counted.get(charge.quota_uid, {})
+    # An update that was admitted shortly before the list began may be missing on it.
     latest = seen.started if live.is_final else seen.started - LIST_MARGIN
     if charge.updated < latest:
         kept = {name: amount for name, amount in held.items() if name not in names}
@@ -217,16 +214,16 @@ class _Meeting:
 
     def __init__(self, seen: CompleteList, namespace: str, *, believe: bool) -> None:
         self.seen, self.namespace, self.believe = seen, namespace, believe
-        rows = statements().lock_namespace(seen.cluster_id, namespace)
-        self.quotas = {str(row.quota_uid).replace("-", ""): Quota(row) for row in rows}
+        self.quotas = lock_namespace(seen.cluster_id, namespace)
         self.confirmed: dict[UUID, ResourceList] = defaultdict(dict)
         self.known: set[tuple[UUID, str]] = set()
 
     def hold(self, met: Met) -> None:
         """Correct, release and add charges, then write the quotas' used amounts."""
+        # Read again under the lock: the charges may have changed since the search without it.
         for charge in list(_charges(self.seen, namespace=self.namespace)):
             self.known.add((charge.quota_uid, charge.object_uid))
-            quota = self.quotas.get(charge.quota_uid.hex)
+            quota = self.quotas.get(charge.quota_uid)
             if quota is not None:
                 self._correct(charge, quota, met)
         added = list(self._added())
@@ -244,6 +241,7 @@ class _Meeting:
             if wanted is None:
                 met.released += self._update(charge, state=RELEASED)
                 return
+            # An empty charge has nothing to confirm or to release later.
             state = charge.state if remove_zeros(wanted) else RELEASED
             met.corrected += self._update(charge, state=state, amounts=to_json(wanted))
         if _is_there(charge, self.seen):
@@ -264,7 +262,7 @@ class _Meeting:
         for uid, live in self.seen.objects.items():
             counted = live.counted if live.namespace == self.namespace else None
             for quota_uid, amounts in (counted or {}).items():
-                quota = self.quotas.get(quota_uid.hex)
+                quota = self.quotas.get(quota_uid)
                 if quota is not None and (quota_uid, uid) not in self.known:
                     quota.move({}, amounts)
                     self._count(quota_uid, amounts)
@@ -273,8 +271,7 @@ class _Meeting:
     def _openings(self) -> Iterator[NewCharge]:
         """Set the opening balances to the usage that no object explains."""
         found = _openings(self.seen, namespace=self.namespace)
-        for quota in self.quotas.values():
-            quota_uid = UUID(str(quota.uid))
+        for quota_uid, quota in self.quotas.items():
             row = found.get(quota_uid)
             held = parse(row.amounts) if row else {}
             wanted = _opening_wanted(self.seen, quota_uid, held, self.confirmed[quota_uid])

@@ -36,6 +36,7 @@ def settle(quota: ResourceQuota) -> None:
     usage = QuotaUsage(
         quota=quota, cluster=owner, quota_uid=quota.uid, namespace=namespace, used=used
     )
+    # An insert that fails if somebody else has begun the ledger of this quota.
     if is_new:
         usage.save(force_insert=True)
     else:
@@ -67,6 +68,7 @@ def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, Resour
             cluster=cluster,
             quota_uid=quota.uid,
             namespace=quota.namespace_name,
+            # As a reader gets them: storage may round amounts.
             used=_tracked(
                 (row.resource for row in quota.rows_of("rows")), stored(parse(to_json(amounts)))
             ),
@@ -98,6 +100,7 @@ def sum_of_charges(
         cluster_id=cluster_id, quota_uid__in=quota_uids, state__in=OPEN_STATES
     ).order_by("id")
     if locked:
+        # In id order, like all locks of charges.
         charges = charges.select_for_update(no_key=True)
     for uid, amounts in charges.values_list("quota_uid", "amounts").iterator():
         sums[uid] = stored(add(sums[uid], parse(amounts)))

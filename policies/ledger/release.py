@@ -18,7 +18,7 @@ from policies.ledger.book import (
     OPENING_NAME,
     OPENING_RESOURCE,
     OPENING_UID,
-    Quota,
+    lock_namespace,
     require_transaction,
     statements,
 )
@@ -56,26 +56,25 @@ class _Ledger:
 
     def __init__(self, cluster_id: int, namespace: str) -> None:
         self.cluster_id, self.namespace = cluster_id, namespace
-        rows = statements().lock_namespace(cluster_id, namespace)
-        self._quotas = {str(row.quota_uid).replace("-", ""): Quota(row) for row in rows}
+        self._quotas = lock_namespace(cluster_id, namespace)
         self._gone: set[UUID] = set()
 
     def read(self, charges: QuerySet[Charge]) -> list[Charge]:
         """Read the namespace's charges; those without a locked quota are locked themselves."""
         charges = charges.filter(namespace=self.namespace)
         found = list(charges.order_by("id"))
-        unguarded = [row.pk for row in found if row.quota_uid.hex not in self._quotas]
+        unguarded = [row for row in found if row.quota_uid not in self._quotas]
         if not unguarded:
             return found
         # Their quotas are deleted. Where one is restored meanwhile, ``write`` notices.
-        self._gone.update(row.quota_uid for row in found if row.quota_uid.hex not in self._quotas)
-        guarded = [row for row in found if row.quota_uid.hex in self._quotas]
-        locked = charges.filter(pk__in=unguarded).order_by("id").select_for_update(no_key=True)
-        return [*guarded, *locked]
+        self._gone.update(row.quota_uid for row in unguarded)
+        guarded = [row for row in found if row.quota_uid in self._quotas]
+        locked = charges.filter(pk__in=[row.pk for row in unguarded]).order_by("id")
+        return [*guarded, *locked.select_for_update(no_key=True)]
 
     def move(self, charge: Charge, wanted: ResourceList) -> None:
         """Count in the quota the new amounts of a charge instead of its own."""
-        quota = self._quotas.get(charge.quota_uid.hex)
+        quota = self._quotas.get(charge.quota_uid)
         if quota is not None:
             quota.move(parse(charge.amounts), wanted)
 
@@ -89,6 +88,7 @@ class _Ledger:
         changed = [quota.row() for quota in self._quotas.values() if quota.changed]
         if changed:
             statements().write(changed, ())
+        # A quota that was restored meanwhile counts these charges: repeat the work with its lock.
         here = QuotaUsage.objects.filter(cluster_id=self.cluster_id, quota_uid__in=self._gone)
         if self._gone and here.exists():
             raise _QuotaCameBackError

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -19,7 +18,7 @@ from policies.ledger.book import (
     OPENING_NAME,
     OPENING_RESOURCE,
     OPENING_UID,
-    Quota,
+    lock_namespace,
     statements,
 )
 from policies.ledger.recount import OPEN_STATES
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
+    from uuid import UUID
 
     from django.db.models import QuerySet
 
@@ -59,6 +59,7 @@ def end_by_lease(
     Later charges stay beside the figures, so that no reserved amount is lost. ``guard`` begins one
     short transaction for each changed namespace.
     """
+    # Objects of older charges are in the figures already, or were never created.
     latest = min(read_clock() - ORPHAN_AGE, unlisted.read - LIST_MARGIN)
     ended = 0
     openings = _openings(unlisted)
@@ -99,13 +100,12 @@ def _wanted(opening: ResourceList, figures: ResourceList) -> ResourceList:
 
 
 def _end(unlisted: Unlisted, namespace: str, latest: dt.datetime) -> int:
-    rows = statements().lock_namespace(unlisted.cluster_id, namespace)
-    quotas = {
-        uid: Quota(row) for row in rows if (uid := UUID(str(row.quota_uid))) in unlisted.figures
-    }
+    locked = lock_namespace(unlisted.cluster_id, namespace)
+    quotas = {uid: quota for uid, quota in locked.items() if uid in unlisted.figures}
     ended = 0
     for charge in list(_old(unlisted, latest).filter(namespace=namespace)):
         quota, charged = quotas.get(charge.quota_uid), parse(charge.amounts)
+        # Only if the figures have every charged name: other amounts would be lost.
         if quota is not None and charged.keys() <= unlisted.figures[charge.quota_uid].keys():
             quota.move(charged, {})
             same = Charge.objects.filter(cluster_id=unlisted.cluster_id, pk=charge.pk)

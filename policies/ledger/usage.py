@@ -1,4 +1,4 @@
-"""How full quotas are: levels of a quota now, and points of its usage over time."""
+"""Usage of quotas: its present levels per resource, and its points over time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.quantity import ZERO, Quantity
 from engine.request import GroupVersionResource
-from engine.resource_quota import (
-    ScopeError,
-    matching_scopes,
-    scope_requirements,
-    scope_test,
-)
+from engine.resource_quota import ScopeError, matching_scopes, scope_requirements, scope_test
 from policies.models import QuotaUsage, QuotaUsagePoint, ResourceQuota
 
 if TYPE_CHECKING:
@@ -36,7 +31,7 @@ PRIORITY: Final = "PriorityClass"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How full one resource of a quota is; ``look`` is fine, near, blocked or over."""
+    """The level of one resource of a quota; ``look`` is fine, near, blocked or over."""
 
     quota: str
     resource: str
@@ -97,7 +92,7 @@ def counts_class(quota: Quota, priority: str) -> bool:
     return not requirements or _matches(requirements, priority)
 
 
-# A board asks for every class and every quota; few of the pairs are different.
+# Boards test every class against every quota, whose scopes are mostly the same.
 @lru_cache(maxsize=4096)
 def _matches(requirements: tuple[ScopeSelectorRequirement, ...], priority: str) -> bool:
     spec: dict[str, Any] = {"containers": []}

@@ -21,12 +21,7 @@ from engine.resource_quota import (
 )
 from policies.manifests.objects import CLUSTER_KINDS
 from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION, TWICE, TYPE, shape_findings
-from policies.validators import (
-    errors_by_path,
-    metadata_errors,
-    priority_class_errors,
-    text_errors,
-)
+from policies.validators import errors_by_path, metadata_errors, priority_class_errors, text_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -128,6 +123,7 @@ def _rule_findings(item: BundleObject) -> list[Finding]:
         errors += _RULES[item.kind](manifest)
     except DecodeError as error:
         return [(error.field, error.detail, "", TYPE)]
+    # The rules of metadata and those of the kind may find the same error.
     unique = dict.fromkeys((error.field, error.message, error.type.cause) for error in errors)
     return [(field, message, "", code) for field, message, code in unique]
 

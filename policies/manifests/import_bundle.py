@@ -34,7 +34,7 @@ class ObjectChange:
 
     @property
     def verb(self) -> str:
-        """What the import did with it."""
+        """The effect of the import: created, changed or unchanged."""
         if self.before == self.after:
             return "unchanged"
         return "changed" if self.before else "created"
@@ -61,7 +61,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What an import did, or would do in a dry run; ``hints`` are the lints afterwards."""
+    """The changes of an import, real or in a dry run; ``hints`` are the lints afterwards."""
 
     changes: tuple[ObjectChange, ...]
     hints: tuple[str, ...]
@@ -85,6 +85,7 @@ def import_bundle(
     problems: list[Problem] = []
     changes: list[ObjectChange] = []
     with services.policy_write(cluster), services.in_bulk():
+        # All locks before the first write, in one order, as decisions take them.
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         for wanted in bundle.objects:
             try:

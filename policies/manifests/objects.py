@@ -123,6 +123,7 @@ def _sort(item: BundleObject, found: BundleContents) -> list[BundleObject]:
 
 def _set_aside(item: BundleObject, found: BundleContents) -> None:
     """Set aside an object that is no policy; a kind close to a known one is a misspelling."""
+    # Close enough for misspellings, too far for other kinds of Kubernetes.
     near = difflib.get_close_matches(item.kind, _WORDS, n=1, cutoff=0.85)
     if near:
         message = f'unknown kind "{item.kind}"'

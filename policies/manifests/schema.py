@@ -47,6 +47,7 @@ def _list(entries: Shape) -> Shape:
     return Shape("a list", entries=entries)
 
 
+# Exported manifests contain these fields of servers.
 _SERVER_FIELDS = (
     "uid resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds"
     " managedFields ownerReferences finalizers selfLink clusterName"

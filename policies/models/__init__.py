@@ -1,4 +1,4 @@
-"""Tables: clusters, namespaces, policies, revisions, roles, charges and usage. Shape only."""
+"""Tables: clusters, namespaces, policies, revisions, roles, credentials and the ledger."""
 
 from policies.models.cluster import Cluster, Namespace, Recorded
 from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential

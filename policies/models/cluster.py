@@ -59,7 +59,7 @@ class Recorded(models.Model):
         return ""
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the object as Kubernetes writes it."""
+        """The object as Kubernetes writes it."""
         raise NotImplementedError
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
@@ -163,6 +163,7 @@ class Cluster(Recorded):
         validators=[RegexValidator(DNS_LABEL, "must be a DNS label")],
         help_text="where the portal's account lives there, and about which it is never asked",
     )
+    # Counts writes of all policies; ``revision`` counts those of the cluster itself.
     policy_revision = models.PositiveBigIntegerField(default=0, editable=False)
     unconfirmed_limit = models.PositiveIntegerField(
         default=0,
@@ -186,7 +187,7 @@ class Cluster(Recorded):
         return self
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the cluster in the shape of a Kubernetes object."""
+        """The cluster in the shape of a Kubernetes object."""
         spec = {
             "description": self.description,
             "externalID": self.external_id,
@@ -260,7 +261,7 @@ class Namespace(Labelled):
         return self.cluster
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give the namespace as Kubernetes writes it."""
+        """The namespace as Kubernetes writes it."""
         manifest: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": self.kind,

@@ -92,7 +92,7 @@ class SignInCounts(models.Manager["SignInCount"]):
     """Counts of failed sign-ins in windows that begin with the first failure."""
 
     def failures(self, key: str, window: timedelta) -> int:
-        """How many failures were counted under this key in its window."""
+        """The number of failures under this key in its window."""
         since = timezone.now() - window
         return self.filter(key=key, since__gt=since).values_list("count", flat=True).first() or 0
 
@@ -120,7 +120,7 @@ class SignInCounts(models.Manager["SignInCount"]):
 
 
 class SignInCount(models.Model):
-    """How often one key failed since the beginning of its window."""
+    """The failures of one key since the beginning of its window."""
 
     key = models.CharField(max_length=64, primary_key=True)
     count = models.PositiveIntegerField(default=0)

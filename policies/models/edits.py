@@ -68,6 +68,7 @@ class PolicyRevision(models.Model):
         ordering: ClassVar = ["-id"]
         indexes: ClassVar = [
             models.Index(fields=["created"], name="policyrevision_created"),
+            # For snapshots, which read the writes since their revision.
             models.Index(fields=["cluster", "cluster_revision"], name="policyrevision_by_count"),
         ]
         constraints: ClassVar = [

@@ -13,7 +13,7 @@ from policies.models.resource_quota import ResourceQuota
 
 
 class Charge(models.Model):
-    """What one object uses of the resources that one quota bounds.
+    """The usage of one object, in the resources that one quota limits.
 
     It names the quota by uid: a deleted quota that is restored finds its charges again. Times are
     the database's. All indexes, and on PostgreSQL the primary key, begin
@@ -29,6 +29,7 @@ class Charge(models.Model):
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="charges", db_index=False)
     quota_uid = models.UUIDField()
+    # No constraint in the database: charges outlive their quota.
     quota = models.ForeignObject(
         ResourceQuota,
         models.DO_NOTHING,

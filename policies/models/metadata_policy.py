@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.db import models
 
-from engine.metadata_policy import (
-    API_VERSION,
-    decode_metadata_policy,
-    validate_metadata_policy,
-)
+from engine.metadata_policy import API_VERSION, decode_metadata_policy, validate_metadata_policy
 from policies.models.policy_object import PolicyObject
 
 if TYPE_CHECKING:

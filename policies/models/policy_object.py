@@ -1,4 +1,4 @@
-"""PolicyObject: parent of a namespace's policies: metadata, enforcement, drafted rows."""
+"""PolicyObject, the parent of a namespace's policies: metadata, enforcement, drafted rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from django.db.models import Q
 from engine.errors import ErrorType, FieldError
 from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
 from policies.models.cluster import Labelled
-from policies.validators import (
-    PlacedError,
-    as_validation_error,
-)
+from policies.validators import PlacedError, as_validation_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

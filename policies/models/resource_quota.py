@@ -30,7 +30,7 @@ _EXPRESSION_COLUMNS = {"scopeName": "scope_name", "operator": "operator", "value
 
 
 class ResourceQuota(PolicyObject):
-    """What one namespace may consume, for all its objects or those that the scopes select."""
+    """Limits of one namespace, for all its objects or those that the scopes select."""
 
     kind = "ResourceQuota"
     row_sets = ("rows", "scope_rows")

@@ -70,6 +70,7 @@ class RoleBinding(models.Model):
                 condition=Q(role__in=["viewer", "auditor", "editor", "approver", "admin"]),
                 name="role_binding_role_known",
             ),
+            # Two constraints: NULL never equals NULL in a unique index.
             models.UniqueConstraint(
                 fields=["user", "role", "cluster", "namespace"],
                 condition=Q(group=None),

@@ -20,13 +20,7 @@ from policies.services.manifests import (
     take_over,
 )
 from policies.services.observed import names_to_count
-from policies.services.write import (
-    Saved,
-    last_numbers,
-    lock_used,
-    policy_write,
-    record_objects,
-)
+from policies.services.write import Saved, last_numbers, lock_used, policy_write, record_objects
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -88,6 +82,7 @@ def store_new(
     lock_used(cluster, {namespace for _, namespace, _ in (new.key for new in news)})
     numbers = last_numbers(cluster, [new.key for new in news])
     for new in news:
+        # The numbers of a deleted predecessor go on.
         new.instance.revision = numbers.get(new.key, 0) + 1
     quotas = [new for new in news if new.key[0] == "ResourceQuota"]
     _note_uncounted(cluster, quotas)
@@ -169,7 +164,7 @@ def _taken(cluster: Cluster, keys: Collection[Key]) -> set[Key]:
 def checked(instance: Recorded, manifest: Manifest) -> dict[str, Any]:
     """Set an object's content and check it; returns the manifest to record.
 
-    The callers have asked the database for all objects together: free names, existing owners.
+    Names and owners are not queried again: the callers have looked up those of all objects at once.
     """
     take_over(instance, manifest)
     owner = "namespace" if isinstance(instance, PolicyObject) else "cluster"

@@ -175,6 +175,7 @@ def goes_with(instance: Cluster | Namespace) -> dict[str, int]:
 def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Saved:
     """Delete a namespace and its policies, each with a revision of its own."""
     with policy_write(namespace.cluster):
+        # All locks first: the deletions would take them in the order of the policies.
         lock_used(namespace.cluster, [namespace.name])
         for model in (LimitRange, MetadataPolicy, ResourceQuota):
             for policy in model.objects.filter(namespace=namespace).order_by("id"):
@@ -190,6 +191,7 @@ def delete_cluster(*, cluster: Cluster, user: str, reason: str = "") -> Saved:
             delete_namespace(namespace=namespace, user=user, reason=reason)
         for priority_class in PriorityClass.objects.filter(cluster=cluster).order_by("id"):
             _delete(priority_class, author=(user, reason))
+        # Deleted quotas leave their charges, which would wait for a restoration.
         Charge.objects.filter(cluster=cluster).delete()
         return _delete(cluster, author=(user, reason))
 
@@ -209,6 +211,7 @@ def set_limited_resources(
         after = _configuration(rows)
         revision = None
         if before != after:
+            # The whole list: entries have no identity beside their position.
             LimitedResource.objects.filter(cluster=cluster).delete()
             LimitedResource.objects.bulk_create(rows)
             fields = {
@@ -271,6 +274,7 @@ def revoke_webhook_credential(
     *, credential: WebhookCredential, user: str, reason: str = ""
 ) -> WebhookCredential:
     """Revoke a credential; revoking it again changes nothing."""
+    # Like a policy write: snapshots read credentials again only after a new revision.
     with policy_write(credential.cluster):
         credential.refresh_from_db()
         if credential.revoked is None:

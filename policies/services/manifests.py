@@ -139,7 +139,7 @@ def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = (
     if found is None:
         near = difflib.get_close_matches(name, known, n=1)
         guess = f"did you mean {near[0]}? else" if near else "correct its name, or"
-        message = f'there is no namespace "{name}" in {cluster.name}: {guess} ask for it to be made'
+        message = f'there is no namespace "{name}" in {cluster.name}: {guess} have it created'
         place = PlacedError(
             message, code="unknown_namespace", path="metadata.namespace", place=("", None, "")
         )
@@ -165,7 +165,7 @@ def _save(instance: Any, *, action: str = "", **written: Any) -> Saved:
 
 
 def opening_balance(manifest: Mapping[str, Any]) -> ResourceList:
-    """What a quota used before it was stored here, if its cluster reported that."""
+    """The used amounts of a quota before it was stored here, if its cluster reported them."""
     status = manifest.get("status")
     has_used = isinstance(status, dict) and status.get("used")
     return decode_resource_quota(manifest).used if has_used else {}
@@ -185,6 +185,7 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
     if cluster is None:
         raise ValidationError(f"cluster {revision.cluster} does not exist", code="unknown_cluster")
     with policy_write(cluster):
+        # The namespace may have been deleted as well.
         instance = read_object(cluster=cluster, manifest=manifest, user=user, create_namespace=True)
         if instance is None:
             return set_limited_resources(

@@ -1,7 +1,7 @@
-"""What was seen of a cluster: policies that it has itself, and quota names that are counted.
+"""Observations of a cluster: policies that it has itself, and quota names that are counted.
 
-A namespace changes hands when the last of its enforced ranges and quotas is seen in the cluster, or
-one of them is not there any more. That is recorded like a policy write, and counted.
+The authority in a namespace changes when the last of its enforced ranges and quotas is seen in the
+cluster, or when one disappears. That is recorded and numbered like a policy write.
 
 A quota may cover objects that exist already. In a cluster that is followed, the used amount of a
 name that is new in ``hard`` is unknown until these objects are counted: until then the engine
@@ -56,8 +56,8 @@ def note_native(
 ) -> list[str]:
     """Note which ranges and quotas the cluster itself has, in all of it or in these namespaces.
 
-    ``native`` are kind, namespace and name of those that exist. Returns the namespaces that changed
-    hands. Call it after every pass, and after single objects were written or disappeared.
+    ``native`` are kind, namespace and name of those that exist. Returns the namespaces whose
+    authority changed. Call it after every pass, and after objects were written or disappeared.
     """
     known = frozenset(native)
     # Mostly nothing is new: two reads are enough then, and no writer waits.

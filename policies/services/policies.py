@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from policies import ledger
-from policies.models import (
-    PolicyObject,
-    ResourceQuota,
-    ResourceQuotaRow,
-)
+from policies.models import PolicyObject, ResourceQuota, ResourceQuotaRow
 from policies.services.observed import note_new_names
 from policies.services.write import (
     Action,
@@ -45,6 +41,7 @@ def save_policy(
         check_fresh(stored, expected_revision)
         check_identity(stored, policy)
         policy.replaces = stored
+        # Many at once leave constraints to the database: Django would send a query for each.
         policy.full_clean(validate_constraints=not is_in_bulk())
         before, after = stored.to_manifest() if stored else None, policy.to_manifest()
         revision = None

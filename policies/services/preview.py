@@ -195,7 +195,7 @@ def store_previews(
 
 
 def _link(cluster: Cluster, news: Sequence[New], *, user: str) -> None:
-    """Give each policy its namespace as stored, and create the missing ones."""
+    """Link each policy to its stored namespace, and create missing namespaces."""
     owners = owners_of(cluster, [new.key for new in news])
     for new in news:
         name = new.key[1]

@@ -131,6 +131,7 @@ def _count(write: _Write) -> None:
     is_postgresql = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
         if is_postgresql:
+            # Decisions share the lock of the row: the gate keeps them from starving this update.
             cursor.execute(_LOCK_SQL, [snapshot.REVISION_GATE, pk % 2**31])
         Cluster.objects.filter(pk=pk).update(policy_revision=write.number)
         if is_postgresql:
@@ -185,6 +186,7 @@ def last_numbers(cluster: Cluster, keys: Collection[Key]) -> dict[Key, int]:
     found = PolicyRevision.objects.filter(
         cluster=cluster.name, kind__in=kinds, namespace__in=namespaces, name__in=names
     )
+    # The three sets may match further names: the caller looks up only its own.
     numbers = found.order_by().values_list("kind", "namespace", "name").annotate(Max("number"))
     return {(kind, namespace, name): last for kind, namespace, name, last in numbers}
 

@@ -49,7 +49,7 @@ class CostLine:
 
     @property
     def room(self) -> int | None:
-        """How many such objects fit now, including this one; None if it requests nothing."""
+        """The number of such objects that fit now, with this one; None if it requests nothing."""
         if self.requested.nano <= 0:
             return None
         return max(0, (self.hard.nano - self.used.nano) // self.requested.nano)
@@ -125,7 +125,7 @@ def _cost(
         quota=quota,
         is_matched=bool(match and match.is_matched),
         is_charged=is_charged,
-        detail=match.detail if match else "quotas are not asked about it",
+        detail=match.detail if match else "quotas do not apply to it",
         lines=tuple(
             CostLine(
                 resource=name,

@@ -28,7 +28,7 @@ _QOS: Final = ("metadata", "annotations", QOS_ANNOTATION)
 
 
 class FieldSource(StrEnum):
-    """What changes a field: a policy, the portal for every pod, or the API server's decoding."""
+    """The origin of a change: a policy, the portal for every pod, or the API server's decoding."""
 
     POLICY = "policy"
     PORTAL = "portal"
@@ -103,6 +103,7 @@ def _stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, Po
     fewer = dataclasses.replace(
         policies, limit_ranges=(), metadata_policies=(), resource_quotas=(), limited_resources=()
     )
+    # Without any policy: what changes even then are the API server's own defaults.
     yield _API_SERVER, fewer
     changed = {
         (step.policy, step.rule): Cause(

@@ -200,6 +200,7 @@ def _replaced(policies: PolicySet, policy: Policy) -> PolicySet:
         policy = dataclasses.replace(policy, hard=hard, used=used)
     field = _FIELDS[policy.ref.kind]
     others = [each for each in getattr(policies, field) if each.name != policy.name]
+    # In the order of the snapshot, since the order of policies decides.
     placed = sorted([*others, policy], key=lambda each: each.name.encode())
     placing: dict[str, Any] = {field: tuple(placed)}
     return dataclasses.replace(policies, **placing)

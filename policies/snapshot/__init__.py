@@ -9,13 +9,7 @@ from policies.snapshot.revisions import (
     lock_revisions,
     revision,
 )
-from policies.snapshot.stored import (
-    decode_stored_quota,
-    has_cluster,
-    load,
-    load_many,
-    load_quotas,
-)
+from policies.snapshot.stored import decode_stored_quota, has_cluster, load, load_many, load_quotas
 from policies.snapshot.values import (
     Authentication,
     ClusterPolicies,

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.policy import PolicySet
 from policies.snapshot.decode import Decoder, Names, known_only
 from policies.snapshot.read import as_uuid
-from policies.snapshot.values import (
-    NamespacePolicies,
-    QuotaKey,
-    authority_of,
-    counts_as_native,
-)
+from policies.snapshot.values import NamespacePolicies, QuotaKey, authority_of, counts_as_native
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ClusterContext(NamedTuple):
-    """What is the same in every namespace of a cluster: its name, limited resources, authority."""
+    """A cluster's name, limited resources and authority, which hold in all its namespaces."""
 
     cluster: str
     limited_resources: tuple[LimitedResource, ...]
@@ -77,7 +72,7 @@ def assemble(
 def as_of(
     namespaces: Mapping[str, NamespacePolicies], now: ClusterContext
 ) -> Mapping[str, NamespacePolicies]:
-    """Give known namespaces what holds in their cluster now: limited resources and authority.
+    """Update known namespaces to their cluster's present limited resources and authority.
 
     Returns the same namespaces where neither changed.
     """
@@ -106,6 +101,7 @@ def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
         rules = found.rules.get(row[0], ())
         try:
             rejects = decoder.metadata_policy(names, rules, ratchet=ratchet, strict=strict)
+            # No ``is_native``: metadata policies are always the portal's.
             place.metadata_policies.append(rejects)
         except ValueError as error:
             place.note(names, error)

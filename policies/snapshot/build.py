@@ -77,6 +77,7 @@ def _read(
 
 def _changed(known: ClusterPolicies | None, head: Head) -> set[str] | None:
     """The namespaces to read again; None where they are unknown, or too many."""
+    # Another uid under this name: the cluster was deleted and created again.
     if known is None or known.uid != head.uid or known.id != head.id:
         return None
     if not 0 <= head.revision - known.revision <= MANY:

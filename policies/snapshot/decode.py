@@ -47,7 +47,7 @@ class Names(NamedTuple):
     revision: int
 
     def give(self, policy: P) -> P:
-        """Give a decoded content its names, enforcement and revision."""
+        """Add names, enforcement and revision to a decoded content."""
         return replace(
             policy,
             name=intern(self.name),
@@ -138,6 +138,7 @@ class Decoder:
 
     def _resource_quota(self, hard: Sequence[Row], scoped: Row) -> ResourceQuota:
         """Put the limits, each decoded alone, into a quota of these scopes."""
+        # Decoded one by one, quotas with different sets of limits share the values.
         entries = [self._parts.once(row, _limit, *row) for row in hard]
         spec_hard, enforced, used = (
             self._shared({name: amount for entry in entries for name, amount in entry[i].items()})
@@ -157,6 +158,7 @@ class Decoder:
 
 def known_only(quota: ResourceQuota, uncounted: str) -> ResourceQuota:
     """Remove the names from ``used`` that are not counted yet; nearly always there are none."""
+    # Compared as text: parsing this column of every quota would take longer.
     if uncounted == "[]":
         return quota
     waiting = set(_json(uncounted))

@@ -95,8 +95,9 @@ def read_heads() -> list[Head]:
 def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
     """Read the namespaces written after a revision: pairs of revision and namespace.
 
-    An empty namespace stands for what belongs to the whole cluster.
+    An empty namespace means the cluster as a whole.
     """
+    # By name, which is all that a revision keeps of its cluster.
     found = PolicyRevision.objects.filter(cluster=cluster, cluster_revision__gt=revision)
     return set(found.order_by().values_list("cluster_revision", "namespace").distinct())
 

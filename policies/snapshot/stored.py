@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
-from engine.policy import (
-    Authority,
-    Enforcement,
-    LimitedResource,
-    PolicySet,
-    ResourceQuota,
-)
+from engine.policy import Authority, Enforcement, LimitedResource, PolicySet, ResourceQuota
 from engine.policy import LimitRange as EngineLimitRange
 from engine.policy import MetadataPolicy as EngineMetadataPolicy
 from engine.resource_quota import decode_resource_quota

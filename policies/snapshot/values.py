@@ -56,9 +56,9 @@ def counts_as_native(enforcement: str, *, is_native: object) -> bool:
 
 
 def authority_of(setting: Authority, *, is_native: bool) -> Authority:
-    """Who enforces in a namespace: as set for the cluster, if all of its policies are native.
+    """The authority in a namespace: the cluster's setting if all its policies are native.
 
-    The portal enforces what the cluster itself does not have.
+    Otherwise the portal enforces, since the cluster itself lacks some of them.
     """
     return setting if is_native else Authority.PORTAL
 
@@ -109,6 +109,7 @@ class ClusterPolicies:
         """
         found = self.namespaces.get(namespace)
         if found is None:
+            # Limited resources apply in every namespace, also in one without policies.
             return PolicySet(
                 cluster=self.name,
                 namespace=namespace,

@@ -56,6 +56,7 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
     spec = dict(base.get("spec") or {})
     _put(spec, "hard", _hard(sheet.of(HARD), spec.get("hard") or {}, built))
     scopes, expressions = _scopes(sheet.of(SCOPE), _expressions(spec), built)
+    # An unchanged list stays as typed, also an empty one.
     if scopes != list(spec.get("scopes") or []):
         _put(spec, "scopes", scopes)
     if expressions or _expressions(spec):

@@ -112,6 +112,7 @@ def _rows(
     own: ResourceQuota, others: Sequence[ResourceQuota], priorities: Sequence[str]
 ) -> list[str]:
     """The rows; of too many classes, those that the draft covers come first."""
+    # Sorting is stable: classes keep their order within both groups.
     ordered = sorted(priorities, key=lambda name: not _covers(own, name))[:MOST]
     classes = [name for name in priorities if name in ordered]
     rows = [ANY, *classes, NONE]

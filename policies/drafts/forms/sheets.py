@@ -62,6 +62,7 @@ def read_sheet(data: Mapping[str, str], *, fields: Iterable[str], groups: Iterab
         if found and found[1] in wanted:
             line = numbered[found[1]].setdefault(int(found[2]), {})
             line[found[3]] = typed(data[key])
+    # Removed lines leave gaps between the numbers that browsers send.
     anew = {
         group: {str(number): str(place) for place, number in enumerate(sorted(lines))}
         for group, lines in numbered.items()

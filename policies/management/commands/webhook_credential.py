@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _HELP = """\
-Issue, list and revoke the credentials with which a cluster's API server asks.
+Issue, list and revoke the credentials with which a cluster's API server authenticates.
 
   manage.py webhook_credential prod                        list them
   manage.py webhook_credential prod --issue "2026, first"  issue one; its secret is shown this once
@@ -74,9 +74,9 @@ class Command(Console):
     def _print_addresses(self, cluster: Cluster) -> None:
         """Print the addresses of the cluster's webhooks, and whether it needs a credential."""
         start = f"{settings.GATEHOUSE_EXTERNAL_URL}/admission/{cluster.name}"
-        self.report(f"asks at {start}/mutate and {start}/validate")
+        self.report(f"webhook addresses: {start}/mutate and {start}/validate")
         if not WebhookCredential.objects.filter(cluster=cluster).exists():
-            self.report(f"has no credential yet: webhook_credential {cluster.name} --issue LABEL")
+            self.report(f"no credential yet: webhook_credential {cluster.name} --issue LABEL")
 
 
 def _credential(cluster: Cluster, number: int) -> WebhookCredential:

@@ -1,1 +1,1 @@
-"""YAML alone: text to values with their places, and values to text. No policy and no model."""
+"""YAML alone: events of its parser to documents, plain scalars to values. No policy, no model."""

@@ -79,6 +79,7 @@ class _Builder:
             self.document, self.stack = Document(self.source), []
         elif isinstance(event, AliasEvent):
             self.refuse(event, "an alias (*name)", "write the value out")
+            # The problem is noted; the value keeps the rest of the document in place.
             self.place(event, None)
         elif isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent):
             self.start(event)
@@ -95,6 +96,7 @@ class _Builder:
         opened: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
         path = self.place(event, opened)
         self.stack.append(_Open(opened, path))
+        # Other code recurses over the values.
         if len(self.stack) > DEEPEST_NESTING:
             raise ManifestError([self.found(event, f"nested deeper than {DEEPEST_NESTING} levels")])
 

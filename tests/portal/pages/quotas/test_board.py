@@ -208,7 +208,7 @@ def test_points_are_taken_where_something_changed_and_forgotten(reader: Client) 
     assert ledger.take_points(start + timedelta(hours=2)) == 1
     ((_, _, plot),) = reader.get("/quotas/prod/team/").context["stories"]
     assert json.loads(plot)["series"] == [{"label": "pods", "values": [25, 75, 75]}]
-    assert ledger.forget_points(start + ledger.history.KEPT + dt.timedelta(hours=1)) == 1
+    assert ledger.forget_points(start + ledger.usage.KEPT + dt.timedelta(hours=1)) == 1
     keep_usage_points()
     assert QuotaUsagePoint.objects.count() == 2
 
