@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench import database, load, names, review, run, servers
 from bench.places import RESULTS, MissingError
-from tests.cluster.asking import Asking
+from tests.cluster.api_client import Asking
 from tests.cluster.binaries import find, folders, missing
 from tests.cluster.servers import Options, cluster
 

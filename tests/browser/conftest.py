@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.browser import serving
+from tests.browser import demo_portal
 from tests.browser.hands import HANDS, Hand
-from tests.browser.visiting import Visitor
+from tests.browser.visitor import Visitor
 from tests.processes import ROOT
 
 if TYPE_CHECKING:
@@ -52,24 +52,24 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def portal(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Portal]:
-    with serving.portal(tmp_path_factory.mktemp("portal")) as started:
+def portal(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[demo_portal.Portal]:
+    with demo_portal.portal(tmp_path_factory.mktemp("portal")) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
-def world(portal: serving.Portal) -> dict[str, Any]:
+def world(portal: demo_portal.Portal) -> dict[str, Any]:
     """People of all roles, and the names that addresses need."""
     return portal.run("people")
 
 
 @pytest.fixture(scope="session")
-def states(portal: serving.Portal, world: dict[str, Any], browser: Browser) -> dict[str, Any]:
+def states(portal: demo_portal.Portal, world: dict[str, Any], browser: Browser) -> dict[str, Any]:
     """The cookies of those who are signed in, by name; nobody has none."""
     found: dict[str, Any] = {"nobody": None}
     for name in (*world["people"], "admin"):
         visitor = Visitor(browser, portal.address)
-        visitor.sign_in(name, serving.PASSWORD, HANDS["mouse"])
+        visitor.sign_in(name, demo_portal.PASSWORD, HANDS["mouse"])
         found[name] = visitor.context.storage_state()
         visitor.leave()
     return found
@@ -77,7 +77,7 @@ def states(portal: serving.Portal, world: dict[str, Any], browser: Browser) -> d
 
 @pytest.fixture
 def visit(
-    portal: serving.Portal, browser: Browser, states: dict[str, Any]
+    portal: demo_portal.Portal, browser: Browser, states: dict[str, Any]
 ) -> Iterator[Callable[[str], Visitor]]:
     """Come as somebody; all that was seen has to be well when the test is over."""
     here: list[Visitor] = []

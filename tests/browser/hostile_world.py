@@ -27,8 +27,8 @@ from sync.models import (  # noqa: E402
     SyncState,
     WebhookHealth,
 )
+from tests.browser.demo_portal import PASSWORD  # noqa: E402
 from tests.browser.hostile import TEXTS  # noqa: E402
-from tests.browser.serving import PASSWORD  # noqa: E402
 
 NAME = "hostile"
 HALF = len(TEXTS) // 2

@@ -16,7 +16,7 @@ from django.template.loader import render_to_string  # noqa: E402
 from admission.models import AuditEvent  # noqa: E402
 from policies.models import RoleBinding  # noqa: E402
 from sync.models import SyncRun  # noqa: E402
-from tests.browser.serving import PASSWORD  # noqa: E402
+from tests.browser.demo_portal import PASSWORD  # noqa: E402
 
 PEOPLE: Final = {
     "viewer": ("viewer", "", ""),

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser import serving
+from tests.browser import demo_portal
 from tests.browser.conftest import ARGUMENTS
 from tests.browser.hands import HANDS
 from tests.browser.pages import PLACE
-from tests.browser.smaller import smaller
-from tests.browser.visiting import Visitor
+from tests.browser.png_palette import smaller
+from tests.browser.visitor import Visitor
 from tests.processes import ROOT
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def main() -> int:
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []
     with (
         tempfile.TemporaryDirectory(prefix="gatehouse-pictures-") as folder,
-        serving.portal(Path(folder)) as portal,
+        demo_portal.portal(Path(folder)) as portal,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=[*ARGUMENTS, *alone])
@@ -52,10 +52,10 @@ def main() -> int:
     return 0
 
 
-def _take_all(browser: Browser, portal: serving.Portal) -> None:
+def _take_all(browser: Browser, portal: demo_portal.Portal) -> None:
     world = portal.run("people")
     visitor = Visitor(browser, portal.address)
-    visitor.sign_in("admin", serving.PASSWORD, HANDS["mouse"])
+    visitor.sign_in("admin", demo_portal.PASSWORD, HANDS["mouse"])
     IMAGES.mkdir(exist_ok=True)
     for name, path in SCREENS.items():
         for theme in ("light", "dark"):

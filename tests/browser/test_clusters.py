@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.browser.demo_portal import Portal
     from tests.browser.hands import Hand
-    from tests.browser.serving import Portal
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
     from tests.sync.fake_api import FakeAPI
 
 pytestmark = pytest.mark.ui

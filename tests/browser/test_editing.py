@@ -10,9 +10,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.browser.demo_portal import Portal
     from tests.browser.hands import Hand
-    from tests.browser.serving import Portal
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 CLUSTER = "/clusters/demo"

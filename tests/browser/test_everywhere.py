@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.serving import PASSWORD
+from tests.browser.demo_portal import PASSWORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.browser.hands import Hand
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 FOCUSED = "document.activeElement.id || document.activeElement.className"

@@ -11,13 +11,13 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
 from tests.browser.pages import FOREIGN, NO_PAGES, PAGES, PUBLIC, STATUSES
-from tests.browser.visiting import PHONE, WIDE
+from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 OWN = {

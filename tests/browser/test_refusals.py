@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.browser.hands import Hand
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 NAMESPACE = "/clusters/demo/namespaces/payments/"

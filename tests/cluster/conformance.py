@@ -18,23 +18,23 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.cluster.aiming import Aim, Setting
-from tests.cluster.asking import Asking
+from tests.cluster.api_client import Asking
 from tests.cluster.binaries import Binaries, find
 from tests.cluster.build import UNAVAILABLE, say
+from tests.cluster.case_generator import Aim, Setting
 from tests.cluster.cases import draw_before
+from tests.cluster.evaluation import Found, ask
 from tests.cluster.golden import keep
-from tests.cluster.questioning import Found, ask
+from tests.cluster.reduction import shrink
 from tests.cluster.rules import PRIORITIES, draw_limited, draw_policies
 from tests.cluster.servers import Options, cluster
-from tests.cluster.shrinking import shrink
 from tests.cluster.worlds import Barrier, World, prepare_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tests.cluster.cases import Case
-    from tests.cluster.comparing import Verdict
+    from tests.cluster.comparison import Verdict
     from tests.cluster.worlds import Observed
 
 _QUESTIONS: Final = 20

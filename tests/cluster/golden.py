@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.cluster.cases import Case
-    from tests.cluster.comparing import Verdict
+    from tests.cluster.comparison import Verdict
 
 FOLDER: Final = Path(__file__).parent / "golden"
 _KEPT: Final = ("policies", "limitedResources", "request", "phase", "defaultPriority")

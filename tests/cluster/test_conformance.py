@@ -10,8 +10,8 @@ import pytest
 
 from tests.cluster.cases import SHARES
 from tests.cluster.conformance import run
+from tests.cluster.evaluation import judge
 from tests.cluster.golden import read_all
-from tests.cluster.questioning import judge
 
 if TYPE_CHECKING:
     from tests.cluster.binaries import Binaries

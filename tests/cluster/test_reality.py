@@ -16,8 +16,8 @@ from sync.connect.kubeconfig import parse
 from sync.installation import health
 from sync.inventory import usage_comparison
 from tests import factories
-from tests.cluster.looking import COUNTED, PLACE, Place, looked_at, quota, whole
-from tests.cluster.refusing import refusing
+from tests.cluster.ledger_setup import COUNTED, PLACE, Place, looked_at, quota, whole
+from tests.cluster.second_webhook import refusing
 from tests.processes import wait_for
 
 if TYPE_CHECKING:

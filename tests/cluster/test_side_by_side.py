@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.cluster.asking import Asking
+from tests.cluster.api_client import Asking
 from tests.cluster.cases import SHARES, draw_before, draw_case
-from tests.cluster.comparing import resources
+from tests.cluster.comparison import resources
 from tests.cluster.portal import portal
 from tests.cluster.rules import draw_policies, room_of
 from tests.cluster.servers import Cluster, cluster

@@ -16,7 +16,7 @@ from tests.cluster.rules import CLASSES, PRIORITIES
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
-    from tests.cluster.asking import Answer, Asking
+    from tests.cluster.api_client import Answer, Asking
     from tests.cluster.cases import Case
 
 _NAMESPACE: Final = "sentinel"

@@ -71,7 +71,7 @@ def seeded(server: PostgresServer, folder: Path) -> dict[str, str]:
 
 def seed(address: str, folder: Path, *clusters: str) -> dict[str, str]:
     """Make clusters with their policies; gives their secrets."""
-    words = [sys.executable, "-m", "tests.faults.seeding", *clusters]
+    words = [sys.executable, "-m", "tests.faults.seed", *clusters]
     around = surroundings(folder, address)
     done = subprocess.run(  # noqa: S603 - our own words
         words, env=around, cwd=ROOT, capture_output=True, timeout=120, check=False

@@ -12,7 +12,7 @@ import pytest
 
 from engine.quantity import Quantity
 from tests.faults.load import again, answers_to
-from tests.faults.seeding import FIVE, HARD, PRIORITIES
+from tests.faults.seed import FIVE, HARD, PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tests.cluster.asking import Asking
+from tests.cluster.api_client import Asking
 from tests.cluster.portal import Portal, portal
 from tests.cluster.servers import Cluster, Options, cluster
 from tests.processes import ROOT, wait_for

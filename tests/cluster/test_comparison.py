@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.comparing import Verdict, compare
+from tests.cluster.comparison import Verdict, compare
 from tests.cluster.conformance import Tally
 from tests.cluster.worlds import Observed
 

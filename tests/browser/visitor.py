@@ -6,7 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.browser.watching import Watch
+from tests.browser.watch import Watch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cluster.aiming import Aim, Setting
 from tests.cluster.amounts import UNIT, spell, value
+from tests.cluster.case_generator import Aim, Setting
 from tests.cluster.cases import draw_before
-from tests.cluster.questioning import as_seen
+from tests.cluster.evaluation import as_seen
 from tests.cluster.rules import draw_limited, draw_policies
 from tests.cluster.worlds import World
 

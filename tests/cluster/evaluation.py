@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.cluster.comparing import Verdict, compare
+from tests.cluster.comparison import Verdict, compare
 
 if TYPE_CHECKING:
     from tests.cluster.cases import Case

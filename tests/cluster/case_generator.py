@@ -20,7 +20,7 @@ from engine.policy import PolicySet
 from engine.request import Phase
 from tests.cluster.amounts import PAGES, UNIT, spell, value
 from tests.cluster.cases import SHARES, draw_case
-from tests.cluster.questioning import as_seen
+from tests.cluster.evaluation import as_seen
 from tests.cluster.rules import bare, left_of, room_of
 
 if TYPE_CHECKING:

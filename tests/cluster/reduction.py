@@ -6,13 +6,13 @@ import copy
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.cluster.questioning import Found, ask
+from tests.cluster.evaluation import Found, ask
 from tests.cluster.worlds import Barrier, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.cluster.asking import Asking
+    from tests.cluster.api_client import Asking
     from tests.cluster.cases import Case
 
 _NUMBERS: Final = itertools.count(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cluster.shrinking import smaller
+from tests.cluster.reduction import smaller
 from tests.cluster.worlds import changed
 
 QUOTA = {"kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}
