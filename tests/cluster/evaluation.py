@@ -1,4 +1,4 @@
-"""One case to API server and engine, and what came of it."""
+"""Evaluates one case by API server and engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """A difference that counts, with all that it takes to see it again."""
+    """A difference that counts, with everything needed to reproduce it."""
 
     case: Case
     observed: Observed
@@ -22,7 +22,7 @@ class Found(NamedTuple):
 def ask(
     world: World, case: Case, default_priority: str = ""
 ) -> tuple[Case, Observed, Verdict] | None:
-    """Ask API server and engine about one case; None where there is nothing to ask about."""
+    """Evaluate one case by API server and engine; None if its object could not be created."""
     answer = world.ask(case)
     if answer is None:
         return None
@@ -32,12 +32,12 @@ def ask(
 
 
 def judge(asked: Case, observed: Observed) -> Verdict:
-    """Compare the engine's answer to the case with the one observed."""
+    """Compare the engine's answer to the case with the observed one."""
     return compare(as_seen(asked), observed)
 
 
 def as_seen(asked: Case) -> Case:
-    """The case as a webhook sees it: the priority plugin has filled in its default before."""
+    """The case as a webhook receives it: the priority plugin has filled in its default before."""
     obj, default = asked["request"]["object"], asked.get("defaultPriority")
     if not default or obj["kind"] != "Pod" or obj["spec"].get("priorityClassName"):
         return asked

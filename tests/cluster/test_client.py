@@ -1,4 +1,4 @@
-"""The client against a real API server: what it stores, refuses and forgets."""
+"""The client against a real API server: storage, refusals and compaction."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_list_by_pages_is_all_there_is(client: Client) -> None:
     assert {f"page-{number}" for number in range(7)} <= names
 
 
-def test_a_watch_tells_of_each_change_since_the_list(client: Client) -> None:
+def test_a_watch_reports_each_change_since_the_list(client: Client) -> None:
     since = client.list("LimitRange").resource_version
     made = client.apply(placed(limit_range({"type": "Pod", "max": {"cpu": "1"}}), "watched"))
     client.delete("LimitRange", "watched", PLACE, uid=made["metadata"]["uid"])
@@ -176,7 +176,7 @@ def test_a_namespace_or_kind_that_is_not_there_is_not_found(client: Client) -> N
     assert client.get("ResourceQuota", "none", PLACE) is None
 
 
-def test_permissions_are_told_and_their_lack_forbids(
+def test_permissions_are_reported_and_their_lack_forbids(
     client: Client, plain_cluster: Cluster
 ) -> None:
     assert client.can("update", "", "limitranges")
@@ -187,7 +187,7 @@ def test_permissions_are_told_and_their_lack_forbids(
             nobody.list("LimitRange")
 
 
-def test_a_wrong_token_and_another_authority_are_told_apart(plain_cluster: Cluster) -> None:
+def test_a_wrong_token_and_another_authority_are_distinguished(plain_cluster: Cluster) -> None:
     with Client(credentials(plain_cluster, "wrong")) as client, pytest.raises(UnauthorizedError):
         client.list("LimitRange")
     untrusting = Credentials(plain_cluster.address, None, "admin-token")
@@ -208,7 +208,7 @@ def test_a_client_certificate_proves_who_asks(plain_cluster: Cluster) -> None:
 
 
 def compact(made: Cluster, revision: str) -> None:
-    """Let etcd forget what was before."""
+    """Make etcd discard older versions."""
     address = urlsplit((made.folder / "etcd-address").read_text()).netloc
     connection = http.client.HTTPConnection(address, timeout=10)
     connection.request("POST", "/v3/kv/compaction", json.dumps({"revision": revision}))

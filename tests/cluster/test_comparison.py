@@ -1,4 +1,4 @@
-"""The comparison bites: what differs is told, what an API server's order explains is not."""
+"""The comparison reports real differences and excuses those of an API server's order."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ MEMORY = limit_range("a", defaultRequest={"memory": "1Mi"})
         (MEMORY, refused('pods "p" is forbidden: exceeded quota: q'), ["verdict"]),
     ],
 )
-def test_difference_is_told(policy: Any, observed: Observed, marks: list[str]) -> None:
+def test_difference_is_reported(policy: Any, observed: Observed, marks: list[str]) -> None:
     verdict = compare(case(policy), observed)
     assert [difference.mark for difference in verdict.differences] == marks
     assert verdict.apart == ""
@@ -135,7 +135,7 @@ def test_huge_pages_that_only_webhooks_bring_up_to_the_pod_do_not_count() -> Non
     assert verdict.apart == ""
 
 
-def test_the_first_reason_is_told() -> None:
+def test_the_first_reason_is_reported() -> None:
     assert compare(case(BOTH), refused(REFUSED)).reason == "MinConstraint"
     assert compare(case(MEMORY), stored("1Mi")).reason == ""
 

@@ -1,4 +1,4 @@
-"""What the portal prints for a cluster, given to a real API server: taken, enough, and no more."""
+"""A real API server accepts the portal's manifests; their permissions suffice exactly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.cluster
 
 
 class Installed(NamedTuple):
-    """A cluster with all that its portal printed for it."""
+    """A cluster with all manifests that its portal printed."""
 
     cluster: Cluster
     portal: Portal
@@ -62,7 +62,7 @@ def apply(where: Installed, objects: list[Any], *words: str) -> CompletedProcess
 
 @pytest.fixture
 def account(installed: Installed) -> Credentials:
-    """The portal's own account, by a token that the API server has made."""
+    """The portal's own account, by a token from the API server."""
     token = installed.cluster.kubectl("create", "token", "gatehouse", "--namespace", "gatehouse")
     whole = json.loads(installed.cluster.kubeconfig.read_text())
     whole["users"][0]["user"] = {"token": token.stdout.strip()}
@@ -157,13 +157,13 @@ def create(where: Installed, manifest: dict[str, Any]) -> CompletedProcess[str]:
 @pytest.mark.parametrize("namespace", ["default", CANARY_NAMESPACE])
 def test_canary_is_refused_after_both_webhooks(namespace: str, installed: Installed) -> None:
     canary = pod(namespace, **{"policy.gatehouse.dev/canary": "abc"})
-    # An API server needs a moment to hear of new webhooks.
+    # An API server needs a moment to load new webhooks.
     wait_for(lambda: "canary abc was refused" in create(installed, canary).stderr)
     assert "mutating webhook: " in create(installed, canary).stderr
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "gatehouse"])
-def test_namespaces_left_out_are_not_asked_about(namespace: str, installed: Installed) -> None:
+def test_namespaces_left_out_cause_no_calls(namespace: str, installed: Installed) -> None:
     canary = pod(namespace, **{"policy.gatehouse.dev/canary": "abc"})
     assert create(installed, canary).returncode == 0
 
@@ -244,7 +244,7 @@ RULES: dict[str, Any] = {
     "text-for-bool": sets(reject="yes"),
 }
 ACCEPTED = 17
-"""So many of them the portal accepts; the test would otherwise hold for a schema that has none."""
+"""The number of policies that the portal accepts; otherwise an empty schema would pass."""
 
 
 def policy(*rules: Any, **spec: Any) -> dict[str, Any]:
@@ -295,7 +295,7 @@ def test_as_many_rules_as_the_portal_takes(
     assert is_accepted_there(installed, manifest) is accepted
 
 
-def test_stored_policy_says_reject_and_shows_its_columns(installed: Installed) -> None:
+def test_stored_policy_contains_reject_and_shows_its_columns(installed: Installed) -> None:
     manifest = policy(sets(updatedLabels={"a": "b"}), strict=True)
     manifest["metadata"]["annotations"] = {"policy.gatehouse.dev/enforcement": "warn"}
     manifest["metadata"]["name"] = "stored"
@@ -314,7 +314,7 @@ DESERTED = Known(name="demo", covers_kube_system=True, portal_namespace="elsewhe
 
 @pytest.fixture(scope="module")
 def deserted(binaries: Binaries) -> Iterator[Cluster]:
-    """A cluster that asks, about kube-system, too, and whose portal does not answer."""
+    """A cluster whose webhooks, including kube-system, lead to a portal that does not answer."""
     away = Asking(portal_url="https://127.0.0.1:9", key="key")
     objects = manifests(DESERTED, away)
     with cluster(binaries) as made:

@@ -1,4 +1,4 @@
-"""Passes over a real API server: adopted, owned, written, drifted, in conflict, watched."""
+"""Passes over a real API server: import, ownership, writes, drift, conflicts, watches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plane(plain_cluster: ControlPlane) -> ControlPlane:
 
 @pytest.fixture
 def place(plane: ControlPlane) -> Iterator[str]:
-    """A namespace of the test's own."""
+    """A dedicated namespace for the test."""
     name = f"sync-{next(_places)}"
     plane.kubectl("create", "namespace", name)
     wait_for(lambda: not plane.kubectl("get", "serviceaccount", "-n", name).returncode)
