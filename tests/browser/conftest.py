@@ -1,4 +1,4 @@
-"""One portal and one Chromium for all; who has no Chromium is told so, and nothing is tried."""
+"""One portal and one Chromium for all browser tests; without Chromium they are skipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 ARGUMENTS: Final = (
-    # No name leads anywhere: what a page would fetch from elsewhere fails, and is seen.
+    # No name resolves: a request to another host fails, and the watch detects it.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--font-render-hinting=none",
 )
@@ -43,7 +43,7 @@ def chromium() -> str:
 def browser(chromium: str) -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where it is used
 
-    # As root, as in containers, Chromium has no sandbox.
+    # As root, for example in containers, Chromium has no sandbox.
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium, args=[*ARGUMENTS, *alone])
@@ -59,13 +59,13 @@ def portal(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="session")
 def world(portal: demo_portal.Portal) -> dict[str, Any]:
-    """People of all roles, and the names that addresses need."""
+    """People of all roles, and the names for addresses."""
     return portal.run("people")
 
 
 @pytest.fixture(scope="session")
 def states(portal: demo_portal.Portal, world: dict[str, Any], browser: Browser) -> dict[str, Any]:
-    """The cookies of those who are signed in, by name; nobody has none."""
+    """The cookies of signed-in users, by name; nobody has none."""
     found: dict[str, Any] = {"nobody": None}
     for name in (*world["people"], "admin"):
         visitor = Visitor(browser, portal.address)
@@ -79,7 +79,7 @@ def states(portal: demo_portal.Portal, world: dict[str, Any], browser: Browser) 
 def visit(
     portal: demo_portal.Portal, browser: Browser, states: dict[str, Any]
 ) -> Iterator[Callable[[str], Visitor]]:
-    """Come as somebody; all that was seen has to be well when the test is over."""
+    """A function that opens a page as a user; the test fails on any error of its pages."""
     here: list[Visitor] = []
 
     def come(name: str) -> Visitor:

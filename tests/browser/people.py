@@ -1,4 +1,4 @@
-"""Run among the portal's own code: people of each role, and the names that addresses need."""
+"""People of each role, and the names for addresses; run with the portal's code."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PEOPLE: Final = {
     "other": ("editor", "demo", "web"),
     "approver": ("approver", "demo-connected", ""),
 }
-"""Role, cluster, namespace; the admin comes with the portal."""
+"""Role, cluster, namespace; the portal creates the admin itself."""
 ERRORS: Final = ("403.html", "403_csrf.html", "404.html", "500.html")
 
 
 def main() -> None:
-    """Make them, and tell."""
+    """Create them, and print their names."""
     for name, (role, cluster, namespace) in PEOPLE.items():
         user = User.objects.create_user(name, password=PASSWORD)
         RoleBinding.objects.create(user=user, role=role, cluster=cluster, namespace=namespace)
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _newest(verdict: str) -> str:
-    """A decision about namespace payments."""
+    """The newest decision about namespace payments."""
     rows = AuditEvent.objects.filter(verdict=verdict, cluster="demo", namespace="payments")
     return rows.order_by("-created", "-id")[0].id
 

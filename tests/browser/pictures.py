@@ -1,4 +1,4 @@
-"""``python -m tests.browser.pictures``: the screens of docs/images in both themes, of demo data."""
+"""``python -m tests.browser.pictures``: screenshots of demo data in docs/images, in both themes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCREENS: Final = {
 
 
 def main() -> int:
-    """Take all, or say what is missing."""
+    """Take all, or report missing programs."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not chromium:
         sys.stderr.write("pictures: there is no Chromium; on Debian: apt install chromium\n")
@@ -67,7 +67,7 @@ def _take(visitor: Visitor, path: str, image: Path, *, theme: Any) -> None:
     visitor.look(theme=theme, size=SIZE)
     visitor.go(path)
     visitor.page.evaluate("document.fonts.ready.then(() => true)")
-    visitor.page.wait_for_timeout(400)  # plots and editors draw themselves
+    visitor.page.wait_for_timeout(400)  # charts and editors render asynchronously
     image.write_bytes(smaller(visitor.page.screenshot(animations="disabled", caret="hide")))
     sys.stdout.write(f"{image.relative_to(ROOT)}: {image.stat().st_size // 1000} kB\n")
 

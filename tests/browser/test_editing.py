@@ -1,4 +1,4 @@
-"""Journeys of an editor: make each kind by form and by YAML, edit, compare, restore, import."""
+"""Journeys of the editor: create each kind by form and by YAML, edit, compare, restore, import."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ for kind in (LimitRange, MetadataPolicy, ResourceQuota):
 
 @pytest.fixture(scope="module", autouse=True)
 def left_as_found(portal: Portal) -> Iterator[None]:
-    """What these journeys make judges pods of other journeys no more."""
+    """Policies of these journeys must not judge pods of other journeys."""
     yield
     portal.manage("shell", "-c", CLEAR)
 
@@ -61,12 +61,12 @@ def manifest(plural: str, name: str) -> str:
 
 
 def save(visitor: Visitor, hand: Hand, reason: str) -> None:
-    """Give a reason and save; the page of what is stored then comes.
+    """Give a reason and save; the page of the stored policy follows.
 
-    Where that refuses what runs here, the namespace's name is asked for, and given.
+    If saving would refuse running pods, enter the requested name of the namespace.
     """
     hand.fill(visitor.page.locator("#reason"), reason)
-    visitor.page.wait_for_timeout(800)  # what was typed has been looked at
+    visitor.page.wait_for_timeout(800)  # the typed text has been validated
     with visitor.page.expect_navigation():
         hand.press(visitor.main("button", "Save"))
     confirm = visitor.page.locator("#confirm")
@@ -111,7 +111,7 @@ def test_button_that_has_the_focus_is_not_pressed_by_a_look(
     assert "do" not in sent
 
 
-def test_what_is_wrong_with_an_amount_stands_beside_it_until_it_is_mended(
+def test_an_error_is_shown_beside_its_amount_until_it_is_corrected(
     visit: Callable[[str], Visitor], hand: Hand
 ) -> None:
     page = visit("editor").go(f"{PLACE}/resourcequotas/new")
@@ -121,7 +121,7 @@ def test_what_is_wrong_with_an_amount_stands_beside_it_until_it_is_mended(
     hand.fill(page.locator('[name="hard-0-resource"]'), "pods")
     hand.fill(amount, "ten")
     told = page.locator("#hard-0-amount-wrong")
-    # The page may be looked at before the amount is typed: then it says that it is missing.
+    # The validation may run before the amount is typed: then it reports a missing amount.
     told.filter(has_text='Invalid value: "ten"').wait_for()
     assert amount.get_attribute("aria-describedby") == "hard-0-amount-wrong"
     hand.fill(amount, "10")
@@ -180,7 +180,7 @@ def test_edit_is_compared_and_restored(
 @pytest.mark.parametrize(
     ("name", "status", "sent"), [("viewer", 200, 403), ("other", 404, 404), ("approver", 404, 404)]
 )
-def test_policy_is_edited_by_those_who_may(
+def test_policy_is_edited_by_permitted_users(
     visit: Callable[[str], Visitor], name: str, status: int, sent: int
 ) -> None:
     visitor, path = visit(name), f"{PLACE}/limitranges/limits/"
@@ -193,13 +193,15 @@ def test_policy_is_edited_by_those_who_may(
 
 
 @pytest.mark.parametrize("name", ["editor", "admin"])
-def test_who_may_edit_is_offered_to(visit: Callable[[str], Visitor], name: str) -> None:
+def test_editing_is_offered_to_permitted_users(visit: Callable[[str], Visitor], name: str) -> None:
     visitor = visit(name)
     visitor.go(f"{PLACE}/limitranges/limits/")
     assert visitor.page.get_by_role("button", name="Save", exact=True).count() == 1
 
 
-def test_pods_that_could_not_restart_are_told(visit: Callable[[str], Visitor], hand: Hand) -> None:
+def test_pods_that_could_not_restart_are_listed(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/limitranges/limits/")
     hand.fill(page.locator('[name="row-0-max"]'), "1")

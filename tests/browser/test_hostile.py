@@ -1,4 +1,4 @@
-"""200 hostile texts wherever texts are stored: no script runs, and no page leaves a phone."""
+"""200 hostile texts in every stored text: no script runs, and no page overflows a phone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PAGES = {
 def hostile(
     chromium: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[demo_portal.Portal]:
-    """A portal of their own: nobody else should have to look at them."""
+    """A separate portal, so that other tests do not see the texts."""
     with demo_portal.portal(tmp_path_factory.mktemp("hostile")) as started:
         yield started
 
@@ -84,7 +84,7 @@ def visitor(hostile: demo_portal.Portal, browser: Browser, state: Any) -> Iterat
 
 
 def withstands(visitor: Visitor, path: str) -> list[str]:
-    """Visit a page; what is wrong with it, a line each."""
+    """Visit a page; returns one line per error."""
     visitor.go(path)
     wide = visitor.overflow()
     assert not visitor.page.evaluate("'broken' in document.documentElement.dataset"), path

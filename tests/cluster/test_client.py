@@ -91,7 +91,7 @@ def test_bookmarks_carry_a_version_to_go_on_from(client: Client) -> None:
     ],
     ids=["amounts", "scopes", "defaults", "ratio"],
 )
-def test_what_is_stored_means_what_was_applied(client: Client, manifest: dict[str, Any]) -> None:
+def test_stored_objects_mean_the_applied_ones(client: Client, manifest: dict[str, Any]) -> None:
     stored = client.apply(placed(manifest, "same"))
     assert normal(stored) == normal(placed(manifest, "same"))
     again = client.apply(placed(manifest, "same"))
@@ -157,7 +157,7 @@ def test_a_replacement_is_bound_to_its_version(client: Client) -> None:
         client.replace(made)
 
 
-def test_what_the_server_finds_wrong_is_invalid(client: Client) -> None:
+def test_objects_that_the_server_rejects_are_invalid(client: Client) -> None:
     with pytest.raises(InvalidError):
         client.apply(quota("wrong", pods="many"))
     with pytest.raises(InvalidError):
@@ -195,7 +195,7 @@ def test_a_wrong_token_and_another_authority_are_distinguished(plain_cluster: Cl
         client.version()
 
 
-def test_a_client_certificate_proves_who_asks(plain_cluster: Cluster) -> None:
+def test_a_client_certificate_authenticates_the_caller(plain_cluster: Cluster) -> None:
     pair = plain_cluster.client
     shown = Credentials(
         plain_cluster.address,

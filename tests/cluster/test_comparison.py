@@ -82,7 +82,7 @@ def test_ranges_may_set_defaults_in_any_order() -> None:
     assert (verdict.differences, verdict.by_order) == ((), True)
 
 
-def test_what_does_not_count_is_named() -> None:
+def test_excluded_differences_are_named() -> None:
     beyond = limit_range("a", max={"cpu": "10P"})
     assert compare(case(beyond), refused("x")).apart == "numbers beyond 9.2e15"
     ratio = limit_range("a", maxLimitRequestRatio={"cpu": "1"})

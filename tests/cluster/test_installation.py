@@ -87,7 +87,7 @@ def test_output_is_taken_as_it_is_and_again(installed: Installed, tmp_path: Any)
 
 
 @pytest.mark.django_db
-def test_account_may_all_that_is_needed(account: Credentials) -> None:
+def test_account_has_all_required_permissions(account: Credentials) -> None:
     with Client(account) as client:
         found = probe.probe(client)
     assert (found.state, found.missing) == ("ok", ())
@@ -113,7 +113,9 @@ FORBIDDEN = [
 
 
 @pytest.mark.parametrize("asked", FORBIDDEN, ids=lambda asked: " ".join(asked[:3:2]))
-def test_account_may_no_more(asked: tuple[str, str, str, str], account: Credentials) -> None:
+def test_account_has_no_other_permissions(
+    asked: tuple[str, str, str, str], account: Credentials
+) -> None:
     with Client(account) as client:
         assert not client.can(*asked)
 
@@ -275,7 +277,7 @@ SEEDS_SPELLING = "seeds-spelling"
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_custom_resource_takes_what_the_portal_takes(name: str, installed: Installed) -> None:
+def test_custom_resource_accepts_what_the_portal_accepts(name: str, installed: Installed) -> None:
     manifest = policy(RULES[name])
     # The old spelling is read from files; it is an unknown field of the custom resource.
     expected = is_accepted_here(manifest) and name != SEEDS_SPELLING
@@ -328,14 +330,14 @@ def dry_run(made: Cluster, manifest: dict[str, Any]) -> CompletedProcess[str]:
     return made.kubectl("create", "--dry-run=server", "--filename", "-", stdin=manifest)
 
 
-def test_portal_that_is_away_is_no_way_around_it(deserted: Cluster) -> None:
+def test_unavailable_portal_cannot_be_bypassed(deserted: Cluster) -> None:
     refused = dry_run(deserted, pod("default")).stderr
     assert "validate.gatehouse.dev" in refused
     assert "mutate.gatehouse.dev" not in refused
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "elsewhere"])
-def test_portal_that_is_away_stops_no_system(namespace: str, deserted: Cluster) -> None:
+def test_unavailable_portal_blocks_no_system_pod(namespace: str, deserted: Cluster) -> None:
     done = dry_run(deserted, pod(namespace))
     assert done.returncode == 0, done.stderr
 

@@ -159,7 +159,7 @@ def refused_by_another(place: Place, folder: Path, namespace: str) -> Iterator[N
         place.cluster.kubectl("delete", "validatingwebhookconfiguration", "refusing")
 
 
-def test_pods_that_are_deleted_give_back_what_they_used(place: Place) -> None:
+def test_deleted_pods_release_their_usage(place: Place) -> None:
     for name in ("staying", "going"):
         assert place.api.create(pod(name), PLACE).is_allowed
     before = whole(place.run_pass().used[PLACE]["pods"])
@@ -343,7 +343,7 @@ CHANGES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("change", CHANGES)
-def test_webhook_that_does_not_do_what_it_must_is_noticed_by_the_next_look(
+def test_changed_webhook_is_detected_by_the_next_check(
     change: str, place: Place, watching: Client
 ) -> None:
     kind, fields, expected = CHANGES[change]

@@ -140,7 +140,7 @@ def side(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield Side(made, alone, answers(worlds))
 
 
-def test_nothing_is_refused_that_the_plugins_would_not_refuse(side: Side) -> None:
+def test_portal_refuses_nothing_that_the_plugins_admit(side: Side) -> None:
     assert len(side.alone) == len(side.beside) > WORLDS * QUESTIONS / 2
     more = [
         (now.message, case["request"]["namespace"])
@@ -152,13 +152,13 @@ def test_nothing_is_refused_that_the_plugins_would_not_refuse(side: Side) -> Non
     assert own
 
 
-def test_nothing_is_let_through_that_the_plugins_refuse(side: Side) -> None:
+def test_portal_admits_nothing_that_the_plugins_refuse(side: Side) -> None:
     pairs = [(before, now) for (_, before), (_, now) in zip(side.alone, side.beside, strict=True)]
     assert [now.message for before, now in pairs if now.is_allowed and not before.is_allowed] == []
     assert any(not before.is_allowed for before, _ in pairs)
 
 
-def test_what_is_stored_is_what_the_plugins_make_of_it(side: Side) -> None:
+def test_stored_objects_are_those_of_the_plugins(side: Side) -> None:
     pairs = [(before, now) for (_, before), (_, now) in zip(side.alone, side.beside, strict=True)]
     stored = [(before.object, now.object) for before, now in pairs if now.is_allowed]
     assert [resources(b) for b, _ in stored] == [resources(n) for _, n in stored]

@@ -36,7 +36,7 @@ def addresses() -> list[str]:
 
 
 @pytest.mark.parametrize("address", addresses())
-def test_address_is_there(address: str) -> None:
+def test_address_exists(address: str) -> None:
     path = address.partition("?")[0]
     for placeholder, text in PLACEHOLDERS.items():
         path = path.replace(placeholder, text)
@@ -48,7 +48,7 @@ def test_table_names_the_policies() -> None:
 
 
 @pytest.mark.django_db
-def test_token_is_given_for_what_the_page_shows(client: Client, django_user_model: User) -> None:
+def test_token_is_issued_for_the_shown_body(client: Client, django_user_model: User) -> None:
     django_user_model.objects.create_user("ada", password="a long enough password")
     (shown,) = re.findall(r"`POST /api/v1/token/` \| `(\{.*?\})` in, `(\{.*?\})` out", PAGE)
     asked = dict(zip(json.loads(shown[0]), ("ada", "a long enough password"), strict=True))
@@ -57,7 +57,7 @@ def test_token_is_given_for_what_the_page_shows(client: Client, django_user_mode
 
 
 @pytest.mark.django_db
-def test_token_is_not_given_for_basic_authentication(
+def test_token_is_not_issued_for_basic_authentication(
     client: Client, django_user_model: User
 ) -> None:
     django_user_model.objects.create_user("ada", password="a long enough password")

@@ -48,7 +48,7 @@ def folder(installation: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.servers
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.line)
-def test_command_does_what_the_page_says(command: Command, folder: Path) -> None:
+def test_command_ends_as_shown(command: Command, folder: Path) -> None:
     if "--cluster prod" in command.line:
         Command(f"{OURS}webhook_credential prod --create").run(folder)
     done = command.run(folder)
@@ -57,7 +57,7 @@ def test_command_does_what_the_page_says(command: Command, folder: Path) -> None
 
 @pytest.mark.servers
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.name)
-def test_page_shows_what_its_commands_print(page: Path, folder: Path) -> None:
+def test_page_shows_the_output_of_its_commands(page: Path, folder: Path) -> None:
     """One after the other: what a command leaves is there for the next."""
     for block in filter(is_here, blocks(page)):
         printed = []
@@ -75,7 +75,7 @@ def test_outputs_are_shown_by_the_tutorial() -> None:
     assert "tutorial.md" in {page.name for page in SHOWN}
 
 
-def test_pattern_leaves_open_only_what_the_page_leaves_open() -> None:
+def test_pattern_matches_only_placeholders_freely() -> None:
     shown = pattern("first … line\n…\nlast\n")
     assert shown.fullmatch("first 1 line\na\nb\nlast\n")
     assert shown.fullmatch("first 1 line\nlast\n")

@@ -48,7 +48,7 @@ def test_honest_record_has_no_fault() -> None:
     assert faults_of(HONEST, ANSWERS) == []
 
 
-def test_what_nobody_heard_may_be_on_record_or_not() -> None:
+def test_a_lost_answer_may_be_on_record_or_not() -> None:
     unheard = Answer(ReviewRequest(b"", b"", "request-9", "object-9"), 0, 0, 0)
     assert faults_of(HONEST, [*ANSWERS[1:], unheard]) == []
 
@@ -74,7 +74,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_lie_is_found(lie: str) -> None:
+def test_planted_error_is_found(lie: str) -> None:
     assert faults_of(LIES[lie], ANSWERS) != []
 
 

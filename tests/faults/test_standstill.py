@@ -35,7 +35,7 @@ def signal_all(portals: list[Portal], what: signal.Signals) -> None:
             os.kill(process, what)
 
 
-def test_who_stood_still_does_not_blame_the_database(world: World, two: list[Portal]) -> None:
+def test_a_suspended_portal_does_not_blame_the_database(world: World, two: list[Portal]) -> None:
     with under_load(two, world.pods("roomy", timeout="10s"), connections=24) as load:
         load.wait_until_answered(60, after=time.monotonic())
         for is_database_too in (False, True):
@@ -51,7 +51,7 @@ def test_who_stood_still_does_not_blame_the_database(world: World, two: list[Por
     assert world.faults(load.answers) == []
 
 
-def test_a_statement_that_stood_still_is_sent_again(world: World, two: list[Portal]) -> None:
+def test_a_suspended_statement_is_sent_again(world: World, two: list[Portal]) -> None:
     """Its timer continues, and ends it as soon as it could run again."""
     with world.server.connect(world.database) as database:
         database.execute(ONE_IS_LONG)

@@ -1,4 +1,4 @@
-"""An import of many policies keeps no cluster waiting, on SQLite either: its writes are short."""
+"""An import of many policies delays no cluster, on SQLite either: its transactions are short."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PASSWORD: Final = "correct horse battery staple"
 OBJECTS: Final = 2000
 HELD: Final = 3.0
-"""Seconds that another writer has the file: more than any import, less than we wait."""
+"""Seconds for which another writer holds the file: longer than any import, below our wait."""
 RANGE: Final = """\
 apiVersion: v1
 kind: LimitRange
@@ -94,7 +94,7 @@ def port(surroundings: dict[str, str], tmp_path: Path, prepared: Any) -> Iterato
 
 
 class Reviews:
-    """Reviews of one pod after the other, until they are stopped."""
+    """Reviews of one pod after the other, until stopped."""
 
     def __init__(self, port: int, credential: str) -> None:
         self.port, self.credential = port, credential

@@ -1,4 +1,4 @@
-"""A pooler between the portal and PostgreSQL: by session it works, by transaction it is refused."""
+"""A pooler before PostgreSQL: session pooling works, transaction pooling is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web server by TLS: what it speaks, and how its certificate changes while callers call."""
+"""The web server with TLS: its protocol versions, and replacement of its certificate under load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.servers
 
 @dataclass
 class Web:
-    """A web server that was started."""
+    """A started web server."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -40,7 +40,7 @@ class Web:
 
     @contextmanager
     def asked(self, context: ssl.SSLContext) -> Iterator[http.client.HTTPSConnection]:
-        """A connection that has had one answer."""
+        """A connection that has received one answer."""
         line = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
         with closing(line):
             line.request("GET", "/livez")
@@ -54,7 +54,7 @@ def renew(folder: Path) -> None:
 
 
 def issue(folder: Path) -> None:
-    """An authority, and a certificate of its making that serves both sides."""
+    """An authority, and a certificate from it for both sides."""
     folder.mkdir()
     new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     new += ["-nodes", "-subj", "/CN=gatehouse"]
@@ -67,7 +67,7 @@ def issue(folder: Path) -> None:
 
 
 def old_tls() -> ssl.SSLContext:
-    """What no API server speaks any more."""
+    """TLS versions that no API server uses any more."""
     with warnings.catch_warnings(action="ignore"):
         context = insecure(ssl.TLSVersion.TLSv1_1)
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -143,7 +143,7 @@ def test_pair_that_does_not_fit_is_kept_out(web: Callable[..., contextmanager[We
             assert line.sock.getpeercert(binary_form=True) == before  # type: ignore[attr-defined]
 
 
-def test_clients_without_a_certificate_are_turned_away(
+def test_clients_without_a_certificate_are_rejected(
     web: Callable[..., contextmanager[Web]], tmp_path: Path
 ) -> None:
     issue(tmp_path / "tls")
