@@ -1,4 +1,4 @@
-"""The list of planted faults keeps up with the code."""
+"""The list of planted faults matches the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measures of every module: its size, its first line, its name, and what the engine may use."""
+"""Limits of every module: size, docstring and name; and the constructs of the engine."""
 
 from __future__ import annotations
 

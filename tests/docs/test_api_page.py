@@ -1,4 +1,4 @@
-"""What the API's page says: each address is there, and the token is had as it says."""
+"""The API page: every address exists, and a token is issued as described."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACEHOLDERS = {"<cluster>": "demo", "<id>": "0" * 16, "<credential>": "secret"}
 
 
 def addresses() -> list[str]:
-    """All addresses of the tables; one that begins without a slash lies beside the one before."""
+    """All addresses of the tables; one without a leading slash is relative to the previous one."""
     found: list[str] = []
     for cell in re.findall(r"^\| (`[^|]*`[^|]*?) \|", PAGE, re.MULTILINE):
         for word in re.findall(r"(?:[A-Z]+ )?([/…a-z][^`, ]*)", cell):

@@ -1,4 +1,4 @@
-"""Links between pages lead somewhere, and those to functions name functions that are there."""
+"""Links between pages resolve, and links to functions name existing functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command that README, tutorial and guides show is run, and its output compared."""
+"""Runs every command of README, tutorial and guides, and compares its output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMANDS = dict.fromkeys(
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh installation, with the demo clusters and the file a guide asks kubectl for."""
+    """A new installation, with the demo clusters and the file that a guide passes to kubectl."""
     made = tmp_path_factory.mktemp("readme")
     shutil.copytree(ROOT / "docs" / "examples", made / "docs" / "examples")
     shutil.copy(ROOT / "docs" / "examples" / "limits.yaml", made / "policies.yaml")
@@ -42,7 +42,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(installation: Path, tmp_path: Path) -> Path:
-    """The same, for one test alone."""
+    """A copy of it for one test."""
     return shutil.copytree(installation, tmp_path / "here")
 
 
@@ -58,7 +58,7 @@ def test_command_ends_as_shown(command: Command, folder: Path) -> None:
 @pytest.mark.servers
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.name)
 def test_page_shows_the_output_of_its_commands(page: Path, folder: Path) -> None:
-    """One after the other: what a command leaves is there for the next."""
+    """In order: each command sees the results of the previous ones."""
     for block in filter(is_here, blocks(page)):
         printed = []
         for command in block.commands:
