@@ -41,8 +41,8 @@ def main() -> None:
     ).instance
     _policies(cluster)
     run = _sync(cluster)
-    told = {"decisions": _decisions(), "run": str(run.uid), "users": _users()}
-    sys.stdout.write(json.dumps(told))
+    locations = {"decisions": _decisions(), "run": str(run.uid), "users": _users()}
+    sys.stdout.write(json.dumps(locations))
 
 
 def _policies(cluster: Cluster) -> None:

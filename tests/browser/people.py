@@ -33,14 +33,14 @@ def main() -> None:
     for name, (role, cluster, namespace) in PEOPLE.items():
         user = User.objects.create_user(name, password=PASSWORD)
         RoleBinding.objects.create(user=user, role=role, cluster=cluster, namespace=namespace)
-    told = {
+    names = {
         "people": list(PEOPLE),
         "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),
         "denied": _newest("denied"),
         "mutated": _newest("mutated"),
         "errors": {name: render_to_string(name) for name in ERRORS},
     }
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(names))
 
 
 def _newest(verdict: str) -> str:

@@ -103,10 +103,10 @@ def test_button_that_has_the_focus_is_not_pressed_by_a_look(
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/resourcequotas/new")
     page.locator('[name="hard-0-amount"]').wait_for()
-    with page.expect_request(lambda request: request.method == "POST") as asked:
+    with page.expect_request(lambda request: request.method == "POST") as posted:
         page.get_by_label("Name", exact=True).fill("ui-looked-at")
         page.get_by_role("button", name="Limit pods").focus()
-    sent = parse_qs(asked.value.post_data or "")
+    sent = parse_qs(posted.value.post_data or "")
     assert sent["name"] == ["ui-looked-at"]
     assert "do" not in sent
 
@@ -120,12 +120,12 @@ def test_an_error_is_shown_beside_its_amount_until_it_is_corrected(
     amount.wait_for()
     hand.fill(page.locator('[name="hard-0-resource"]'), "pods")
     hand.fill(amount, "ten")
-    told = page.locator("#hard-0-amount-wrong")
+    error = page.locator("#hard-0-amount-wrong")
     # The validation may run before the amount is typed: then it reports a missing amount.
-    told.filter(has_text='Invalid value: "ten"').wait_for()
+    error.filter(has_text='Invalid value: "ten"').wait_for()
     assert amount.get_attribute("aria-describedby") == "hard-0-amount-wrong"
     hand.fill(amount, "10")
-    told.wait_for(state="detached")
+    error.wait_for(state="detached")
     assert amount.get_attribute("aria-invalid") is None
 
 
@@ -208,6 +208,6 @@ def test_pods_that_could_not_restart_are_listed(
     page.wait_for_timeout(800)
     with page.expect_navigation():
         hand.press(visitor.main("button", "Ask for the pods that run here"))
-    told = page.get_by_role("region", name="Pods that would be refused")
-    assert told.get_by_role("rowheader").count() > 0
+    pods = page.get_by_role("region", name="Pods that would be refused")
+    assert pods.get_by_role("rowheader").count() > 0
     visitor.check()

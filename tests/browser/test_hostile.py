@@ -63,9 +63,9 @@ def hostile(
 
 @pytest.fixture(scope="module")
 def planted(hostile: demo_portal.Portal) -> dict[str, Any]:
-    told = hostile.run("hostile_world")
-    ids = told["decisions"]
-    return {**told, "middle": ids[len(ids) // 3], "last": ids[2 * len(ids) // 3]}
+    locations = hostile.run("hostile_world")
+    ids = locations["decisions"]
+    return {**locations, "middle": ids[len(ids) // 3], "last": ids[2 * len(ids) // 3]}
 
 
 @pytest.fixture(scope="module")

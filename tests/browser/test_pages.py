@@ -48,8 +48,8 @@ def look_around(visitor: Visitor, axe: Path) -> None:
         visitor.look(theme=theme, size=size)
         wide = visitor.overflow()
         found_here = visitor.hindrances(axe, only_colours=theme == "dark")
-        told = [*found_here, *([f"overflow: {wide}"] if wide else [])]
-        found += [f"{theme} {size['width']}: {each}" for each in told]
+        errors = [*found_here, *([f"overflow: {wide}"] if wide else [])]
+        found += [f"{theme} {size['width']}: {each}" for each in errors]
     assert not found, "\n".join(found)
 
 

@@ -59,7 +59,7 @@ class Watch:
 
     def _request(self, request: Request) -> None:
         if not request.url.startswith(_OURS) and urlsplit(request.url).hostname != HOST:
-            self.troubles.append(f"asked another host: {request.url}")
+            self.troubles.append(f"request to another host: {request.url}")
 
     def _response(self, response: Response) -> None:
         is_page = response.request.resource_type in {"document", "fetch", "xhr"}

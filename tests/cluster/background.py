@@ -41,10 +41,10 @@ from sync.connect import connections, seal_keys
 from sync.values import Credentials
 from portal.dev.supervisor.children import commands
 seal_keys.ensure_keys()
-asked = json.load(sys.stdin)
-for name, server in asked["servers"].items():
+options = json.load(sys.stdin)
+for name, server in options["servers"].items():
     cluster = services.save_cluster(cluster=Cluster(name=name), user="root").instance
-    connections.connect(cluster, Credentials(server, asked["ca"].encode(), "admin-token"), "root")
+    connections.connect(cluster, Credentials(server, options["ca"].encode(), "admin-token"), "root")
     SyncOwnership.objects.create(cluster=cluster, user="root")
 print(json.dumps(commands()))
 """

@@ -121,10 +121,10 @@ class CaseGenerator:
 
     def predict(self, case: Case) -> Decision | None:
         """The engine's decision, including the charges of a dry run."""
-        asked = self.world.placed({**case, "dryRun": False})
-        if asked is None:
+        placed = self.world.placed({**case, "dryRun": False})
+        if placed is None:
             return None
-        seen = as_seen({**asked, "defaultPriority": self._setting.default_priority})
+        seen = as_seen({**placed, "defaultPriority": self._setting.default_priority})
         request = offline.complete_request(seen["request"])
         return admit(request, self._policies, phase=Phase.BOTH)
 

@@ -177,8 +177,10 @@ def draw_before(random: Random) -> dict[str, dict[str, Any]]:
 
 def _bound(random: Random, claim: dict[str, Any]) -> dict[str, Any]:
     """The status of a claim: only a bound one may grow, and shrink again to its capacity."""
-    asked = claim["spec"]["resources"]["requests"]["storage"]
-    has = spell(random, value(asked) // 2 // UNIT * UNIT) if random.random() < 0.5 else asked
+    requested = claim["spec"]["resources"]["requests"]["storage"]
+    has = (
+        spell(random, value(requested) // 2 // UNIT * UNIT) if random.random() < 0.5 else requested
+    )
     status = {"phase": "Bound", "capacity": {"storage": has}}
     if random.random() < 0.3:
         status["allocatedResources"] = {"storage": Amounts(random, {}).one("storage")}
@@ -241,11 +243,11 @@ def _grown(random: Random, spec: dict[str, Any], room: Room | None) -> list[list
         return [[["metadata", "labels"], {"touched": "yes"}]]
     if chance < 0.25 and "volumeAttributesClassName" in spec:
         return [[["spec", "volumeAttributesClassName"], random.choice(ATTRIBUTES)]]
-    asked = value(spec["resources"]["requests"]["storage"])
+    requested = value(spec["resources"]["requests"]["storage"])
     amount = Amounts(random, room).one("storage")
-    if value(amount) < asked and random.random() < 0.8:
+    if value(amount) < requested and random.random() < 0.8:
         # A decrease is refused regardless of the policies.
-        amount = spell(random, asked + value(amount))
+        amount = spell(random, requested + value(amount))
     return [[["spec", "resources", "requests", "storage"], amount]]
 
 

@@ -26,20 +26,20 @@ def ask(
     answer = world.ask(case)
     if answer is None:
         return None
-    asked, observed = answer
-    asked["defaultPriority"] = default_priority
-    return asked, observed, judge(asked, observed)
+    placed, observed = answer
+    placed["defaultPriority"] = default_priority
+    return placed, observed, judge(placed, observed)
 
 
-def judge(asked: Case, observed: Observed) -> Verdict:
+def judge(case: Case, observed: Observed) -> Verdict:
     """Compare the engine's answer to the case with the observed one."""
-    return compare(as_seen(asked), observed)
+    return compare(as_seen(case), observed)
 
 
-def as_seen(asked: Case) -> Case:
+def as_seen(case: Case) -> Case:
     """The case as a webhook receives it: the priority plugin has filled in its default before."""
-    obj, default = asked["request"]["object"], asked.get("defaultPriority")
+    obj, default = case["request"]["object"], case.get("defaultPriority")
     if not default or obj["kind"] != "Pod" or obj["spec"].get("priorityClassName"):
-        return asked
+        return case
     filled = {**obj, "spec": {**obj["spec"], "priorityClassName": default}}
-    return {**asked, "request": {**asked["request"], "object": filled}}
+    return {**case, "request": {**case["request"], "object": filled}}

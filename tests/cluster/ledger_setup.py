@@ -38,12 +38,12 @@ from sync.client import Client
 from sync.connect.kubeconfig import parse
 cluster = Cluster.objects.get(name="demo")
 for line in sys.stdin:
-    asked = json.loads(line)
-    if asked["aged"]:
+    options = json.loads(line)
+    if options["aged"]:
         names = ("reserved_at", "created", "updated")
         past = {name: F(name) - timedelta(minutes=3) for name in names}
         Charge.objects.filter(cluster=cluster).update(**past)
-    with Client(parse(asked["kubeconfig"])) as client:
+    with Client(parse(options["kubeconfig"])) as client:
         counts = ledger_pass.look_over(cluster, client, None)
     used = QuotaUsage.objects.filter(cluster=cluster).values_list("namespace", "used")
     alerts = ClusterAlert.objects.filter(cluster=cluster, resolved=None)
@@ -80,10 +80,10 @@ class Place(NamedTuple):
 
     def run_pass(self, *, aged: bool = False) -> PassResult:
         """Run one ledger pass; ``aged``: as if three minutes had passed."""
-        asked = {"aged": aged, "kubeconfig": self.account.read_text()}
+        options = {"aged": aged, "kubeconfig": self.account.read_text()}
         assert self.worker.stdin
         assert self.worker.stdout
-        self.worker.stdin.write(json.dumps(asked) + "\n")
+        self.worker.stdin.write(json.dumps(options) + "\n")
         self.worker.stdin.flush()
         line = self.worker.stdout.readline()
         assert line, (self.portal.folder / "ledger-pass.log").read_text()

@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
             )
             self.reply(fault, text.encode())
         elif fault == "garbage":
-            self.reply(200, b"<html>not what was asked for</html>")
+            self.reply(200, b"<html>not the requested object</html>")
         elif fault == "stall":
             self.proxy.ended.wait(STALL)
             self.close_connection = True

@@ -54,8 +54,8 @@ def _try(api: ApiClient, case: Case, default_priority: str) -> Found | None:
         return None  # a change refers to a removed part
     if answer is None or answer[2].apart or not answer[2].differences:
         return None
-    asked, observed, verdict = answer
-    return Found({**asked, "policies": case["policies"]}, observed, verdict)
+    placed, observed, verdict = answer
+    return Found({**placed, "policies": case["policies"]}, observed, verdict)
 
 
 def smaller(case: Case) -> Iterator[Case]:

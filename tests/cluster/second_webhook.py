@@ -24,9 +24,9 @@ class _Answer(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
-        allowed = not asked["object"]["metadata"]["name"].endswith(ENDINGS)
-        response = {"uid": asked["uid"], "allowed": allowed}
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
+        allowed = not request["object"]["metadata"]["name"].endswith(ENDINGS)
+        response = {"uid": request["uid"], "allowed": allowed}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
         body = json.dumps({**review, "response": response}).encode()
         self.send_response(200)

@@ -103,19 +103,19 @@ def test_a_sum_of_the_pod_is_spelled_as_servers_do() -> None:
         {"name": name, "image": "i", "resources": {"requests": {"memory": memory}}}
         for name, memory in (("a", "256000Ki"), ("b", "1e8"))
     ]
-    asked = case(quota("q", "1"), quota("r", "2"))
+    given = case(quota("q", "1"), quota("r", "2"))
     own = {"limits": {"cpu": "4"}}
-    asked["request"]["object"]["spec"] = {"containers": containers, "resources": own}
+    given["request"]["object"]["spec"] = {"containers": containers, "resources": own}
     amounts = "requested: requests.memory={}, used: requests.memory=0, limited: requests.memory=1"
     text = 'pods "p" is forbidden: exceeded quota: q, ' + amounts
-    assert compare(asked, refused(text.format("362144000"))).differences == ()
-    other = compare(asked, refused(text.format("362144k")))
+    assert compare(given, refused(text.format("362144000"))).differences == ()
+    other = compare(given, refused(text.format("362144k")))
     assert (len(other.differences), other.apart) == (1, "")
 
 
 def test_huge_pages_that_only_webhooks_bring_up_to_the_pod_do_not_count() -> None:
-    asked = case(limit_range("a", default={"hugepages-2Mi": "2Mi"}))
-    asked["request"]["object"]["spec"] = {
+    given = case(limit_range("a", default={"hugepages-2Mi": "2Mi"}))
+    given["request"]["object"]["spec"] = {
         "containers": CONTAINERS,
         "resources": {"limits": {"cpu": "4"}},
     }
@@ -128,10 +128,10 @@ def test_huge_pages_that_only_webhooks_bring_up_to_the_pod_do_not_count() -> Non
     sides = ("hugepages-2Mi request for container c", "hugepages-2Mi limit for container c")
     note = f"LimitRanger plugin set: {'; '.join(sides)}"
     metadata = {"annotations": {"kubernetes.io/limit-ranger": note}}
-    verdict = compare(asked, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
+    verdict = compare(given, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
     assert verdict.apart == "huge pages of the pod after webhooks"
     containers[0]["resources"]["limits"] = {"cpu": "3"}
-    verdict = compare(asked, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
+    verdict = compare(given, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
     assert verdict.apart == ""
 
 
@@ -141,8 +141,8 @@ def test_the_first_reason_is_reported() -> None:
 
 
 def test_shares_are_of_what_was_compared() -> None:
-    tally, asked = Tally(0), {"operation": "CREATE", "posted": {"kind": "Pod"}}
+    tally, given = Tally(0), {"operation": "CREATE", "posted": {"kind": "Pod"}}
     for code, apart in ((201, ""), (403, ""), (403, ""), (403, ""), (422, "refused elsewhere")):
-        tally.add(asked, Observed(code, "", {}, None), Verdict(apart=apart))
+        tally.add(given, Observed(code, "", {}, None), Verdict(apart=apart))
     assert tally.shares() == {"CREATE pod": (0.25, 0.75)}
     assert tally.apart == {"refused elsewhere": 1}

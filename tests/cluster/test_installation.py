@@ -41,18 +41,18 @@ class Installed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def installed(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    with portal(tmp_path_factory.mktemp("portal")) as asked, cluster(binaries) as made:
-        asked.around["GATEHOUSE_CLUSTER_ADDRESSES"] = "127.0.0.0/8"
-        text = asked.manage("cluster_manifests", "demo", "--ca-file", authority(asked))
+    with portal(tmp_path_factory.mktemp("portal")) as gatehouse, cluster(binaries) as made:
+        gatehouse.around["GATEHOUSE_CLUSTER_ADDRESSES"] = "127.0.0.0/8"
+        text = gatehouse.manage("cluster_manifests", "demo", "--ca-file", authority(gatehouse))
         objects = [one for one in yaml.safe_load_all(text) if one]
-        found = Installed(made, asked, text)
+        found = Installed(made, gatehouse, text)
         assert apply(found, objects).returncode == 0
         wait_for(lambda: "metadatapolicies" in made.kubectl("api-resources").stdout)
         yield found
 
 
-def authority(asked: Portal) -> str:
-    return str(asked.authority.certificate)
+def authority(gatehouse: Portal) -> str:
+    return str(gatehouse.authority.certificate)
 
 
 def apply(where: Installed, objects: list[Any], *words: str) -> CompletedProcess[str]:
@@ -112,12 +112,12 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("asked", FORBIDDEN, ids=lambda asked: " ".join(asked[:3:2]))
+@pytest.mark.parametrize("permission", FORBIDDEN, ids=lambda permission: " ".join(permission[:3:2]))
 def test_account_has_no_other_permissions(
-    asked: tuple[str, str, str, str], account: Credentials
+    permission: tuple[str, str, str, str], account: Credentials
 ) -> None:
     with Client(account) as client:
-        assert not client.can(*asked)
+        assert not client.can(*permission)
 
 
 @pytest.mark.parametrize("kind", ["Mutating", "Validating"])

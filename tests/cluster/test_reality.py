@@ -176,7 +176,7 @@ def things() -> list[dict[str, Any]]:
     template = {"metadata": {"labels": labels}, "spec": pod("x")["spec"]}
     kinds: list[tuple[str, str, dict[str, Any]]] = [
         ("v1", "ConfigMap", {}),
-        ("v1", "Secret", {"stringData": {"password": "never asked for"}}),
+        ("v1", "Secret", {"stringData": {"password": "never requested"}}),
         ("v1", "ReplicationController", {"spec": {"replicas": 0, "template": template}}),
         (
             "apps/v1",

@@ -41,6 +41,6 @@ def test_each_part_goes_once_and_names_stay() -> None:
 
 
 def test_the_original_case_is_not_changed_in_place() -> None:
-    asked = case()
-    list(smaller(asked))
-    assert asked == case()
+    original = case()
+    list(smaller(original))
+    assert original == case()

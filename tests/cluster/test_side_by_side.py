@@ -87,8 +87,8 @@ def make_worlds(api: ApiClient, random: Random) -> list[tuple[World, list[Case]]
 
 
 def answers(worlds: list[tuple[World, list[Case]]]) -> list[tuple[Case, Observed]]:
-    asked = [world.ask(copy.deepcopy(case)) for world, cases in worlds for case in cases]
-    return [answer for answer in asked if answer is not None]
+    found = [world.ask(copy.deepcopy(case)) for world, cases in worlds for case in cases]
+    return [answer for answer in found if answer is not None]
 
 
 def import_policies(gatehouse: Portal, worlds: list[tuple[World, list[Case]]], folder: Any) -> None:

@@ -31,8 +31,8 @@ _places = itertools.count()
 @pytest.fixture(scope="module")
 def plane(plain_cluster: ControlPlane) -> ControlPlane:
     """A control plane that knows MetadataPolicies."""
-    asked = plain_cluster.kubectl("apply", "-f", "-", stdin=metadata_policy_definition())
-    assert asked.returncode == 0, asked.stderr
+    done = plain_cluster.kubectl("apply", "-f", "-", stdin=metadata_policy_definition())
+    assert done.returncode == 0, done.stderr
     wait_for(lambda: not plain_cluster.kubectl("get", "metadatapolicies", "-A").returncode)
     return plain_cluster
 
@@ -80,13 +80,13 @@ def quota(place: str, **hard: str) -> dict[str, Any]:
 
 
 def put(plane: ControlPlane, manifest: dict[str, Any], *words: str) -> None:
-    asked = plane.kubectl("apply", *words, "-f", "-", stdin=manifest)
-    assert asked.returncode == 0, asked.stderr
+    done = plane.kubectl("apply", *words, "-f", "-", stdin=manifest)
+    assert done.returncode == 0, done.stderr
 
 
 def live(plane: ControlPlane, place: str, kind: str = "resourcequota", name: str = "rq") -> Any:
-    asked = plane.kubectl("get", kind, name, "-n", place, "-o", "json", "--show-managed-fields")
-    return json.loads(asked.stdout) if asked.returncode == 0 else None
+    done = plane.kubectl("get", kind, name, "-n", place, "-o", "json", "--show-managed-fields")
+    return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 def row(place: str, name: str = "rq") -> SyncedObject:
@@ -204,8 +204,8 @@ def test_status_of_a_quota_is_no_drift(plane: ControlPlane, place: str, client: 
     sync(client)
     status = {"status": {"hard": {"pods": "5"}, "used": {"pods": "3"}}}
     words = ("patch", "resourcequota", "rq", "-n", place, "--subresource=status", "--type=merge")
-    asked = plane.kubectl(*words, "-p", json.dumps(status))
-    assert asked.returncode == 0, asked.stderr
+    done = plane.kubectl(*words, "-p", json.dumps(status))
+    assert done.returncode == 0, done.stderr
     sync(client)
     assert row(place).state == "in-sync"
 

@@ -168,11 +168,11 @@ class World:
 
         None if its object could not be created.
         """
-        asked = self.placed(case)
-        if asked is None:
+        placed = self.placed(case)
+        if placed is None:
             return None
-        asked["policies"] = copy.deepcopy(self.policies)
-        new, sub = asked["request"]["object"], case.get("subResource", "")
+        placed["policies"] = copy.deepcopy(self.policies)
+        new, sub = placed["request"]["object"], case.get("subResource", "")
         if case["operation"] == "CREATE":
             answer = self.api.create(new, self.name, dry=case["dryRun"])
             _note_name(new["metadata"], answer)
@@ -180,7 +180,7 @@ class World:
             answer = self.api.replace(new, self.name, sub=sub, dry=True)
         used = None if case["dryRun"] else self._read_used()
         stored = answer.body if answer.is_allowed else {}
-        return asked, Observed(answer.code, answer.message, stored, used)
+        return placed, Observed(answer.code, answer.message, stored, used)
 
     def _read_used(self) -> dict[str, dict[str, str]]:
         """Read the used amounts, from which the next case starts."""

@@ -51,8 +51,8 @@ def test_table_names_the_policies() -> None:
 def test_token_is_issued_for_the_shown_body(client: Client, django_user_model: User) -> None:
     django_user_model.objects.create_user("ada", password="a long enough password")
     (shown,) = re.findall(r"`POST /api/v1/token/` \| `(\{.*?\})` in, `(\{.*?\})` out", PAGE)
-    asked = dict(zip(json.loads(shown[0]), ("ada", "a long enough password"), strict=True))
-    answer = client.post("/api/v1/token/", asked, content_type="application/json")
+    body = dict(zip(json.loads(shown[0]), ("ada", "a long enough password"), strict=True))
+    answer = client.post("/api/v1/token/", body, content_type="application/json")
     assert (answer.status_code, set(answer.json())) == (200, set(json.loads(shown[1])))
 
 

@@ -56,10 +56,10 @@ class World:
     ) -> Iterator[ReviewRequest]:
         """Endless reviews of new pods in that namespace; ``more`` goes into spec or request."""
         made = pod(container(requests={"cpu": "10m"}), namespace=namespace, name="p-@object@")
-        asked = {"dryRun": more.pop("dry_run", False)}
+        options = {"dryRun": more.pop("dry_run", False)}
         made["spec"].update(more)
         secret = self.secrets[cluster]
-        return reviews_of(made, secret=secret, cluster=cluster, timeout=timeout, **asked)
+        return reviews_of(made, secret=secret, cluster=cluster, timeout=timeout, **options)
 
 
 def seeded(server: PostgresServer, folder: Path) -> dict[str, str]:

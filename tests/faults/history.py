@@ -125,12 +125,12 @@ def _untrue_answers(record: Record, answers: Sequence[Answer]) -> list[str]:
     for answer in answers:
         if answer.status != _OK:
             continue
-        event, asked = on_record.get(answer.decision), answer.review
-        told = (asked.uid, asked.object_uid, answer.allowed)
+        event, review = on_record.get(answer.decision), answer.review
+        answered = (review.uid, review.object_uid, answer.allowed)
         if event is None:
-            found.append(f"decision {answer.decision} was told, and is not on record")
-        elif (event.request_uid, event.object_uid, event.allowed) != told:
-            found.append(f"told {told} by decision {answer.decision}, on record: {event}")
+            found.append(f"decision {answer.decision} was answered, but is not on record")
+        elif (event.request_uid, event.object_uid, event.allowed) != answered:
+            found.append(f"answered {answered} by decision {answer.decision}, on record: {event}")
     return found
 
 
@@ -194,8 +194,8 @@ def _steps(record: Record) -> Iterable[tuple[str, str, Quantity, Quantity]]:
 
 def _breaks_in_the_book(record: Record) -> list[str]:
     """Charges sorted by the used amount before them leave no gap and no overlap."""
-    asked = Counter(event.object_uid for event in record.events if event.allowed)
-    if any(count > 1 for count in asked.values()):
+    charged = Counter(event.object_uid for event in record.events if event.allowed)
+    if any(count > 1 for count in charged.values()):
         return []  # a replay is decided net of its own charge: its position is arbitrary
     book = defaultdict(list)
     for quota, resource, before, added in _steps(record):

@@ -102,7 +102,7 @@ def _review(manifest: dict[str, object], request: dict[str, object]) -> dict[str
     metadata = manifest["metadata"]
     assert isinstance(metadata, dict)
     named = {"name": "p-@object@", **metadata, "uid": "@object@"}
-    asked = {
+    request = {
         "uid": "@request@",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
         "resource": {"group": "", "version": "v1", "resource": "pods"},
@@ -114,7 +114,7 @@ def _review(manifest: dict[str, object], request: dict[str, object]) -> dict[str
         "dryRun": False,
         **request,
     }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
 class _Wire(asyncio.Protocol):

@@ -62,9 +62,9 @@ def test_overlapping_quotas_are_exact_and_never_deadlock(world: World, two: list
 
 def test_replays_are_charged_once(world: World, two: list[Portal]) -> None:
     objects = list(islice(world.pods("roomy"), OBJECTS))
-    asked = [review for each in objects for review in (each, again(each), again(each))]
-    random.Random(2).shuffle(asked)  # noqa: S311 - repeatable on purpose
-    answers = answers_to(two, asked, connections=CONNECTIONS // 4)
+    reviews = [review for each in objects for review in (each, again(each), again(each))]
+    random.Random(2).shuffle(reviews)  # noqa: S311 - repeatable on purpose
+    answers = answers_to(two, reviews, connections=CONNECTIONS // 4)
     assert [answer.allowed for answer in answers] == [True] * (3 * OBJECTS)
     assert world.record().used["roomy"]["pods"] == Quantity.parse(str(OBJECTS))
     assert len(world.record().charges) == OBJECTS

@@ -104,12 +104,12 @@ class Reviews:
 
     def run(self) -> None:
         while not self.stopped.wait(0.05):
-            asked = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
-            asked |= {"kind": KIND, "resource": RESOURCE, "object": POD}
+            request = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
+            request |= {"kind": KIND, "resource": RESOURCE, "object": POD}
             review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
             line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
             path = f"/admission/demo/{self.credential}/validate?timeout=10s"
-            line.request("POST", path, json.dumps({**review, "request": asked}))
+            line.request("POST", path, json.dumps({**review, "request": request}))
             self.statuses.append(line.getresponse().status)
             line.close()
 

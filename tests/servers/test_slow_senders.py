@@ -53,9 +53,13 @@ class Portal:
         return int(answer.split()[1]) if answer else 0
 
     def review(self, padding: int = 0) -> tuple[str, str]:
-        asked = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
-        asked |= {"kind": KIND, "resource": RESOURCE, "object": POD}
-        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+        request = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
+        request |= {"kind": KIND, "resource": RESOURCE, "object": POD}
+        review = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": request,
+        }
         text = json.dumps(review) + " " * padding
         return f"/admission/demo/{self.credential}/validate?timeout=10s", text
 

@@ -39,7 +39,7 @@ class Web:
         return ssl.PEM_cert_to_DER_cert((self.folder / "tls.crt").read_text())
 
     @contextmanager
-    def asked(self, context: ssl.SSLContext) -> Iterator[http.client.HTTPSConnection]:
+    def connection(self, context: ssl.SSLContext) -> Iterator[http.client.HTTPSConnection]:
         """A connection that has received one answer."""
         line = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
         with closing(line):
@@ -108,12 +108,12 @@ def test_tls_is_new_enough_and_connections_are_kept(
 ) -> None:
     with web() as started:
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-            with started.asked(insecure(version)) as line:
+            with started.connection(insecure(version)) as line:
                 kept = line.sock
                 line.request("GET", "/livez")
                 assert line.getresponse().read() == b"ok"
                 assert line.sock is kept
-        with pytest.raises(ssl.SSLError), started.asked(old_tls()):
+        with pytest.raises(ssl.SSLError), started.connection(old_tls()):
             pass
 
 
@@ -139,7 +139,7 @@ def test_pair_that_does_not_fit_is_kept_out(web: Callable[..., contextmanager[We
         wait_for(lambda: "the certificate in use stays" in started.log.read_text())
         os.kill(started.process.pid, signal.SIGHUP)
         wait_for(lambda: started.log.read_text().count("the certificate in use stays") > 1)
-        with started.asked(insecure()) as line:
+        with started.connection(insecure()) as line:
             assert line.sock.getpeercert(binary_form=True) == before  # type: ignore[attr-defined]
 
 
@@ -149,11 +149,11 @@ def test_clients_without_a_certificate_are_rejected(
     issue(tmp_path / "tls")
     with web(GATEHOUSE_TLS_CLIENT_CA=str(tmp_path / "tls" / "ca.crt")) as started:
         strange = (OSError, http.client.HTTPException)
-        with pytest.raises(strange), started.asked(insecure()):
+        with pytest.raises(strange), started.connection(insecure()):
             pass
         known = insecure()
         known.load_cert_chain(started.folder / "tls.crt", started.folder / "tls.key")
-        with started.asked(known):
+        with started.connection(known):
             pass
 
 
