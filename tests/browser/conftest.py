@@ -31,10 +31,10 @@ ARGUMENTS: Final = (
 def chromium() -> str:
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
     if not found:
-        pytest.skip("there is no Chromium: no page is looked at; on Debian: apt install chromium")
+        pytest.skip("NO CHROMIUM HERE: pages are not tested; on Debian: apt install chromium")
     if not AXE.exists():
         pytest.skip(
-            "NO FRONT-END PACKAGES HERE: no page is looked at; where npm reaches a registry: npm ci"
+            "NO FRONT-END PACKAGES HERE: pages are not tested; if npm reaches a registry: npm ci"
         )
     return found
 

@@ -38,7 +38,7 @@ def main() -> int:
     """Take all, or report missing programs."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not chromium:
-        sys.stderr.write("pictures: there is no Chromium; on Debian: apt install chromium\n")
+        sys.stderr.write("pictures: NO CHROMIUM HERE; on Debian: apt install chromium\n")
         return 1
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []
     with (

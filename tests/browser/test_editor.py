@@ -97,7 +97,7 @@ def test_kind_is_made_by_form(visit: Callable[[str], Visitor], hand: Hand, plura
     assert page.get_by_role("heading", level=1).inner_text() == name
 
 
-def test_button_that_has_the_focus_is_not_pressed_by_a_look(
+def test_validation_does_not_press_the_focused_button(
     visit: Callable[[str], Visitor],
 ) -> None:
     visitor = visit("editor")

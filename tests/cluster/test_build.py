@@ -40,7 +40,7 @@ def test_each_staging_folder_becomes_its_published_module() -> None:
     assert "tool k8s.io/kubernetes/cmd/kube-apiserver" in lines
 
 
-def test_nothing_is_built_when_all_is_there(
+def test_nothing_is_built_if_everything_exists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place(tmp_path, *binaries.BUILT)

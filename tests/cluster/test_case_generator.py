@@ -49,7 +49,7 @@ def kind_of(case: Case) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("seed", ["a", "b", "c"])
-def test_verdicts_of_a_kind_come_in_turn(seed: str) -> None:
+def test_verdicts_of_a_kind_alternate(seed: str) -> None:
     made = generator(seed)
     verdicts: dict[tuple[str, ...], bool] = {}
     for case in cases_of(made):

@@ -99,7 +99,7 @@ def test_stored_objects_mean_the_applied_ones(client: Client, manifest: dict[str
     client.delete(stored["kind"], "same", PLACE, uid=stored["metadata"]["uid"])
 
 
-def test_a_field_of_somebody_else_is_a_conflict_that_names_them(
+def test_a_field_of_another_manager_is_a_conflict_that_names_it(
     client: Client, plain_cluster: Cluster
 ) -> None:
     client.apply(quota("shared", pods="1"))

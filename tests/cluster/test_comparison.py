@@ -140,7 +140,7 @@ def test_the_first_reason_is_reported() -> None:
     assert compare(case(MEMORY), stored("1Mi")).reason == ""
 
 
-def test_shares_are_of_what_was_compared() -> None:
+def test_shares_count_only_compared_cases() -> None:
     tally, given = Tally(0), {"operation": "CREATE", "posted": {"kind": "Pod"}}
     for code, apart in ((201, ""), (403, ""), (403, ""), (403, ""), (422, "refused elsewhere")):
         tally.add(given, Observed(code, "", {}, None), Verdict(apart=apart))

@@ -289,7 +289,7 @@ def test_table_has_both_verdicts() -> None:
 
 
 @pytest.mark.parametrize(("count", "accepted"), [(64, True), (65, False)])
-def test_as_many_rules_as_the_portal_takes(
+def test_as_many_rules_as_the_portal_accepts(
     count: int, *, accepted: bool, installed: Installed
 ) -> None:
     manifest = policy(*[ACTION] * count, ratchet=True, strict=False)
@@ -353,7 +353,7 @@ def test_portal_of_another_namespace_finds_its_webhooks_unchanged(
     assert differences(Known(name="demo", covers_kube_system=True), live) != []
 
 
-def test_kubeconfig_of_the_account_is_made_as_the_guide_says(installed: Installed) -> None:
+def test_kubeconfig_of_the_account_follows_the_guide(installed: Installed) -> None:
     made, file = installed.cluster, installed.cluster.folder / "gatehouse.kubeconfig"
     file.write_text(made.kubectl("config", "view", "--raw", "--flatten", "--minify").stdout)
     token = made.kubectl("create", "token", "gatehouse", "--namespace", "gatehouse").stdout.strip()

@@ -175,7 +175,7 @@ def test_scheduler_follows_from_the_qos_class(
     assert annotations["scheduler.alpha.kubernetes.io/name"] == scheduler
 
 
-def test_missing_label_is_rejected_when_made_and_when_changed(replaced: Cluster) -> None:
+def test_missing_label_is_rejected_on_create_and_on_update(replaced: Cluster) -> None:
     text = "rejected by MetadataPolicy scheduling/scheduler-by-qos rule 3"
     assert text in create(replaced, "scheduling", pod("bare")).stderr
     assert create(replaced, "scheduling", pod("labelled", team="a")).returncode == 0

@@ -67,7 +67,7 @@ def place(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def counting(place: Place) -> Place:
     """The cluster, whose own plugin and controller count the same objects as the portal."""
     if place.cluster.binaries.controller_manager is None:
-        pytest.skip("NO kube-controller-manager HERE: nothing of the cluster's own is compared")
+        pytest.skip("NO kube-controller-manager HERE: the cluster's own figures are not compared")
     assert place.api.create(OWN, COUNTED).is_allowed
     # Its controller discovers new kinds every half minute.
     wait_for(lambda: figures(place).keys() == OWN["spec"]["hard"].keys())

@@ -163,7 +163,7 @@ def test_object_of_kubectl_is_taken_over_fields_and_all(
     assert row(place).state == "in-sync"
 
 
-def test_their_edit_is_drift_and_who_made_it_is_named(
+def test_their_edit_is_drift_with_its_author(
     plane: ControlPlane, place: str, client: Client
 ) -> None:
     resolution.take_ownership(factories.cluster(), "me", namespace=place)
@@ -221,7 +221,7 @@ def test_preview_asks_the_api_server_and_stores_nothing(
     assert live(plane, place) is None
 
 
-def test_watch_takes_in_what_happens_between_passes(
+def test_watch_imports_changes_between_passes(
     plane: ControlPlane, place: str, client: Client
 ) -> None:
     put(plane, quota(place, pods="5"))

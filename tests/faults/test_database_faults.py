@@ -70,7 +70,7 @@ def test_frozen_database(world: World, two: list[Portal]) -> None:
 
 
 @pytest.mark.parametrize("immediate", [False, True], ids=["killed", "stopped"])
-def test_database_away(world: World, two: list[Portal], immediate: bool) -> None:  # noqa: FBT001 - a case
+def test_database_unavailable(world: World, two: list[Portal], immediate: bool) -> None:  # noqa: FBT001 - a case
     reviews = world.pods("roomy", timeout="5s")
     with under_load(two, reviews, connections=24, pace=PACE) as load:
         settle(load)
@@ -136,7 +136,7 @@ def small_disk() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="gatehouse-small-") as name:
         words = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}m", "none", name]
         if subprocess.run(words, check=False, capture_output=True).returncode:  # noqa: S603 - our own words
-            pytest.skip("A FULL DISK WAS NOT TRIED: no file system can be mounted here (root may)")
+            pytest.skip("FULL DISK NOT TESTED: mounting a file system needs root")
         try:
             yield Path(name)
         finally:

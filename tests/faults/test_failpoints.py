@@ -29,7 +29,7 @@ HIT = 7  # the first reviews pass, so that others are pending when the process e
 
 
 @pytest.fixture(scope="module")
-def fragile_portal(
+def healthy_portal(
     server: PostgresServer, template: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[World, Portal]]:
     """A database, and a portal on it without failpoints."""
@@ -40,9 +40,9 @@ def fragile_portal(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_process_that_ends_there_leaves_no_half_decision(
-    name: str, fragile_portal: tuple[World, Portal], folder: Path
+    name: str, healthy_portal: tuple[World, Portal], folder: Path
 ) -> None:
-    world, survivor = fragile_portal
+    world, survivor = healthy_portal
     armed = {VARIABLE: f"{name}:kill:{HIT}"}
     with portals(folder, world.address, armed) as (victim,):
         # Each replacement ends in the same way, until the parent gives up and init restarts it.

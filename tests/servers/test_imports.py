@@ -142,7 +142,7 @@ def test_reviews_are_answered_while_two_thousand_policies_are_imported(
     assert set(reviews.statuses) == {200}
 
 
-def test_a_long_write_of_somebody_else_is_waited_for(port: int, prepared: Any) -> None:
+def test_reviews_wait_for_a_long_write_of_another_process(port: int, prepared: Any) -> None:
     with Reviews(port, prepared.credential) as reviews:
         wait_for(lambda: len(reviews.statuses) > 3)
         other = sqlite3.connect(prepared.path, isolation_level=None)
