@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench import database, load, names, review, run, servers
 from bench.places import RESULTS, MissingError
-from tests.cluster.asking import Asking
+from tests.cluster.api_client import ApiClient
 from tests.cluster.binaries import find, folders, missing
 from tests.cluster.servers import Options, cluster
 
@@ -101,7 +101,7 @@ def _measure(rounds: int, seconds: float) -> list[Way]:
         made = stack.enter_context(_surroundings())
         started = {s.subject.name: s for s in stack.enter_context(_started(made))}
         live = stack.enter_context(cluster(binaries, Options(is_durable=True)))
-        asking = Asking(live)
+        asking = ApiClient(live)
         stack.callback(asking.close)
         ways = _ways(made, started)
         _install(asking, ways, made.certificate)
@@ -167,7 +167,7 @@ def _ways(made: run.Run, started: dict[str, servers.Server]) -> list[Way]:
     ]
 
 
-def _install(asking: Asking, ways: Sequence[Way], certificate: servers.Certificate) -> None:
+def _install(asking: ApiClient, ways: Sequence[Way], certificate: servers.Certificate) -> None:
     """Namespaces, the priority class, and the webhooks; wait until each of them is asked."""
     bundle = base64.b64encode(certificate.file.read_bytes()).decode()
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
@@ -211,7 +211,7 @@ def _configuration(way: Way, phase: str, address: str, bundle: str) -> dict[str,
     }
 
 
-def _wait_until_asked(asking: Asking, way: Way) -> None:
+def _wait_until_asked(asking: ApiClient, way: Way) -> None:
     """An API server hears of webhooks a moment later; only the product refuses what it must."""
     pod = _pod(way.namespaces[0], "refused")
     if "Gatehouse" in way.name:
@@ -225,7 +225,7 @@ def _wait_until_asked(asking: Asking, way: Way) -> None:
     raise load.LoadError(f"{way.name} is never asked")
 
 
-def _post(asking: Asking, path: str, body: dict[str, Any]) -> None:
+def _post(asking: ApiClient, path: str, body: dict[str, Any]) -> None:
     answer = asking.ask("POST", path, body)
     if answer.code != CREATED:
         raise load.LoadError(f"{path}: {answer.code} {answer.body}")

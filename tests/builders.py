@@ -1,4 +1,4 @@
-"""Small builders of what tests talk about: manifests as JSON would give them, and requests."""
+"""Small builders of manifests, as decoded from JSON, and of requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def container(name: str = "c", **resources: Manifest) -> Manifest:
 
 
 def pod(*containers: Manifest, **metadata: Any) -> Manifest:
-    """A pod of the given containers, or of one that asks for nothing."""
+    """A pod of the given containers, or of one without requests."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -69,7 +69,7 @@ def metadata_policy(*rules: Manifest, name: str = "mp", **spec: Any) -> Manifest
 
 
 def resource_quota(hard: Manifest, used: Manifest | None = None, **more: Any) -> Manifest:
-    """A ResourceQuota whose status is computed; ``more`` goes into its spec, ``name`` apart."""
+    """A ResourceQuota with a computed status; ``more`` extends its spec, ``name`` does not."""
     name = more.pop("name", "quota")
     return {
         "apiVersion": "v1",
@@ -81,7 +81,7 @@ def resource_quota(hard: Manifest, used: Manifest | None = None, **more: Any) ->
 
 
 def claim(storage: str | None = "1Gi", **metadata: Any) -> Manifest:
-    """A PersistentVolumeClaim that asks for so much storage, or for none at all."""
+    """A PersistentVolumeClaim with this storage request, or without one."""
     requests = {} if storage is None else {"storage": storage}
     return {
         "apiVersion": "v1",

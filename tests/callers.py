@@ -1,4 +1,4 @@
-"""Callers that keep asking a portal, as API servers do, and remember what went wrong."""
+"""Callers that continuously call a portal, as API servers do, and record failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAUSE = 0.04  # seconds between two calls of one caller
 
 
 def insecure(version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
-    """A context that takes any certificate, and one version where it is named."""
+    """A context that accepts any certificate, optionally with one TLS version only."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if version:
@@ -28,7 +28,7 @@ def insecure(version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
 
 @dataclass
 class Callers:
-    """What all callers saw: answers, failures in words, certificates in order of appearance."""
+    """The results of all callers: answers, failures as text, certificates in order."""
 
     port: Callable[[], int]
     tls: bool
@@ -41,7 +41,7 @@ class Callers:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def call(self, *, keep: bool) -> None:
-        """Call until told to end, over one connection or over a new one each time."""
+        """Call until stopped, over one connection or over a new one each time."""
         line = self._line()
         while not self._end.wait(PAUSE):
             if _was_closed(line):
@@ -79,17 +79,17 @@ class Callers:
                 self.certificates.append(shown)
 
     def end(self) -> None:
-        """Have all of them stop."""
+        """Stop all of them."""
         self._end.set()
 
 
 def _was_closed(line: http.client.HTTPConnection) -> bool:
-    """Whether the server has hung up meanwhile, as a pool of connections would notice."""
+    """Whether the server has closed the connection, as a connection pool would detect."""
     return line.sock is not None and bool(select.select([line.sock], [], [], 0)[0])
 
 
 def alive(line: http.client.HTTPConnection) -> int:
-    """Ask whether the portal lives."""
+    """Request the liveness probe."""
     line.request("GET", "/livez")
     answer = line.getresponse()
     answer.read()
@@ -103,7 +103,7 @@ def calling(
     tls: bool,
     ask: Callable[[http.client.HTTPConnection], int] = alive,
 ) -> Iterator[Callers]:
-    """Callers that keep their connection, and one that does not, while the test runs."""
+    """Run persistent callers, and one that reconnects, during a test."""
     callers = Callers(port, tls, ask)
     kinds = [True, True, True, False]
     threads = [threading.Thread(target=callers.call, kwargs={"keep": kind}) for kind in kinds]
@@ -118,7 +118,7 @@ def calling(
 
 
 def answers_of(callers: Callers, number: int, within: float = 30.0) -> None:
-    """Wait until so many more answers came."""
+    """Wait for that many more answers."""
     wanted, deadline = callers.answers + number, time.monotonic() + within
     while callers.answers < wanted:
         assert time.monotonic() < deadline, callers.failures

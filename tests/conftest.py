@@ -1,4 +1,4 @@
-"""How tests meet the product: plain HTTP, cheap passwords, a database in a temporary folder."""
+"""Test settings: plain HTTP, cheap passwords, a database in a temporary folder."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
-# Neither a developer's own .env nor the product's own var/ takes part in a test, nor in a process
-# that a test starts.
+# Neither a developer's .env nor the product's var/ may affect a test, or a process that a test
+# starts.
 os.environ["GATEHOUSE_ENV_FILE"] = os.devnull
-# How long an example takes says nothing on a machine that does other things, too.
+# The duration of an example means nothing on a machine with other load.
 hypothesis_settings.register_profile(
     "untimed",
     deadline=None,
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     settings.GATEHOUSE_EXTERNAL_URL = "http://127.0.0.1:8000"
     settings.GATEHOUSE_CLUSTER_ADDRESSES = [ip_network("127.0.0.0/8")]
-    # A clean checkout has collected no files; any folder that is there will do.
+    # A clean checkout has no collected files; any existing folder suffices.
     settings.STATIC_ROOT = ROOT / "admission" / "static"
     settings.SECURE_SSL_REDIRECT = False
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None,
 ) -> Iterator[None]:
-    """Put SQLite's test database into a file: threads of one test share it as processes would."""
+    """Store SQLite's test database in a file: threads of one test share it like processes."""
     from django.db import connections  # noqa: PLC0415 - settings must be configured first
 
     config = connections["default"].settings_dict
@@ -105,7 +105,7 @@ def shared() -> Path:
 
 @pytest.fixture(autouse=True)
 def _policies_forgotten() -> Iterator[None]:
-    """Have no test judge by what another one had stored."""
+    """Clear the policies that an earlier test stored."""
     yield
     if "policies.snapshot" in sys.modules:
         sys.modules["policies.snapshot"].forget()
@@ -128,7 +128,7 @@ RECORDS = (
 
 @pytest.fixture
 def _emptied_records(transactional_db: None) -> Iterator[None]:
-    """Lift the triggers of the records, so that the database can be emptied after the test."""
+    """Disable the triggers of the records, so that the database can be emptied after the test."""
     from django.db import connection  # noqa: PLC0415 - settings must be configured first
 
     for triggers in map(import_module, RECORDS):
@@ -141,7 +141,7 @@ def _emptied_records(transactional_db: None) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _records_can_be_emptied(request: pytest.FixtureRequest) -> None:
-    """Do so for every test that commits for good."""
+    """Disable them for every test that commits permanently."""
     marker = request.node.get_closest_marker("django_db")
     commits = marker is not None and marker.kwargs.get("transaction")
     if commits or {"transactional_db", "live_server"} & set(request.fixturenames):
@@ -150,7 +150,7 @@ def _records_can_be_emptied(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def _untraced_answers_forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Have a test that is not traced keep no answers, of which a traced one would learn no line."""
+    """Clear cached answers of tests without coverage, from which traced ones would miss lines."""
     yield
     if request.node.get_closest_marker("no_cover") is not None:
         from engine.cache import Kept  # noqa: PLC0415  nothing of ours before coverage
@@ -163,5 +163,5 @@ def _untraced_answers_forgotten(request: pytest.FixtureRequest) -> Iterator[None
 
 
 def _enclosed(function: object) -> list[object]:
-    """What a function was made with."""
+    """The closure of a function."""
     return [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]

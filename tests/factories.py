@@ -1,4 +1,4 @@
-"""Small objects for tests, written as the product writes them: through services."""
+"""Small stored objects for tests, written by the product's services."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def apply(document: dict[str, Any], *, in_cluster: str = "prod") -> Any:
 
 
 def saved(document: dict[str, Any], *, in_cluster: str = "prod") -> services.Saved:
-    """Write a manifest; returns what ``services`` returns."""
+    """Write a manifest; returns the result of ``services``."""
     return services.apply_manifest(
         cluster=cluster(in_cluster),
         manifest=document,

@@ -1,4 +1,4 @@
-"""Plant known faults, one at a time, and see a test fail for each: ``python -m tests.mutants``.
+"""Plants known faults, one at a time, each of which must fail a test: ``python -m tests.mutants``.
 
     python -m tests.mutants                       all of tests/mutants.toml
     python -m tests.mutants "drop the lock"       one of them
@@ -26,13 +26,13 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 LIST: Final = ROOT / "tests" / "mutants.toml"
 PAGE: Final = ROOT / "docs" / "explanation" / "testing.md"
 MARKS: Final = ("<!-- mutants: begin -->\n", "<!-- mutants: end -->")
-PATIENCE: Final = 300  # seconds; a fault may make a test hang, which is found, too
+PATIENCE: Final = 300  # seconds; a fault may make a test hang, which counts as detected
 _FAILED: Final = 1  # pytest's exit code when tests ran and some failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """One fault: what is replaced in which file, and the tests one of which must fail."""
+    """One fault: the replaced text of a file, and the tests one of which must fail."""
 
     name: str
     file: str
@@ -42,10 +42,10 @@ class Mutant:
     postgres: bool = False
 
     def plant(self, tree: Path) -> str:
-        """Put the fault into a tree; gives the file's text as it was."""
+        """Plant the fault in a tree; returns the original text of the file."""
         path = tree / self.file
         text = path.read_text(encoding="utf-8")
-        assert text.count(self.old) == 1, f"{self.name}: {self.file} has another text now"
+        assert text.count(self.old) == 1, f"{self.name}: {self.file} no longer contains this text"
         path.write_text(text.replace(self.old, self.new), encoding="utf-8")
         return text
 
@@ -57,7 +57,7 @@ def read_mutants() -> list[Mutant]:
 
 
 def copy_commit(target: Path) -> None:
-    """Copy what is committed: nobody is in the middle of an edit there."""
+    """Copy the last commit: the checkout may contain unfinished edits."""
     archive = subprocess.run(
         ["git", "archive", "HEAD"],  # noqa: S607 - found on the path
         cwd=ROOT,
@@ -69,8 +69,8 @@ def copy_commit(target: Path) -> None:
 
 
 def run_tests(tree: Path, tests: tuple[str, ...], *, postgres: bool) -> int:
-    """Run tests of a tree; gives pytest's exit code, or -1 if they did not come to an end."""
-    # -B and no cache: nothing compiled before the fault was planted may be used.
+    """Run tests of a tree; returns pytest's exit code, or -1 after a timeout."""
+    # -B and no cache: bytecode from before the fault must not be used.
     words = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
     words += ["-p", "no:randomly", *tests]
     if postgres:
@@ -88,7 +88,7 @@ def run_tests(tree: Path, tests: tuple[str, ...], *, postgres: bool) -> int:
 
 
 def judge(tree: Path, mutant: Mutant) -> str:
-    """Plant one fault, run its tests, take it out again."""
+    """Plant one fault, run its tests, remove it again."""
     text = mutant.plant(tree)
     try:
         code = run_tests(tree, mutant.tests, postgres=mutant.postgres)
@@ -98,7 +98,7 @@ def judge(tree: Path, mutant: Mutant) -> str:
 
 
 def sound(tree: Path, mutants: list[Mutant]) -> bool:
-    """Whether the tests pass without any fault: else they would find nothing."""
+    """Whether the tests pass without any fault; otherwise they prove nothing."""
     for tests, postgres in dict.fromkeys((m.tests, m.postgres) for m in mutants):
         if run_tests(tree, tests, postgres=postgres) != 0:
             sys.stderr.write(f"fails without a fault: {' '.join(tests)}\n")
@@ -118,7 +118,7 @@ def write_page(results: dict[Mutant, str]) -> None:
 
 
 def main() -> int:
-    """Judge the mutants that are named, or all; 1 if one of them survived."""
+    """Judge the named mutants, or all; 1 if one of them survived."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("names", nargs="*", help="those to plant (default: all)")
     parser.add_argument("--trust", action="store_true", help="do not see the tests pass first")

@@ -1,4 +1,4 @@
-"""Reviews taken apart, each by its number: other types, other bytes, odd names, odd numbers."""
+"""Mutated reviews, each by its number: other types, other bytes, odd names, odd numbers."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ _full["status"] = {"hard": {"pods": "10"}, "used": {"pods": "10"}}
 
 
 def mutated(number: int) -> tuple[bytes, Phase]:
-    """Give the review of that number, and the call that it is for.
+    """The review of that number, and its call.
 
-    The same one each time, but for the uids, which each process makes its own.
+    The same one each time, except for the uids, which each process generates.
     """
     dice = random.Random(number)  # noqa: S311 - repeatable on purpose
     mutate = dice.choice((_mutated_types, _mutated_types, _mutated_bytes))
@@ -159,7 +159,7 @@ def _mutated_types(body: Any, dice: random.Random) -> bytes:
 
 
 def _written(body: Any, dice: random.Random) -> bytes:
-    """As an API server writes, as a person does, or with every letter as it is."""
+    """In an API server's format, in a person's, or without escapes."""
     compact = dice.random() < 0.7
     separators = (",", ":") if compact else None
     text = json.dumps(body, separators=separators, ensure_ascii=dice.random() < 0.3)
@@ -183,9 +183,9 @@ def _mutated_bytes(body: Any, dice: random.Random) -> bytes:
 
 
 def readable_uid(body: bytes) -> str:
-    """The uid any JSON reader would find; empty where there is none.
+    """The uid that any JSON reader would find; empty if there is none.
 
-    What is no UTF-8 reads as U+FFFD, as Go reads it.
+    Invalid UTF-8 decodes to U+FFFD, as in Go.
     """
     try:
         found = json.loads(body.decode("utf-8", "replace"))["request"]["uid"]

@@ -1,4 +1,4 @@
-"""People for tests: with a role somewhere, or with none."""
+"""Users for tests: with a role in a scope, or with none."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 def person(
     name: str = "ada", role: str = "viewer", *, cluster: str = "", namespace: str = ""
 ) -> User:
-    """Somebody with one role; of everything that is stored unless the scope is narrower."""
+    """A user with one role, in every scope unless the arguments narrow it."""
     made = nobody(name)
     bind(made, role, cluster=cluster, namespace=namespace)
     return made
 
 
 def nobody(name: str = "ada") -> User:
-    """Somebody without any role."""
+    """A user without any role."""
     return get_user_model().objects.create_user(name, password="right-horse")
 
 

@@ -1,4 +1,4 @@
-"""Starting and asking the product's own processes."""
+"""Starts and inspects the product's own processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE: Final = 180.0  # seconds; a busy machine starts slowly
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -29,16 +29,16 @@ def free_port() -> int:
 
 
 def wait_for(condition: Callable[[], T]) -> T:
-    """What the condition gives once it gives something."""
+    """The first true value of the condition."""
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "condition never became true"
         time.sleep(0.1)
     return found
 
 
 def status_of(port: int, path: str, method: str = "GET") -> int:
-    """The HTTP status there; 0 while nobody answers."""
+    """The HTTP status of a path; 0 if nothing answers."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request(method, path)
@@ -50,7 +50,7 @@ def status_of(port: int, path: str, method: str = "GET") -> int:
 
 
 def is_alive(process: int) -> bool:
-    """Whether it runs; one that ended and was not looked after yet does not."""
+    """Whether it runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -58,7 +58,7 @@ def is_alive(process: int) -> bool:
 
 
 def words_of(process: int) -> str:
-    """The words it was started with; none once it is gone."""
+    """The command line of a process; empty if it is gone."""
     try:
         return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
@@ -66,7 +66,7 @@ def words_of(process: int) -> str:
 
 
 def state_of(process: int) -> str:
-    """The state of a process as in ``/proc``: T is stopped, Z a zombie; none if it is gone."""
+    """The state of a process as in ``/proc``: T is stopped, Z a zombie; empty if it is gone."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -74,7 +74,7 @@ def state_of(process: int) -> str:
 
 
 def children_of(parent: int) -> list[int]:
-    """The living processes that this one started itself."""
+    """The living direct children of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it may end while it is read
@@ -85,7 +85,7 @@ def children_of(parent: int) -> list[int]:
 
 
 def members(session: int) -> list[int]:
-    """The processes of a session or with it as their group, zombies left out."""
+    """The processes of a session or with it as their group, without zombies."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def members(session: int) -> list[int]:
 def running(
     words: Sequence[str], environment: Mapping[str, str], log: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process in a session of its own, ended with all it started when the test is over."""
+    """A process in a session of its own, ended with all its children after the test."""
     with log.open("wb") as file:
         process = subprocess.Popen(  # noqa: S603 - our own words
             words,

@@ -1,7 +1,7 @@
-"""Run tests with the other Pythons that are supported: each in an environment of its own.
+"""Runs tests with the other supported Pythons, each in a separate environment.
 
-``python -m tests.pythons 3.12 3.13 -- tests/portal`` exits with 1 if any test fails. One that is
-not on this machine is left out, and said aloud.
+``python -m tests.pythons 3.12 3.13 -- tests/portal`` exits with 1 if any test fails. A version that
+is not on this machine is skipped with a visible message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OTHERS: Final = ("servers", "postgres", "cluster", "bench", "faults", "ui")
 
 
 def main(words: list[str]) -> int:
-    """Test with each version that is named; behind ``--`` is what pytest is given."""
+    """Test with each named version; the words after ``--`` are pytest's arguments."""
     at = words.index("--") if "--" in words else len(words)
     versions, paths = words[:at], words[at + 1 :] or ["tests"]
     return max((_test(version, paths) for version in versions), default=0)
@@ -45,7 +45,7 @@ def _test(version: str, paths: list[str]) -> int:
 
 
 def _find(version: str) -> str:
-    """An interpreter that starts, or nothing: of the search path, or of pyenv's versions."""
+    """An interpreter that starts, or nothing: from the search path, or from pyenv's versions."""
     found = [shutil.which(f"python{version}") or ""]
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     found += [str(each) for each in sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]

@@ -1,4 +1,4 @@
-"""Builders of AdmissionReviews as an API server sends them, and of the seeds' policies."""
+"""Builders of AdmissionReviews in an API server's format, and of sample policies."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def review(obj: Any = None, **request: Any) -> Manifest:
 
 
 def new_pod(name: str = "p", *containers: Manifest, namespace: str = "ns", **spec: Any) -> Manifest:
-    """A pod as a validating webhook sees it: with a uid of its own."""
+    """A pod as a validating webhook receives it: with a uid of its own."""
     made = pod(*containers, name=name, namespace=namespace, uid=str(uuid4()))
     made["spec"].update(spec)
     return made

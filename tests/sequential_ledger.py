@@ -1,4 +1,4 @@
-"""What a ledger ought to say, told one event after the other in plain numbers; no product code."""
+"""A reference ledger of plain numbers that processes one event after the other; no product code."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 Amounts = dict[str, int]
 Change = tuple[Amounts, Amounts]
-"""What an object used before a request (empty: it is new), and what it is to use."""
+"""The object's usage before a request (empty: it is new), and after it."""
 
 
 @dataclass
 class Entry:
-    """What one quota counts of one object."""
+    """One quota's charge of one object."""
 
     amounts: Amounts
     state: str = "reserved"
@@ -23,7 +23,7 @@ class Entry:
 
 @dataclass
 class SequentialQuota:
-    """One quota; ``opening`` is what was used before anybody counted."""
+    """One quota; ``opening`` is the usage before the ledger began."""
 
     hard: Amounts
     opening: Amounts
@@ -38,7 +38,7 @@ class SequentialQuota:
         return {name: sum(amounts.get(name, 0) for amounts in sums) for name in self.hard}
 
     def used_without(self, uid: str, before: Amounts) -> Amounts:
-        """What the quota uses, of this object only what it used before."""
+        """The used amounts, with only the previous usage of this object."""
         held = self.entries[uid].held if uid in self.entries else {}
         others = {name: used - held.get(name, 0) for name, used in self.used().items()}
         return {
@@ -68,11 +68,11 @@ class SequentialQuota:
             entry.state = "reserved"
 
     def _take_over(self, before: Amounts, after: Amounts) -> None:
-        """Of an object that was there before the ledger, the opening balance knew this much."""
+        """The part of the opening balance that stands for an older object."""
         for name in self.opening.keys() & before.keys():
             self.opening[name] -= min(self.opening[name], before[name], after[name])
 
 
 def growth_of(before: Amounts, after: Amounts) -> Amounts:
-    """By how much an object grows; what shrinks is no growth."""
+    """The growth of an object; a decrease is no growth."""
     return {name: max(amount - before.get(name, 0), 0) for name, amount in after.items()}

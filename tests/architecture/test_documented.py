@@ -1,4 +1,4 @@
-"""What a user can set, meet or call is written down in docs/reference."""
+"""docs/reference documents every setting, reason, check and command."""
 
 from __future__ import annotations
 

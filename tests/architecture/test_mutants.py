@@ -1,4 +1,4 @@
-"""The list of planted faults keeps up with the code."""
+"""The list of planted faults matches the code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_fault_can_be_planted(mutant: Mutant, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_fault_names_tests_that_there_are(mutant: Mutant) -> None:
+def test_fault_names_existing_tests(mutant: Mutant) -> None:
     assert mutant.tests
     assert all((ROOT / test.partition("::")[0]).exists() for test in mutant.tests)
 

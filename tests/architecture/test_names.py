@@ -1,4 +1,4 @@
-"""Names: one for each idea, and no module that is named by what it is doing."""
+"""Names: one class name per concept, no gerunds as module names, few modules per package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ONE_IDEA = {
     # The row and the engine's value of the same object.
     *("LimitRange", "LimitedResource", "MetadataPolicy", "MetadataPolicyRule", "ResourceQuota"),
     "Charge",
-    # What refuses to change append-only rows: of the record, and of the history.
+    # The errors of changing append-only rows: of the record, and of the history.
     "AppendOnlyError",
     # Django finds commands by this name.
     "Command",

@@ -1,4 +1,4 @@
-"""The measures of every module: its size, its first line, its name, and what the engine may use."""
+"""Limits of every module: size, docstring and name; and the constructs of the engine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_modules_are_short() -> None:
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
-def test_first_line_says_what_lives_in_the_module() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert [place(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
 
 
@@ -62,7 +62,7 @@ def test_functions_are_short() -> None:
     assert too_long == {}
 
 
-def test_no_module_has_a_name_that_says_nothing() -> None:
+def test_no_module_has_a_generic_name() -> None:
     assert [place(path) for path in MODULES if path.stem in BANNED_NAMES] == []
 
 

@@ -1,4 +1,4 @@
-"""One portal and one Chromium for all; who has no Chromium is told so, and nothing is tried."""
+"""One portal and one Chromium for all browser tests; without Chromium they are skipped."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.browser import serving
+from tests.browser import demo_portal
 from tests.browser.hands import HANDS, Hand
-from tests.browser.visiting import Visitor
+from tests.browser.visitor import Visitor
 from tests.processes import ROOT
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 ARGUMENTS: Final = (
-    # No name leads anywhere: what a page would fetch from elsewhere fails, and is seen.
+    # No name resolves: a request to another host fails, and the watch detects it.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--font-render-hinting=none",
 )
@@ -31,10 +31,10 @@ ARGUMENTS: Final = (
 def chromium() -> str:
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
     if not found:
-        pytest.skip("there is no Chromium: no page is looked at; on Debian: apt install chromium")
+        pytest.skip("NO CHROMIUM HERE: pages are not tested; on Debian: apt install chromium")
     if not AXE.exists():
         pytest.skip(
-            "NO FRONT-END PACKAGES HERE: no page is looked at; where npm reaches a registry: npm ci"
+            "NO FRONT-END PACKAGES HERE: pages are not tested; if npm reaches a registry: npm ci"
         )
     return found
 
@@ -43,7 +43,7 @@ def chromium() -> str:
 def browser(chromium: str) -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where it is used
 
-    # As root, as in containers, Chromium has no sandbox.
+    # As root, for example in containers, Chromium has no sandbox.
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium, args=[*ARGUMENTS, *alone])
@@ -52,24 +52,24 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def portal(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Portal]:
-    with serving.portal(tmp_path_factory.mktemp("portal")) as started:
+def portal(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[demo_portal.Portal]:
+    with demo_portal.portal(tmp_path_factory.mktemp("portal")) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
-def world(portal: serving.Portal) -> dict[str, Any]:
-    """People of all roles, and the names that addresses need."""
+def world(portal: demo_portal.Portal) -> dict[str, Any]:
+    """People of all roles, and the names for addresses."""
     return portal.run("people")
 
 
 @pytest.fixture(scope="session")
-def states(portal: serving.Portal, world: dict[str, Any], browser: Browser) -> dict[str, Any]:
-    """The cookies of those who are signed in, by name; nobody has none."""
+def states(portal: demo_portal.Portal, world: dict[str, Any], browser: Browser) -> dict[str, Any]:
+    """The cookies of signed-in users, by name; nobody has none."""
     found: dict[str, Any] = {"nobody": None}
     for name in (*world["people"], "admin"):
         visitor = Visitor(browser, portal.address)
-        visitor.sign_in(name, serving.PASSWORD, HANDS["mouse"])
+        visitor.sign_in(name, demo_portal.PASSWORD, HANDS["mouse"])
         found[name] = visitor.context.storage_state()
         visitor.leave()
     return found
@@ -77,9 +77,9 @@ def states(portal: serving.Portal, world: dict[str, Any], browser: Browser) -> d
 
 @pytest.fixture
 def visit(
-    portal: serving.Portal, browser: Browser, states: dict[str, Any]
+    portal: demo_portal.Portal, browser: Browser, states: dict[str, Any]
 ) -> Iterator[Callable[[str], Visitor]]:
-    """Come as somebody; all that was seen has to be well when the test is over."""
+    """A function that opens a page as a user; the test fails on any error of its pages."""
     here: list[Visitor] = []
 
     def come(name: str) -> Visitor:

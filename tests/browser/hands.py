@@ -1,4 +1,4 @@
-"""How a page is used: with a mouse, or by keyboard alone. Journeys are told once, for both."""
+"""Use of a page with a mouse, or by keyboard alone: each journey is written once for both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-FARTHEST: Final = 250  # stops from one place of a page to another
+FARTHEST: Final = 250  # maximum number of tab stops on a page
 _IS_FOCUSED: Final = "element => element === document.activeElement"
 _SHOWS_FOCUS: Final = """element => {
   const around = element.closest("label, li, tr, fieldset, .cm-editor");
@@ -21,16 +21,16 @@ _SHOWS_FOCUS: Final = """element => {
 
 
 class Hand(Protocol):
-    """What a person does with the parts of a page."""
+    """A user's actions on the parts of a page."""
 
     def press(self, part: Locator) -> None:
         """Activate a link, a button or a summary."""
 
     def fill(self, part: Locator, text: str) -> None:
-        """Write into a field, in place of what is there."""
+        """Replace the text of a field."""
 
     def tick(self, part: Locator) -> None:
-        """Choose a radio button or tick a box."""
+        """Select a radio button or checkbox."""
 
     def select(self, part: Locator, value: str) -> None:
         """Choose from a list by value."""
@@ -53,7 +53,7 @@ class Mouse:
 
 
 class Keys:
-    """Tab, Enter, Space, arrows and letters; whatever has the focus must show it."""
+    """Tab, Enter, Space, arrows and letters; the focused part must show its focus."""
 
     def press(self, part: Locator) -> None:
         self._reach(part)
@@ -85,7 +85,7 @@ class Keys:
         assert part.input_value() == value
 
     def _reach(self, part: Locator) -> None:
-        """Tab until the part has the focus."""
+        """Press Tab until the part has the focus."""
         part.wait_for(state="visible")
         for _ in range(FARTHEST):
             if part.evaluate(_IS_FOCUSED):
@@ -95,7 +95,7 @@ class Keys:
         raise AssertionError(f"no key leads to {part}")
 
     def _see(self, part: Locator) -> None:
-        """The focus is shown, by an editor a moment later."""
+        """Require a visible focus, in an editor after a moment."""
         for _ in range(20):
             if part.evaluate(_SHOWS_FOCUS):
                 return
@@ -103,7 +103,7 @@ class Keys:
         raise AssertionError(f"the focus cannot be seen on {part}")
 
     def _reach_in_group(self, part: Locator) -> None:
-        """Tab into a group of radio buttons, then go on by arrows."""
+        """Press Tab until a group of radio buttons, then arrow keys."""
         name = part.get_attribute("name") or ""
         page: Page = part.page
         group = page.locator(f'input[type="radio"][name="{name}"]')

@@ -1,4 +1,4 @@
-"""200 texts that have broken pages before: each is noticed if it is taken for more than text."""
+"""200 texts that often break pages: each is detected if a page treats it as more than text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import product
 from typing import Final
 
 MARK: Final = "document.documentElement.dataset.broken='1'"
-"""What each script would do; beside a dialog, which is noticed, too."""
+"""The effect of each script; beside a dialog, which is also detected."""
 _RUN: Final = f"{MARK};alert(1)"
 _TAGS: Final = (
     f"<script>{_RUN}</script>",
@@ -84,7 +84,7 @@ FORMULAS: Final = tuple(
         ),
     )
 )
-"""What a table would compute."""
+"""The formulas that a spreadsheet would compute."""
 _WRITING: Final = (
     "\u202egnp.exe\u202c",
     "\u202dabc\u202e",

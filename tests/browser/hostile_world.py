@@ -1,4 +1,4 @@
-"""Run among the portal's own code: hostile texts wherever the models and the record take texts."""
+"""Hostile texts in all models and in the record that store text; run with the portal's code."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from sync.models import (  # noqa: E402
     SyncState,
     WebhookHealth,
 )
+from tests.browser.demo_portal import PASSWORD  # noqa: E402
 from tests.browser.hostile import TEXTS  # noqa: E402
-from tests.browser.serving import PASSWORD  # noqa: E402
 
 NAME = "hostile"
 HALF = len(TEXTS) // 2
 
 
 def main() -> None:
-    """Write all, and tell where it is."""
+    """Write all of them, and print their locations."""
     cluster = services.save_cluster(
         cluster=Cluster(name=NAME, description="\n".join(TEXTS)), user=TEXTS[0], reason=TEXTS[1]
     ).instance
     _policies(cluster)
     run = _sync(cluster)
-    told = {"decisions": _decisions(), "run": str(run.uid), "users": _users()}
-    sys.stdout.write(json.dumps(told))
+    locations = {"decisions": _decisions(), "run": str(run.uid), "users": _users()}
+    sys.stdout.write(json.dumps(locations))
 
 
 def _policies(cluster: Cluster) -> None:
@@ -202,7 +202,7 @@ def _sync(cluster: Cluster) -> SyncRun:
 
 
 def _users() -> list[str]:
-    """Admins whose own names are hostile; the top of every page shows them."""
+    """Admins with hostile names; the top of every page shows them."""
     plain = [text for text in TEXTS if text == " ".join(text.split()) and text.isprintable()]
     names = [text[:150] for text in plain[::30]]
     for name in names:

@@ -1,4 +1,4 @@
-"""All pages, as addresses; ``{name}`` is filled in from what ``people`` tells."""
+"""The addresses of all pages; ``{name}`` is filled in from the output of ``people``."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ PAGES: Final = {
     "account": "/account/",
     "password": "/account/password/",
 }
-"""What an admin sees."""
+"""The pages of admins."""
 STATUSES: Final = {"decisions, wrong filter": 400}
-"""Of those that answer with another one than 200."""
+"""The statuses of pages that do not answer with 200."""
 PUBLIC: Final = {"sign in": "/accounts/login/"}
 NO_PAGES: Final = {
     "decisions/newer/": "a part of the list of decisions",

@@ -1,4 +1,4 @@
-"""Run among the portal's own code: people of each role, and the names that addresses need."""
+"""People of each role, and the names for addresses; run with the portal's code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.template.loader import render_to_string  # noqa: E402
 from admission.models import AuditEvent  # noqa: E402
 from policies.models import RoleBinding  # noqa: E402
 from sync.models import SyncRun  # noqa: E402
-from tests.browser.serving import PASSWORD  # noqa: E402
+from tests.browser.demo_portal import PASSWORD  # noqa: E402
 
 PEOPLE: Final = {
     "viewer": ("viewer", "", ""),
@@ -24,27 +24,27 @@ PEOPLE: Final = {
     "other": ("editor", "demo", "web"),
     "approver": ("approver", "demo-connected", ""),
 }
-"""Role, cluster, namespace; the admin comes with the portal."""
+"""Role, cluster, namespace; the portal creates the admin itself."""
 ERRORS: Final = ("403.html", "403_csrf.html", "404.html", "500.html")
 
 
 def main() -> None:
-    """Make them, and tell."""
+    """Create them, and print their names."""
     for name, (role, cluster, namespace) in PEOPLE.items():
         user = User.objects.create_user(name, password=PASSWORD)
         RoleBinding.objects.create(user=user, role=role, cluster=cluster, namespace=namespace)
-    told = {
+    names = {
         "people": list(PEOPLE),
         "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),
         "denied": _newest("denied"),
         "mutated": _newest("mutated"),
         "errors": {name: render_to_string(name) for name in ERRORS},
     }
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(names))
 
 
 def _newest(verdict: str) -> str:
-    """A decision about namespace payments."""
+    """The newest decision about namespace payments."""
     rows = AuditEvent.objects.filter(verdict=verdict, cluster="demo", namespace="payments")
     return rows.order_by("-created", "-id")[0].id
 

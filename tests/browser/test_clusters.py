@@ -1,4 +1,4 @@
-"""Journeys over clusters: connect one, read it, take it over, settle what both sides changed."""
+"""Journeys of clusters: connect one, take ownership, resolve a conflict."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.browser.demo_portal import Portal
     from tests.browser.hands import Hand
-    from tests.browser.serving import Portal
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
     from tests.sync.fake_api import FakeAPI
 
 pytestmark = pytest.mark.ui
@@ -72,12 +72,12 @@ def connect(visitor: Visitor, hand: Hand, name: str, api: FakeAPI) -> None:
 
 
 def confirm(visitor: Visitor, hand: Hand, button: str) -> None:
-    """Press a button that asks, and say yes."""
+    """Press a button with a confirmation, and confirm."""
     hand.press(visitor.main("button", button))
     hand.press(visitor.page.get_by_role("dialog").get_by_role("button", name=button))
 
 
-def test_cluster_is_connected_and_a_conflict_settled(
+def test_cluster_is_connected_and_a_conflict_resolved(
     visit: Callable[[str], Visitor], hand: Hand, portal: Portal, api: FakeAPI, tmp_path: Path
 ) -> None:
     visitor, name = visit("admin"), f"shop-{type(hand).__name__.lower()}"
@@ -103,7 +103,7 @@ def test_cluster_is_connected_and_a_conflict_settled(
     assert visitor.page.get_by_text("they know better").first.is_visible()
 
 
-def test_a_kubeconfig_that_is_refused_says_why(visit: Callable[[str], Visitor], hand: Hand) -> None:
+def test_a_refused_kubeconfig_shows_the_reason(visit: Callable[[str], Visitor], hand: Hand) -> None:
     visitor = visit("admin")
     visitor.go("/clusters/-/connect/")
     hand.fill(visitor.page.get_by_label("Name", exact=True), "shop-none")
@@ -127,11 +127,11 @@ def test_only_an_admin_connects(visit: Callable[[str], Visitor], name: str) -> N
     ("name", "seen", "sent"),
     [("viewer", 200, 403), ("editor", 404, 404), ("other", 404, 404), ("approver", 200, 409)],
 )
-def test_a_conflict_is_settled_by_those_who_may(
+def test_a_conflict_is_resolved_by_permitted_users(
     visit: Callable[[str], Visitor], name: str, seen: int, sent: int
 ) -> None:
     visitor, path = visit(name), "/clusters/demo-connected/objects/LimitRange/search/limits/"
     visitor.go(path, status=seen)
     assert visitor.page.get_by_role("button", name="Take all of theirs").count() == (sent == 409)
-    # What was shown is not said, so that nothing is changed even by who may.
+    # The form lacks the shown version, so that even permitted users change nothing.
     assert visitor.post(path, take="theirs") == sent

@@ -1,4 +1,4 @@
-"""What is on every page: signing in and out, the way past the navigation, themes, the palette."""
+"""Elements of every page: signing in and out, the skip link, themes, the palette."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.serving import PASSWORD
+from tests.browser.demo_portal import PASSWORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.browser.hands import Hand
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 FOCUSED = "document.activeElement.id || document.activeElement.className"
@@ -59,7 +59,7 @@ def test_the_palette_leads_to_a_cluster(visit: Callable[[str], Visitor]) -> None
     page.wait_for_url("**/clusters/demo-connected/")
 
 
-def test_the_palette_shows_nobody_what_is_hidden(visit: Callable[[str], Visitor]) -> None:
+def test_the_palette_hides_forbidden_objects(visit: Callable[[str], Visitor]) -> None:
     visitor = visit("other")
     visitor.go("/find/?q=demo-connected")
     assert visitor.page.get_by_role("option").count() == 0
@@ -84,7 +84,7 @@ def test_the_palette_shows_nobody_what_is_hidden(visit: Callable[[str], Visitor]
         ("approver", "/clusters/demo-connected/ownership/", 200),
     ],
 )
-def test_what_may_not_be_seen_is_not_there(
+def test_forbidden_objects_are_not_found(
     visit: Callable[[str], Visitor], world: dict[str, str], name: str, path: str, status: int
 ) -> None:
     visit(name).go(path.format(**world), status=status)

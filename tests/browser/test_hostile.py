@@ -1,4 +1,4 @@
-"""200 hostile texts wherever texts are stored: no script runs, and no page leaves a phone."""
+"""200 hostile texts in every stored text: no script runs, and no page overflows a phone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser import serving
+from tests.browser import demo_portal
 from tests.browser.hands import HANDS
 from tests.browser.hostile import TEXTS
-from tests.browser.visiting import PHONE, Visitor
+from tests.browser.visitor import PHONE, Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,28 +53,30 @@ PAGES = {
 
 
 @pytest.fixture(scope="module")
-def hostile(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Portal]:
-    """A portal of their own: nobody else should have to look at them."""
-    with serving.portal(tmp_path_factory.mktemp("hostile")) as started:
+def hostile(
+    chromium: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[demo_portal.Portal]:
+    """A separate portal, so that other tests do not see the texts."""
+    with demo_portal.portal(tmp_path_factory.mktemp("hostile")) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def planted(hostile: serving.Portal) -> dict[str, Any]:
-    told = hostile.run("hostile_world")
-    ids = told["decisions"]
-    return {**told, "middle": ids[len(ids) // 3], "last": ids[2 * len(ids) // 3]}
+def planted(hostile: demo_portal.Portal) -> dict[str, Any]:
+    locations = hostile.run("hostile_world")
+    ids = locations["decisions"]
+    return {**locations, "middle": ids[len(ids) // 3], "last": ids[2 * len(ids) // 3]}
 
 
 @pytest.fixture(scope="module")
-def state(hostile: serving.Portal, planted: dict[str, Any], browser: Browser) -> Any:
+def state(hostile: demo_portal.Portal, planted: dict[str, Any], browser: Browser) -> Any:
     visitor = Visitor(browser, hostile.address)
-    visitor.sign_in("admin", serving.PASSWORD, HANDS["mouse"])
+    visitor.sign_in("admin", demo_portal.PASSWORD, HANDS["mouse"])
     return visitor.context.storage_state()
 
 
 @pytest.fixture
-def visitor(hostile: serving.Portal, browser: Browser, state: Any) -> Iterator[Visitor]:
+def visitor(hostile: demo_portal.Portal, browser: Browser, state: Any) -> Iterator[Visitor]:
     come = Visitor(browser, hostile.address, state)
     come.look(theme="light", size=PHONE)
     yield come
@@ -82,7 +84,7 @@ def visitor(hostile: serving.Portal, browser: Browser, state: Any) -> Iterator[V
 
 
 def withstands(visitor: Visitor, path: str) -> list[str]:
-    """Visit a page; what is wrong with it, a line each."""
+    """Visit a page; returns one line per error."""
     visitor.go(path)
     wide = visitor.overflow()
     assert not visitor.page.evaluate("'broken' in document.documentElement.dataset"), path
@@ -114,12 +116,12 @@ def test_object_is_shown_as_texts(visitor: Visitor, planted: dict[str, Any], num
 
 
 def test_a_name_on_top_of_each_page_is_a_text(
-    hostile: serving.Portal, browser: Browser, planted: dict[str, Any]
+    hostile: demo_portal.Portal, browser: Browser, planted: dict[str, Any]
 ) -> None:
     for name in planted["users"]:
         visitor = Visitor(browser, hostile.address)
         visitor.look(theme="light", size=PHONE)
-        visitor.sign_in(name, serving.PASSWORD, HANDS["mouse"])
+        visitor.sign_in(name, demo_portal.PASSWORD, HANDS["mouse"])
         assert withstands(visitor, "/clusters/") == []
         visitor.leave()
 

@@ -1,4 +1,4 @@
-"""Every page in both themes, wide and on a phone: axe finds nothing, and nothing is cut off."""
+"""Every page in both themes, wide and on a phone: no axe violation, and no overflow."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
 from tests.browser.pages import FOREIGN, NO_PAGES, PAGES, PUBLIC, STATUSES
-from tests.browser.visiting import PHONE, WIDE
+from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 OWN = {
@@ -27,7 +27,7 @@ OWN = {
     "/decisions/views/",
     "/clusters/demo/namespaces/payments/",
 }
-"""What everybody may send: about oneself, and what is only tried."""
+"""The forms that everyone may send: about one's own account, and dry runs."""
 FOR_ADMINS = {
     "people",
     "holds",
@@ -42,14 +42,14 @@ PAGE_LOOKS = int(os.environ.get("PAGE_LOOKS", len(LOOKS)))
 
 
 def look_around(visitor: Visitor, axe: Path) -> None:
-    """Check the open page in PAGE_LOOKS drawn looks; fails with the findings of all of them."""
+    """Check the open page in PAGE_LOOKS random combinations; fails with all findings."""
     found = []
     for theme, size in Random(f"{random.random()} {visitor.page.url}").sample(LOOKS, PAGE_LOOKS):  # noqa: S311  no secret
         visitor.look(theme=theme, size=size)
         wide = visitor.overflow()
         found_here = visitor.hindrances(axe, only_colours=theme == "dark")
-        told = [*found_here, *([f"overflow: {wide}"] if wide else [])]
-        found += [f"{theme} {size['width']}: {each}" for each in told]
+        errors = [*found_here, *([f"overflow: {wide}"] if wide else [])]
+        found += [f"{theme} {size['width']}: {each}" for each in errors]
     assert not found, "\n".join(found)
 
 
@@ -97,12 +97,12 @@ def test_error_page_is_accessible(
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name in PAGES if name not in FOR_ADMINS])
-def test_viewer_sees_the_page_without_what_it_may_not_do(
+def test_viewer_sees_the_page_without_forbidden_actions(
     visit: Callable[[str], Visitor], world: dict[str, Any], name: str
 ) -> None:
     visitor = visit("viewer")
     visitor.go(PAGES[name].format(**world), status=STATUSES.get(name, 200))
-    # What only tries something writes nothing: whoever sees the page may.
+    # Dry runs write nothing: every user who sees the page may send them.
     sent = visitor.page.locator('form[method="post"]:not([data-tries])')
     addresses = sent.evaluate_all("all => all.map((each) => new URL(each.action).pathname)")
     assert set(addresses) <= OWN
@@ -118,7 +118,7 @@ def routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
 
 
 def test_no_page_is_forgotten() -> None:
-    """Whoever adds a page adds it to ``pages``."""
+    """A new page must be added to ``pages``."""
     known = {
         str(resolve(path.partition("?")[0].format(**ANY)).route)
         for path in (*PAGES.values(), *PUBLIC.values())

@@ -1,4 +1,4 @@
-"""The journey of who was refused: find it, read why, take the suggested change, see it pass."""
+"""The journey of a refused user: find the decision, read the reason, apply the fix, see it pass."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.browser.hands import Hand
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 NAMESPACE = "/clusters/demo/namespaces/payments/"
 
 
 @pytest.mark.parametrize("name", ["viewer", "editor", "admin"])
-def test_a_refusal_is_found_understood_and_mended(
+def test_a_denial_is_found_understood_and_fixed(
     visit: Callable[[str], Visitor], hand: Hand, name: str
 ) -> None:
     visitor = visit(name)
@@ -33,7 +33,7 @@ def test_a_refusal_is_found_understood_and_mended(
     assert "minimum cpu usage per Container is 50m" in page.get_by_role("main").inner_text()
     hand.press(page.get_by_text("The changed object for kubectl", exact=True).first)
     command = page.locator("#way-1").text_content() or ""
-    changed = "\n".join(command.strip().splitlines()[1:-1])  # what stands between both ends
+    changed = "\n".join(command.strip().splitlines()[1:-1])  # the suggested change
     page = visitor.go(NAMESPACE)
     hand.press(page.get_by_text("Paste an object of any kind instead"))
     hand.fill(page.get_by_label("YAML or JSON, one object"), changed)
@@ -43,7 +43,7 @@ def test_a_refusal_is_found_understood_and_mended(
     assert outcome.startswith("admitted"), f"{changed}\n{outcome}"
 
 
-def test_a_pod_is_tried_before_it_is_asked_for(visit: Callable[[str], Visitor], hand: Hand) -> None:
+def test_a_pod_is_tried_before_it_is_created(visit: Callable[[str], Visitor], hand: Hand) -> None:
     visitor = visit("editor")
     page = visitor.go(NAMESPACE)
     hand.fill(page.get_by_label("CPU limit").first, "3")
@@ -53,7 +53,7 @@ def test_a_pod_is_tried_before_it_is_asked_for(visit: Callable[[str], Visitor], 
 
 
 @pytest.mark.parametrize("name", ["other", "approver"])
-def test_what_others_were_refused_is_not_there(
+def test_denials_of_others_are_hidden(
     visit: Callable[[str], Visitor], world: dict[str, str], name: str
 ) -> None:
     visitor = visit(name)
@@ -64,7 +64,7 @@ def test_what_others_were_refused_is_not_there(
     assert "sidecar-test" not in found
 
 
-def test_an_export_has_what_is_found_and_nothing_to_compute(
+def test_an_export_has_the_result_and_no_formulas(
     visit: Callable[[str], Visitor],
 ) -> None:
     visitor = visit("editor")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from random import Random
 
 Room = dict[str, tuple[int, int]]
-"""The least and the most that may be asked for, by resource, in billionths."""
+"""The minimum and maximum amount by resource, in billionths."""
 DEVICE: Final = "vendor.io/fpga"
 PAGES: Final = "hugepages-2Mi"
 UNIT: Final = 10**9
@@ -28,7 +28,7 @@ _BYTES: Final = tuple(
 _COUNTS: Final = ("0", "1", "1.0", "1e0", "2", "2000m", "3", "4", "+5", "1e1", "10")
 _HUGE: Final = ("2Mi", "2048Ki", "2097152", "4Mi", "4.0Mi", "6Mi", "8Mi", "0.0078125Gi", "16Mi")
 _BEYOND: Final = ("10P", "1E", "12E", "9223372036854775808", "8Ei")
-"""Where releases up to 1.36 lose count: what comes of these is counted apart."""
+"""Amounts that releases up to 1.36 cannot represent: their differences are counted separately."""
 _BARE: Final = (1, 2, 4)
 _SIZES: Final = {
     "": UNIT,
@@ -54,7 +54,7 @@ def _pool(name: str) -> tuple[str, ...]:
 
 
 def value(text: Any) -> int:
-    """What a spelling amounts to, in billionths."""
+    """The value of a spelling, in billionths."""
     return Quantity.parse(str(text)).nano
 
 
@@ -64,9 +64,9 @@ def _sorted(pool: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def spell(random: Random, nano: int) -> str:
-    """Write an amount exactly, in one of the ways that there are.
+    """Write an amount exactly, in one of several spellings.
 
-    None that is an exponent's for an API server alone: ``10e-1`` reaches webhooks as ``1``.
+    Never an exponent that only an API server accepts: ``10e-1`` reaches webhooks as ``1``.
     """
     for sizes in (_SIZES, _FINE):
         fitting = [f"{nano // size}{suffix}" for suffix, size in sizes.items() if not nano % size]
@@ -76,13 +76,13 @@ def spell(random: Random, nano: int) -> str:
 
 
 class Amounts:
-    """Draws quantities for a resource by its name, within ``room`` where there is any."""
+    """Draws quantities for a resource by its name, within ``room`` if given."""
 
     def __init__(self, random: Random, room: Mapping[str, tuple[int, int]] | None = None) -> None:
         self._random, self._room = random, room
 
     def one(self, name: str) -> Any:
-        """Any amount; now and then a bare number, or one beyond all reason."""
+        """Any amount; now and then a bare number, or an absurdly large one."""
         if self._room is not None:
             return self._within(name, self._room)
         chance = self._random.random()
@@ -95,25 +95,25 @@ class Amounts:
         return self._random.choice(_pool(name))
 
     def _within(self, name: str, room: Mapping[str, tuple[int, int]]) -> str:
-        """An amount that no policy minds by itself: one of the pool, or the least there may be."""
+        """An amount that no single policy refuses: one of the pool, or the minimum."""
         pool = _sorted(_pool(name))
         low, high = room.get(name, (value(pool[0]), value(pool[len(pool) * 2 // 3])))
         fitting = [text for text in pool if low <= value(text) <= high]
         return self._random.choice(fitting) if fitting else spell(self._random, max(low, 0))
 
     def ordered(self, name: str, count: int) -> list[Any]:
-        """As many, none smaller than the one before."""
+        """That many amounts in ascending order."""
         return sorted((self.one(name) for _ in range(count)), key=value)
 
     def bounds(self, name: str) -> list[Any]:
-        """A minimum, two defaults and a maximum that leave most amounts room between them."""
+        """A minimum, two defaults and a maximum that leave room for most amounts between them."""
         pool = _sorted(_pool(name))
         low, high = pool[: len(pool) // 3], pool[-len(pool) // 3 :]
         least = "-1" if self._random.random() < 0.02 else self._random.choice(low)
         return [least, *self.ordered(name, 2), self._random.choice(high)]
 
     def account(self, name: str) -> tuple[Any, Any]:
-        """A quota's limit and what of it is given away: all, all but one, some, or too much."""
+        """A quota's limit and its used amount: all, all but one, some, or too much."""
         random, pool = self._random, _sorted(_pool(name))
         used = "0" if random.random() < 0.5 else random.choice(pool[: len(pool) * 2 // 3])
         used = "0" if is_count(name) and value(used) % UNIT else used
@@ -129,7 +129,7 @@ class Amounts:
 
 
 def is_count(name: str) -> bool:
-    """Whether a resource is of whole things."""
+    """Whether a resource is counted in whole units."""
     return _pool(name) is _COUNTS
 
 
@@ -138,7 +138,7 @@ def draw_list(
 ) -> dict[str, dict[str, Any]]:
     """A container's resources: any part may be missing, limits are mostly no less than requests.
 
-    Within ``room``, cpu and memory have limits at least: quotas ask for them.
+    Within ``room``, cpu and memory always have limits, because quotas require them.
     """
     amounts = Amounts(random, room)
     found: dict[str, dict[str, Any]] = {}
@@ -160,7 +160,7 @@ def draw_list(
 
 
 def _draw_sides(random: Random, *, is_modest: bool) -> tuple[str, ...]:
-    """Which of its sides a container states."""
+    """The sides of its resources that a container specifies."""
     both = ("requests", "limits")
     if is_modest:
         return random.choice((("limits",), both, both))

@@ -1,4 +1,4 @@
-"""The product's workers and beats on a database of their own, as ``make run`` starts them."""
+"""Workers and beats of the product on a database of their own, as started by ``make run``."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from sync.connect import connections, seal_keys
 from sync.values import Credentials
 from portal.dev.supervisor.children import commands
 seal_keys.ensure_keys()
-asked = json.load(sys.stdin)
-for name, server in asked["servers"].items():
+options = json.load(sys.stdin)
+for name, server in options["servers"].items():
     cluster = services.save_cluster(cluster=Cluster(name=name), user="root").instance
-    connections.connect(cluster, Credentials(server, asked["ca"].encode(), "admin-token"), "root")
+    connections.connect(cluster, Credentials(server, options["ca"].encode(), "admin-token"), "root")
     SyncOwnership.objects.create(cluster=cluster, user="root")
 print(json.dumps(commands()))
 """
@@ -85,33 +85,33 @@ for cluster in Cluster.objects.all():
 
 @dataclass
 class Background:
-    """One database, and whoever works on it."""
+    """One database, and the processes that work on it."""
 
     folder: Path
     around: dict[str, str]
     commands: dict[str, list[str]] = field(default_factory=dict)
 
     def connect(self, seen: Views) -> None:
-        """Make a cluster for each view, all of it owned by the portal."""
+        """Create a cluster for each view, all of it owned by the portal."""
         ca = seen.plane.authority.certificate.read_text()
         servers = {view.name: view.server for view in seen.all()}
         self.commands = json.loads(self.run(_CONNECT, {"servers": servers, "ca": ca}))
 
     def edit(self, documents: Mapping[str, Sequence[Any]]) -> None:
-        """Edit on our side, by cluster and all at once; what has no spec is deleted."""
+        """Edit our side, by cluster and all at once; an object without spec is deleted."""
         self.run(_EDIT, documents)
 
     def stored(self) -> dict[str, dict[str, Any]]:
-        """Our quotas: what is hard, by cluster and name."""
+        """Our quotas: hard limits by cluster and name."""
         found: dict[str, dict[str, Any]] = json.loads(self.run(_STORED))
         return found
 
     def request(self) -> None:
-        """Ask for a pass over each cluster."""
+        """Request a pass over each cluster."""
         self.run(_REQUEST)
 
     def run(self, script: str, given: object = None) -> str:
-        """Run a script among the product's code."""
+        """Run a script with the product's code."""
         done = subprocess.run(  # noqa: S603 - our own words
             [sys.executable, "-c", script],
             env=self.around,
@@ -126,12 +126,12 @@ class Background:
         return done.stdout
 
     def ask(self, query: str) -> list[Any]:
-        """Ask the database what nobody tells."""
+        """Query the database for values that no command prints."""
         with closing(sqlite3.connect(self.folder / _DATABASE, timeout=30)) as database:
             return database.execute(query).fetchall()
 
     def count(self, state: str, mode: str = "sync") -> int:
-        """How many runs of that mode are in that state."""
+        """Count the runs of that mode in that state."""
         counted = "SELECT count(*) FROM sync_syncrun"
         found: int = self.ask(f"{counted} WHERE state = '{state}' AND mode = '{mode}'")[0][0]
         return found
@@ -149,18 +149,18 @@ class Background:
             yield process
 
     def log(self) -> str:
-        """What all of them said."""
+        """The output of all of them."""
         return "\n".join(file.read_text() for file in sorted(self.folder.glob("*.log")))
 
 
 def empty_database(folder: Path) -> Path:
-    """A database with all tables, to be copied: making them takes its time."""
+    """A database with all tables, as a template: creating them takes long."""
     background(folder).run(_MIGRATE)
     return folder / _DATABASE
 
 
 def background(folder: Path, database: Path | None = None, **settings: str) -> Background:
-    """A place for workers, with the file broker unless the settings say otherwise."""
+    """A setup for workers, with the file broker unless the settings name another one."""
     if database is not None:
         shutil.copy(database, folder / _DATABASE)
     around = {
@@ -177,7 +177,7 @@ def background(folder: Path, database: Path | None = None, **settings: str) -> B
 
 @contextlib.contextmanager
 def redis(folder: Path) -> Iterator[str]:
-    """The address of a Redis that keeps nothing."""
+    """The address of a Redis without persistence."""
     program = shutil.which("redis-server")
     if program is None:
         pytest.skip("NO REDIS SERVER HERE; on Debian: apt-get install redis-server")
@@ -189,6 +189,6 @@ def redis(folder: Path) -> Iterator[str]:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all it started, at once (kill -9)."""
+    """Kill a process and all its children at once (kill -9)."""
     os.killpg(process.pid, signal.SIGKILL)
     wait_for(lambda: process.poll() is not None)

@@ -1,4 +1,4 @@
-"""Where the test cluster's programs are: nothing is built or started here."""
+"""Locates the test cluster's programs; builds and starts nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 KUBERNETES: Final = "v1.36.3"
 """The release whose behaviour the engine follows."""
 BUILT: Final = ("kube-apiserver", "kube-controller-manager", "etcd", "kubectl")
-"""What ``tests.cluster.build`` makes."""
+"""The folder that ``tests.cluster.build`` fills."""
 
 
 @dataclass(frozen=True)
@@ -25,19 +25,19 @@ class Binaries:
 
 
 def cache() -> Path:
-    """Where programs that were built here are kept: outside any checkout."""
+    """The folder of locally built programs: outside any checkout."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root) / "gatehouse" / "cluster" / KUBERNETES
 
 
 def folders() -> list[Path]:
-    """Where to look, in this order; the first convention is the ecosystem's own."""
+    """The folders to search, in this order; the ecosystem's own convention comes first."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     return [*([Path(assets)] if assets else []), cache()]
 
 
 def find() -> Binaries | None:
-    """The programs, if there are all that are needed."""
+    """The programs, if all required ones exist."""
     apiserver, etcd, kubectl = _find("kube-apiserver"), _find("etcd"), _find("kubectl")
     if not (apiserver and etcd and kubectl):
         return None
@@ -45,12 +45,12 @@ def find() -> Binaries | None:
 
 
 def missing() -> list[str]:
-    """The names of those that cannot be found, the optional one among them."""
+    """The names of missing programs, including the optional one."""
     return [name for name in BUILT if not _find(name)]
 
 
 def _find(name: str) -> Path | None:
-    """The programs that tell versions apart are never taken from the path."""
+    """Programs that differ by version are never taken from the path."""
     for folder in folders():
         if os.access(folder / name, os.X_OK):
             return folder / name

@@ -1,7 +1,7 @@
-"""``python -m tests.cluster.build``: makes the test cluster's programs once, outside the checkout.
+"""``python -m tests.cluster.build``: builds the test cluster's programs once, outside the checkout.
 
-With the ordinary Go client and nothing else; what is there already is not made again. Ends with 0
-when all is there, with 3 where it cannot be made (no Go, no module proxy), with 1 where Go failed.
+It uses only the ordinary Go client and skips existing programs. It exits with 0 when all programs
+exist, with 3 if they cannot be built here (no Go, no module proxy), with 1 if Go failed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PACKAGES: Final = {
     "etcd": "go.etcd.io/etcd/server/v3",
 }
 ETCD: Final = "v3.6.8"
-"""The version whose client this release of Kubernetes is built with."""
+"""The client version with which this release of Kubernetes is built."""
 _STAGING: Final = re.compile(r"^\s*(?:replace )?(k8s\.io/[a-z0-9-]+) => \./staging/", re.MULTILINE)
 _MODULE: Final = "k8s.io/kubernetes"
 _VERSION: Final = "k8s.io/component-base/version"
@@ -42,11 +42,11 @@ _PATIENCE: Final = 1800.0
 
 
 class UnavailableError(Exception):
-    """Nothing can be made here: something outside is missing."""
+    """Nothing can be built here: an external tool is missing."""
 
 
 class BuildError(Exception):
-    """Go would not build it."""
+    """Go failed to build it."""
 
 
 def say(text: str) -> None:
@@ -56,7 +56,7 @@ def say(text: str) -> None:
 
 
 def build() -> None:
-    """Make what is missing; two at once wait for each other."""
+    """Build missing programs; concurrent builds wait for each other."""
     with _alone():
         wanted = missing()
         if not wanted:
@@ -80,7 +80,7 @@ def _alone() -> Iterator[None]:
 
 
 def _make_family(names: list[str]) -> None:
-    """Build programs of one module: another's needs would change the versions of all parts."""
+    """Build programs of one module: other modules' requirements would change all versions."""
     if not names:
         return
     with tempfile.TemporaryDirectory(prefix="gatehouse-build-") as folder:
@@ -92,7 +92,7 @@ def _make_family(names: list[str]) -> None:
 
 
 def _write_etcd_module(folder: Path, packages: list[str]) -> None:
-    # Without its language's version Go would read the modules of all modules that ever were.
+    # Without the language version, Go would load the whole module graph.
     lines = [
         "module gatehouse.test/etcd",
         "go 1.24.0",
@@ -104,7 +104,7 @@ def _write_etcd_module(folder: Path, packages: list[str]) -> None:
 
 
 def _write_module(folder: Path, packages: list[str]) -> None:
-    """Write a ``go.mod`` of our own that takes Kubernetes' parts at the versions it names."""
+    """Write our own ``go.mod`` that takes Kubernetes' parts at the versions it names."""
     say("fetching the list of modules")
     try:
         text = _go(folder, "mod", "download", "-json", f"{_MODULE}@{KUBERNETES}")
@@ -124,7 +124,7 @@ def _tidy(folder: Path) -> None:
 
 
 def module_text(kubernetes: str, packages: list[str]) -> str:
-    """Our ``go.mod``, of Kubernetes' own: each staging folder becomes its published module."""
+    """Our ``go.mod``, from Kubernetes' own: each staging folder becomes its published module."""
     language = re.search(r"^go (\S+)$", kubernetes, re.MULTILINE)
     assert language
     staging = f"v0.{KUBERNETES.partition('.')[2]}"
@@ -141,7 +141,7 @@ def module_text(kubernetes: str, packages: list[str]) -> str:
 
 
 def _make(name: str, folder: Path) -> None:
-    """Build one program beside its place, so that a build cut short leaves no half of one."""
+    """Build one program beside its destination, so that an aborted build leaves no partial file."""
     began = time.monotonic()
     say(f"building {name}")
     draft = cache() / f".{name}.{os.getpid()}"
@@ -155,14 +155,14 @@ def _make(name: str, folder: Path) -> None:
 
 
 def _flags() -> str:
-    """Link without tables for debuggers; without its version a server calls itself v0.0.0."""
+    """Link without debug tables; without a version a server calls itself v0.0.0."""
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
-    told = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
-    return " ".join(["-s", "-w", *(f"-X {_VERSION}.{key}={text}" for key, text in told.items())])
+    version = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
+    return " ".join(["-s", "-w", *(f"-X {_VERSION}.{key}={text}" for key, text in version.items())])
 
 
 def _go(folder: Path, *words: str) -> str:
-    # A workspace or flags of the user's would change what is built.
+    # The user's workspace or flags would change the build.
     around: dict[str, Any] = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod -buildvcs=false"}
     done = subprocess.run(  # noqa: S603 - our own words
         ["go", *words],  # noqa: S607 - the user's Go
@@ -179,11 +179,11 @@ def _go(folder: Path, *words: str) -> str:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Build and say how it went; returns the exit code."""
+    """Build and report the result; returns the exit code."""
     argparse.ArgumentParser(prog="python -m tests.cluster.build", description=__doc__).parse_args(
         words
     )
-    # Ends Go, too, and leaves nothing behind but what is finished.
+    # Also ends Go, and leaves only finished programs.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         build()

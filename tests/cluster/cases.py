@@ -1,8 +1,8 @@
-"""Random cases for the comparison with a live API server: values from a seed, nothing is asked.
+"""Random cases for the comparison with a live API server, drawn from a seed without requests.
 
-A case is a line of ``manage.py admit --cases`` and what makes it: ``posted`` (the object as its
-user writes it), or ``before`` (an object that was there before the policies) and ``changes`` to it.
-Where ``room`` is given, amounts are drawn within it, so that few policies mind.
+A case is a line of ``manage.py admit --cases`` and its source: ``posted`` (the object as its
+user writes it), or ``before`` (an object older than the policies) and ``changes`` to it.
+If ``room`` is given, amounts are drawn within it, so that few policies refuse them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Case = dict[str, Any]
 OVERHEAD: Final = {"cpu": "250m", "memory": "64Mi"}
 RUNTIME: Final = "boxed"
-"""The runtime class of the test cluster, whose pods take that much more."""
+"""The runtime class of the test cluster, which adds this overhead."""
 SHARES: Final = {
     ("CREATE", "pod"): 48,
     ("CREATE", "claim"): 9,
@@ -32,13 +32,13 @@ SHARES: Final = {
     ("UPDATE", "claim"): 6,
     ("UPDATE", "service"): 6,
 }
-"""What is asked about, and how often of a hundred times."""
+"""The kinds of requests, and their weights in percent."""
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def draw_pod(random: Random, name: str = "p", room: Room | None = None) -> dict[str, Any]:
     """A pod as its user writes it."""
-    # Only pods that ask for nothing at all are of the class that BestEffort quotas count.
+    # BestEffort quotas only count pods without any request.
     is_bare = random.random() < 0.12
     several = random.choice((1, 1, 1, 2, 3))
     containers = [_container(random, f"c{i}", room, is_bare=is_bare) for i in range(several)]
@@ -71,7 +71,7 @@ def _init(random: Random, name: str, room: Room | None, *, is_bare: bool) -> dic
 
 
 def _pod_level(random: Random) -> dict[str, Any]:
-    """Resources of the pod itself, often more than its containers ask for, one side or both."""
+    """Pod-level resources, often more than the sum of the containers, one side or both."""
     amounts = Amounts(random)
     sides: dict[str, dict[str, Any]] = {}
     for name in random.choice((["cpu"], ["memory"], ["cpu", "memory"], ["cpu", PAGES])):
@@ -108,7 +108,7 @@ def draw_claim(random: Random, name: str = "data", room: Room | None = None) -> 
     }
     metadata: dict[str, Any] = {"name": name}
     if random.random() < 0.1:
-        # The older way to name a class, and it comes first.
+        # The deprecated way to name a class, which takes precedence.
         metadata["annotations"] = {_BETA_CLASS: spec.pop("storageClassName")}
     if random.random() < 0.4:
         spec["volumeAttributesClassName"] = random.choice(ATTRIBUTES)
@@ -129,13 +129,13 @@ def draw_service(random: Random, name: str = "svc", room: Room | None = None) ->
     if kind == "LoadBalancer" and random.random() < 0.4:
         spec["allocateLoadBalancerNodePorts"] = False
         if random.random() < 0.5:
-            # Only ports that are asked for by number count then.
+            # Only ports with explicit numbers count then.
             spec["ports"][0]["nodePort"] = random.randint(20000, 60000)
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
 
 
 def _counted(random: Random, name: str = "n", room: Room | None = None) -> dict[str, Any]:
-    """Something that only counts."""
+    """An object that quotas only count."""
     template = {
         "metadata": {"labels": {"a": "b"}},
         "spec": {"containers": [_container(random, "c0", room, is_bare=False)]},
@@ -157,14 +157,14 @@ _OLD_NAMES: Final = {"pod": "old-pod", "claim": "old-claim", "service": "old-ser
 
 
 def draw_before(random: Random) -> dict[str, dict[str, Any]]:
-    """What the namespace held before it had policies, by kind."""
+    """The objects of the namespace before it had policies, by kind."""
     some = {"storage": (UNIT, 10**12 * UNIT)}
     found = {kind: _DRAWN[kind](random, name, some) for kind, name in _OLD_NAMES.items()}
     if random.random() < 0.8:
         found["claim"]["spec"]["storageClassName"] = "expand"
         found["claim"]["metadata"].pop("annotations", None)
     if random.random() < 0.8:
-        # What has all its amounts can be resized: nothing would be added to it.
+        # A pod with all its amounts can be resized, because defaults add nothing.
         spec = found["pod"]["spec"]
         spec.pop("initContainers", None)
         spec.pop("resources", None)
@@ -176,9 +176,11 @@ def draw_before(random: Random) -> dict[str, dict[str, Any]]:
 
 
 def _bound(random: Random, claim: dict[str, Any]) -> dict[str, Any]:
-    """How a claim stands: only a bound one may grow, and shrink again to what it has."""
-    asked = claim["spec"]["resources"]["requests"]["storage"]
-    has = spell(random, value(asked) // 2 // UNIT * UNIT) if random.random() < 0.5 else asked
+    """The status of a claim: only a bound one may grow, and shrink again to its capacity."""
+    requested = claim["spec"]["resources"]["requests"]["storage"]
+    has = (
+        spell(random, value(requested) // 2 // UNIT * UNIT) if random.random() < 0.5 else requested
+    )
     status = {"phase": "Bound", "capacity": {"storage": has}}
     if random.random() < 0.3:
         status["allocatedResources"] = {"storage": Amounts(random, {}).one("storage")}
@@ -204,7 +206,7 @@ def draw_case(
     before: dict[str, dict[str, Any]],
     room: Room | None = None,
 ) -> Case:
-    """One request: something new, or a change of something that was there before."""
+    """One request: a new object, or a change of an older one."""
     if operation == "CREATE":
         posted = _DRAWN[kind](random, kind[:1], room)
         if random.random() < 0.1:
@@ -220,7 +222,7 @@ def draw_case(
 def _changes(
     random: Random, kind: str, before: dict[str, Any], room: Room | None
 ) -> list[list[Any]]:
-    """Where to put what, in the object as it is stored."""
+    """Values and their paths in the stored object."""
     spec = before["spec"]
     if kind == "resize":
         return _resized(random, spec["containers"], room)
@@ -235,24 +237,24 @@ def _changes(
 
 
 def _grown(random: Random, spec: dict[str, Any], room: Room | None) -> list[list[Any]]:
-    """Change what a claim asks for: mostly more of it."""
+    """Change a claim's request: mostly increase it."""
     chance = random.random()
     if chance < 0.15:
         return [[["metadata", "labels"], {"touched": "yes"}]]
     if chance < 0.25 and "volumeAttributesClassName" in spec:
         return [[["spec", "volumeAttributesClassName"], random.choice(ATTRIBUTES)]]
-    asked = value(spec["resources"]["requests"]["storage"])
+    requested = value(spec["resources"]["requests"]["storage"])
     amount = Amounts(random, room).one("storage")
-    if value(amount) < asked and random.random() < 0.8:
-        # Less than it has is refused whatever the policies say.
-        amount = spell(random, asked + value(amount))
+    if value(amount) < requested and random.random() < 0.8:
+        # A decrease is refused regardless of the policies.
+        amount = spell(random, requested + value(amount))
     return [[["spec", "resources", "requests", "storage"], amount]]
 
 
 def _resized(
     random: Random, containers: list[dict[str, Any]], room: Room | None
 ) -> list[list[Any]]:
-    """Change amounts that are there: others could not be added."""
+    """Change existing amounts: a resize cannot add others."""
     found = []
     for index, container in enumerate(containers):
         there = container.get("resources") or {}

@@ -1,4 +1,4 @@
-"""An authority and the certificates that a test cluster needs; made by ``openssl``."""
+"""An authority and the certificates that a test cluster needs, made by ``openssl``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class Pair:
 
 
 def make_authority(folder: Path, *, has_key_usage: bool = True) -> Pair:
-    """One that both servers and clients are signed by; it signs service account tokens, too.
+    """An authority for servers, clients and service account tokens.
 
-    Without key usage it is as many clusters have it, which Go takes and Python from 3.13 does not.
+    Without key usage it resembles those of many clusters: Go accepts it, Python from 3.13 on does
+    not.
     """
     usage = ["-addext", "keyUsage=critical,keyCertSign,cRLSign,digitalSignature"]
     more = usage if has_key_usage else []

@@ -1,7 +1,7 @@
-"""``python -m tests.cluster.conformance``: random cases, asked of API server and engine alike.
+"""``python -m tests.cluster.conformance``: random cases, evaluated by API server and engine.
 
-Every number of a run comes from one seed, which is printed. Differences are shrunk to the smallest
-case that shows them, and written beside the tests that replay them.
+One seed, which is printed, determines every number of a run. Each difference is reduced to the
+smallest case that shows it, and written beside the tests that replay it.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.cluster.aiming import Aim, Setting
-from tests.cluster.asking import Asking
+from tests.cluster.api_client import ApiClient
 from tests.cluster.binaries import Binaries, find
 from tests.cluster.build import UNAVAILABLE, say
+from tests.cluster.case_generator import CaseGenerator, Setting
 from tests.cluster.cases import draw_before
+from tests.cluster.evaluation import Found, ask
 from tests.cluster.golden import keep
-from tests.cluster.questioning import Found, ask
+from tests.cluster.reduction import shrink
 from tests.cluster.rules import PRIORITIES, draw_limited, draw_policies
 from tests.cluster.servers import Options, cluster
-from tests.cluster.shrinking import shrink
 from tests.cluster.worlds import Barrier, World, prepare_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tests.cluster.cases import Case
-    from tests.cluster.comparing import Verdict
+    from tests.cluster.comparison import Verdict
     from tests.cluster.worlds import Observed
 
 _QUESTIONS: Final = 20
@@ -47,7 +47,7 @@ _KINDS: Final = {"Pod": "pod", "PersistentVolumeClaim": "claim", "Service": "ser
 
 @dataclass
 class Tally:
-    """What a run saw."""
+    """The counts of a run."""
 
     seed: int
     cases: int = 0
@@ -74,7 +74,7 @@ class Tally:
             self.differences.append(Found(case, observed, verdict))
 
     def shares(self) -> dict[str, tuple[float, float]]:
-        """How many of each kind were allowed, and how many refused, of those that count."""
+        """The numbers of allowed and refused cases of each kind, of those that count."""
         return {
             kind: (
                 counted["allowed"] / (total := counted["allowed"] + counted["refused"]),
@@ -84,7 +84,7 @@ class Tally:
         }
 
     def lines(self) -> Iterator[str]:
-        """The run in words."""
+        """The run as text."""
         yield f"seed {self.seed}: {self.cases} cases in {self.seconds:.0f} s"
         yield "  allowed refused | at a bound, one beyond"
         for kind, counted in sorted(self.verdicts.items()):
@@ -108,7 +108,7 @@ def _kind(case: Case) -> str:
 
 
 def _draw_setting(random: Random, number: int) -> Setting:
-    """The first has nothing but policies; others need covering quotas, or default a priority."""
+    """The first has only policies; others require covering quotas, or default a priority."""
     if number == 0:
         return Setting([], "")
     default = random.choice(["", "", *PRIORITIES])
@@ -116,79 +116,81 @@ def _draw_setting(random: Random, number: int) -> Setting:
 
 
 def run(
-    binaries: Binaries, seed: int, cases: int, *, told: Callable[[str], None] = lambda _: None
+    binaries: Binaries, seed: int, cases: int, *, report: Callable[[str], None] = lambda _: None
 ) -> Tally:
-    """Ask that many cases; the seed alone decides which. ``told`` hears how far it is."""
+    """Evaluate that many cases; only the seed determines them. ``report`` gets the progress."""
     tally, began = Tally(seed), time.monotonic()
     share = min(_PER_SERVER, max(1, cases // 4))
     for number in range(-(-cases // share)):
         random = Random(f"{seed}/{number}")  # noqa: S311 - repeatable on purpose
         setting = _draw_setting(random, number)
-        with _started(binaries, setting) as asking:
+        with _started(binaries, setting) as api:
             wanted = min(share, cases - tally.cases)
-            _run_server(asking, random, setting, wanted, tally)
-            _shrink(asking, setting, tally)
-        told(f"{tally.cases} of {cases} cases, {len(tally.differences)} differences")
+            _run_server(api, random, setting, wanted, tally)
+            _shrink(api, setting, tally)
+        report(f"{tally.cases} of {cases} cases, {len(tally.differences)} differences")
     tally.seconds = time.monotonic() - began
     return tally
 
 
 @contextlib.contextmanager
-def _started(binaries: Binaries, setting: Setting) -> Iterator[Asking]:
+def _started(binaries: Binaries, setting: Setting) -> Iterator[ApiClient]:
     more = ("--enable-priority-and-fairness=false", "--max-requests-inflight=0")
     options = Options(limited_resources=setting.limited, more=more)
-    with cluster(binaries, options) as made, contextlib.closing(Asking(made)) as asking:
-        prepare_cluster(asking, default_priority=setting.default_priority)
-        yield asking
+    with cluster(binaries, options) as made, contextlib.closing(ApiClient(made)) as api:
+        prepare_cluster(api, default_priority=setting.default_priority)
+        yield api
 
 
 def _run_server(
-    asking: Asking, random: Random, setting: Setting, wanted: int, tally: Tally
+    api: ApiClient, random: Random, setting: Setting, wanted: int, tally: Tally
 ) -> None:
-    """Ask one API server, a batch of namespaces at a time."""
+    """Evaluate cases on one API server, a batch of namespaces at a time."""
     done, batch = 0, 0
-    barrier = Barrier(asking)
+    barrier = Barrier(api)
     with ThreadPoolExecutor(_THREADS) as threads:
         while done < wanted:
             batch += 1
             seeds = [(batch, index, random.random()) for index in range(_BATCH)]
-            aims = list(threads.map(lambda drawn: _make(asking, setting, *drawn), seeds))
+            generators = list(threads.map(lambda drawn: _make(api, setting, *drawn), seeds))
             barrier.wait()
-            for answers in threads.map(partial(_question, setting), aims):
-                # Cut where enough is asked, so that the count is the one asked for.
+            for answers in threads.map(partial(_evaluate_cases, setting), generators):
+                # Stop at exactly the requested number.
                 for answer in answers[: wanted - done]:
                     tally.add(*answer)
                 done += min(len(answers), wanted - done)
 
 
-def _make(asking: Asking, setting: Setting, batch: int, index: int, drawn: float) -> Aim:
+def _make(api: ApiClient, setting: Setting, batch: int, index: int, drawn: float) -> CaseGenerator:
     random = Random(drawn)  # noqa: S311 - repeatable on purpose
-    world = World(asking, f"w-{batch}-{index}")
+    world = World(api, f"w-{batch}-{index}")
     before = draw_before(random)
     world.drawn = before
     world.make(draw_policies(random, setting.limited), list(before.values()))
-    return Aim(world, random, setting)
+    return CaseGenerator(world, random, setting)
 
 
-def _question(setting: Setting, aim: Aim) -> list[tuple[Case, Observed, Verdict]]:
-    """Ask a namespace's questions: as many as there are, where they run out."""
+def _evaluate_cases(
+    setting: Setting, generator: CaseGenerator
+) -> list[tuple[Case, Observed, Verdict]]:
+    """Evaluate a namespace's cases, until it has no more."""
     found: list[tuple[Case, Observed, Verdict]] = []
     while len(found) < _QUESTIONS:
-        case = aim.question()
+        case = generator.next_case()
         if case is None:
             break
         case["limitedResources"] = setting.limited
         metadata = case.get("posted", {}).get("metadata", {})
         if "name" in metadata and not case["dryRun"]:
             metadata["name"] += f"-{len(found)}"
-        answer = ask(aim.world, case, setting.default_priority)
+        answer = ask(generator.world, case, setting.default_priority)
         assert answer is not None
         found.append(answer)
     return found
 
 
-def _shrink(asking: Asking, setting: Setting, tally: Tally) -> None:
-    """Keep the smallest form of this server's differences, one for each mark and kind."""
+def _shrink(api: ApiClient, setting: Setting, tally: Tally) -> None:
+    """Keep the smallest form of this server's differences, one for each property and kind."""
     seen = set()
     for found in tally.differences:
         if found.case["limitedResources"] is not setting.limited or len(seen) >= _MAX_SHRUNK:
@@ -197,12 +199,12 @@ def _shrink(asking: Asking, setting: Setting, tally: Tally) -> None:
         if key in seen:
             continue
         seen.add(key)
-        small = shrink(asking, found.case, setting.default_priority)
+        small = shrink(api, found.case, setting.default_priority)
         tally.kept.append(str(keep(*(small or found))))
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run it; returns the exit code: 1 for differences, 3 where there is no API server."""
+    """Run it; returns the exit code: 1 for differences, 3 without an API server."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.cluster.conformance", description=__doc__
     )
@@ -214,7 +216,7 @@ def main(words: Sequence[str] | None = None) -> int:
         say("NO API SERVER HERE: set KUBEBUILDER_ASSETS, or run python -m tests.cluster.build")
         return UNAVAILABLE
     say(f"conformance: {options.cases} cases of seed {options.seed}")
-    tally = run(binaries, options.seed, options.cases, told=say)
+    tally = run(binaries, options.seed, options.cases, report=say)
     for line in tally.lines():
         say(line)
     return 1 if tally.differences else 0

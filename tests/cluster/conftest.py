@@ -1,4 +1,4 @@
-"""Control planes for tests: skipped, loudly, where no binaries can be had."""
+"""Control planes for tests; without binaries the tests are skipped with a visible message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHARES: Final = 5
 
 @pytest.fixture(scope="session")
 def binaries() -> Binaries:
-    """The API server and its company."""
+    """The API server and its companion programs."""
     found = find()
     if found is None:
         places = " nor in ".join(map(str, folders()))
@@ -32,7 +32,7 @@ def binaries() -> Binaries:
 
 @pytest.fixture(scope="session")
 def plain_cluster(binaries: Binaries) -> Iterator[Cluster]:
-    """A control plane as it comes: its own plugins on, no webhooks; shared, so keep to yourself."""
+    """A default control plane: its own plugins on, no webhooks; shared, so keep changes local."""
     with cluster(binaries) as made:
         yield made
 
@@ -46,7 +46,7 @@ def bare_cluster(binaries: Binaries) -> Iterator[Cluster]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file on one worker, which shares its control plane; histories may go to several."""
+    """Keep a file on one worker, which shares its control plane; histories may be spread."""
     for item in items:
         if item.path.parent == _HERE:
             item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {_share(item)}"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.cluster.cases import Case
-    from tests.cluster.comparing import Verdict
+    from tests.cluster.comparison import Verdict
 
 FOLDER: Final = Path(__file__).parent / "golden"
 _KEPT: Final = ("policies", "limitedResources", "request", "phase", "defaultPriority")
@@ -35,14 +35,14 @@ def keep(case: Case, observed: Observed, verdict: Verdict) -> Path:
 
 
 def _stored(observed: Observed) -> dict[str, Any]:
-    """What is compared of a stored object, and nothing else."""
+    """Only the compared parts of a stored object."""
     metadata, spec = (observed.object.get(key) or {} for key in ("metadata", "spec"))
     kept = {k: spec[k] for k in ("containers", "initContainers", "resources") if k in spec}
     return {"metadata": {"annotations": metadata.get("annotations") or {}}, "spec": kept}
 
 
 def read_all() -> Iterator[tuple[str, Case, Observed]]:
-    """All that were kept, by name."""
+    """All kept cases, by name."""
     for path in sorted(FOLDER.glob("*.json")):
         case = loads(path.read_bytes())
         expect = case.pop("expect")

@@ -1,4 +1,4 @@
-"""A portal of its own behind an API server: its database, its certificate, its webhooks by TLS."""
+"""A dedicated portal behind an API server: its database, its certificate, its webhooks over TLS."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Portal:
 
     @property
     def address(self) -> str:
-        """Where API servers call it."""
+        """The address that API servers call."""
         return f"https://127.0.0.1:{self.port}"
 
     def manage(self, *words: str, stdin: str = "") -> str:
-        """Run one of the portal's commands; returns what it printed."""
+        """Run one of the portal's commands; returns its output."""
         done = subprocess.run(  # noqa: S603 - our own words
             [sys.executable, "manage.py", *words],
             env=self.around,
@@ -77,15 +77,15 @@ class Portal:
         return done.stdout
 
     def run(self, script: str) -> str:
-        """Run a script among the portal's own code; returns what it printed."""
+        """Run a script with the portal's code; returns its output."""
         return _run(self.around, script)
 
     def cover_kube_system(self) -> None:
-        """Ask about kube-system, too, wherever it is enforced from now on."""
+        """Include kube-system in all webhooks that are registered from now on."""
         self.run(_COVER)
 
     def enforce(self, cluster: Cluster, name: str) -> None:
-        """Put the portal, knowing this API server by the name, in the path of its requests."""
+        """Register the webhooks of the portal at the API server that it knows by this name."""
         key = self.folder / f"{name}.key"
         key.write_text(self.secrets[name])
         words = ["--ca-file", str(self.authority.certificate), "--key-file", str(key)]
@@ -98,7 +98,7 @@ class Portal:
 
 @contextlib.contextmanager
 def portal(folder: Path) -> Iterator[Portal]:
-    """A portal that listens by TLS; gone after the test."""
+    """A portal that serves TLS; removed after the test."""
     folder.mkdir(parents=True, exist_ok=True)
     authority = make_authority(folder)
     pair = issue(folder, "tls", authority, subject="/CN=gatehouse")

@@ -1,9 +1,9 @@
-"""Stands between the portal and an API server, and spoils answers as a seed says.
+"""A proxy between the portal and an API server that injects faults, determined by a seed.
 
-``with proxy(plane, seed) as made:`` gives one; ``made.credentials`` leads through it. Faults come
-before a request is passed on, or after the server has done what was asked. ``made.calm()`` ends
-them; ``made.written`` lists what was changed through it; ``made.between`` is called before each
-request, to let others edit in the midst of a pass.
+``with proxy(plane, seed) as made:`` yields one; ``made.credentials`` connect through it. Faults
+occur before a request is passed on, or after the server has executed it. ``made.calm()`` ends
+them; ``made.written`` lists the changes made through it; ``made.between`` is called before each
+request, so that tests can edit in the middle of a pass.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.cluster.servers import Cluster
 
 SHARE: Final = 0.25
-"""Of the requests, so many go wrong."""
+"""The share of requests that fail."""
 STATUSES: Final = {
     409: "Conflict",
     410: "Expired",
@@ -39,12 +39,12 @@ STATUSES: Final = {
 BEFORE: Final = (*STATUSES, "reset", "stall", "garbage")
 AFTER: Final = ("lost", "cut", "garbled")
 STALL: Final = 5.0
-"""Seconds without an answer; a client of a test waits less."""
+"""Seconds without an answer; a test's client waits less."""
 _KEPT: Final = ("Content-Type", "Authorization", "Accept")
 
 
 class Proxy:
-    """What all its threads share."""
+    """The state shared by all its threads."""
 
     def __init__(self, plane: Cluster, seed: int) -> None:
         self.plane = plane
@@ -58,11 +58,11 @@ class Proxy:
         self.credentials = Credentials("")
 
     def calm(self) -> None:
-        """Let everything pass from now on."""
+        """Pass on all further requests."""
         self.share = 0.0
 
     def fault(self) -> str | int:
-        """Draw what happens to the next request; empty: nothing."""
+        """Draw the fault of the next request; empty: none."""
         with self.lock:
             drawn: str | int = ""
             if self.chance.random() < self.share:
@@ -73,7 +73,7 @@ class Proxy:
 
 @contextlib.contextmanager
 def proxy(plane: Cluster, seed: int) -> Iterator[Proxy]:
-    """One for a control plane, with a certificate of the same authority."""
+    """A proxy for one control plane, with a certificate of the same authority."""
     made = Proxy(plane, seed)
     pair = issue(plane.folder, f"proxy-{seed}", plane.authority, subject="/CN=proxy")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.reply(status, data[::-1] if fault == "garbled" else data)
 
     def pass_on(self, body: bytes) -> tuple[int, bytes]:
-        """Ask the API server; what was really changed is noted."""
+        """Call the API server, and record actual changes."""
         line = self.proxy.plane.connect(60)
         headers = {name: self.headers[name] for name in _KEPT if name in self.headers}
         try:
@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
             )
             self.reply(fault, text.encode())
         elif fault == "garbage":
-            self.reply(200, b"<html>not what was asked for</html>")
+            self.reply(200, b"<html>not the requested object</html>")
         elif fault == "stall":
             self.proxy.ended.wait(STALL)
             self.close_connection = True
@@ -173,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def hang_up(self) -> None:
-        """Tear the connection down."""
+        """Drop the connection."""
         self.close_connection = True
         linger = struct.pack("ii", 1, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

@@ -1,6 +1,6 @@
-"""Random policies for the comparison with a live API server: values from a seed, nothing is asked.
+"""Random policies for the comparison with a live API server, drawn from a seed without requests.
 
-A namespace's quotas bound a few themes each, so that most kinds of objects meet some and not all.
+A namespace's quotas bound a few themes each, so that most kinds of objects meet some but not all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PRIORITIES: Final = {"low": 10, "mid": 1000, "high": 100000, "cluster-services":
 CLASSES: Final = ("gold", "expand")
 """Storage classes of the test cluster; claims of ``expand`` may grow."""
 ATTRIBUTES: Final = ("silver", "bronze")
-"""Volume attributes classes that claims ask for."""
+"""Volume attributes classes that claims use."""
 _PER_CLASS: Final = tuple(
     f"{name}.storageclass.storage.k8s.io/{what}"
     for name in CLASSES
@@ -76,7 +76,7 @@ def _by_attributes(random: Random) -> dict[str, Any]:
 
 
 def draw_limited(random: Random) -> list[dict[str, Any]]:
-    """What needs a covering quota on one API server."""
+    """The resources that need a covering quota on one API server."""
     by_priority = {"resource": "pods", "matchScopes": [_by_priority(random)]}
     other = {"scopeName": random.choice(_SCOPES), "operator": "Exists"}
     attributes = {"resource": "persistentvolumeclaims", "matchScopes": [_by_attributes(random)]}
@@ -134,7 +134,7 @@ def _item(random: Random, kind: str) -> dict[str, Any]:
 
 
 def _bounds(random: Random, kind: str, name: str) -> dict[str, Any]:
-    """Some of an item's maps for one resource, in an order that an API server takes."""
+    """Some of an item's maps for one resource, in an order that an API server accepts."""
     low, request, limit, high = sorted(Amounts(random).bounds(name), key=value)
     if name in {DEVICE, PAGES}:
         request = limit
@@ -143,17 +143,17 @@ def _bounds(random: Random, kind: str, name: str) -> dict[str, Any]:
         found = {"min": low, "max": high}
     kept = {part: amount for part, amount in found.items() if random.random() < 0.4}
     if name in {DEVICE, PAGES} and kept and kind == "Container" and random.random() < 0.9:
-        # A request alone, which a minimum comes to, no pod may have of these.
+        # Pods may not have only a request of these, which a minimum would add.
         kept["default"] = limit
     if random.random() < 0.15:
         kept["maxLimitRequestRatio"] = random.choice(("1.5", "4", "10", "12500m", 40, "100"))
-        # A ratio above max/min would be refused, and teach nothing about pods.
+        # A ratio above max/min would be refused, without any effect on pods.
         kept.pop(random.choice(("min", "max")), None)
     return kept
 
 
 def _by_theme(random: Random) -> list[Policy]:
-    """Quotas without scopes: each of one theme or two."""
+    """Quotas without scopes: each of one or two themes."""
     themes = [theme for theme, share in _SHARES.items() if random.random() < share]
     random.shuffle(themes)
     found = []
@@ -167,7 +167,7 @@ def _by_theme(random: Random) -> list[Policy]:
 
 
 def _by_scope(random: Random) -> list[Policy]:
-    """Quotas with scopes; pods that come to have an end are what updates of pods are about."""
+    """Quotas with scopes; updates of pods concern pods that become terminating."""
     found = []
     if random.random() < 0.8:
         shape: Policy = {"scopes": ["Terminating"]}
@@ -188,7 +188,7 @@ def _selector(*expressions: dict[str, Any]) -> Policy:
 
 
 def _scoped(random: Random) -> Policy:
-    """Scopes, a selector or both, and names that an API server takes with them."""
+    """Scopes, a selector or both, and names that an API server accepts with them."""
     scopes = random.sample(_SCOPES, random.choice((0, 0, 1, 1, 2)))
     found: Policy = {"scopes": scopes} if scopes else {}
     if not scopes or random.random() < 0.3:
@@ -202,7 +202,7 @@ def _scoped(random: Random) -> Policy:
 
 
 def _covering(random: Random, entry: dict[str, Any]) -> list[Policy]:
-    """Quotas that cover what one entry of ``limitedResources`` asks for."""
+    """Quotas that cover the requirement of one entry of ``limitedResources``."""
     found: list[Policy] = []
     for scope in entry.get("matchScopes", ()):
         is_pods = scope["scopeName"] != "VolumeAttributesClass"
@@ -239,7 +239,7 @@ def _much(name: str) -> str:
 
 
 def _status(random: Random, hard: dict[str, Any], used: dict[str, Any]) -> dict[str, Any]:
-    """What the quota controller wrote: mostly all, sometimes not yet, or of an older limit."""
+    """The status by the quota controller: mostly complete, sometimes missing or outdated."""
     chance = random.random()
     if chance < 0.03:
         return random.choice(({"hard": {}, "used": {}}, {"hard": hard, "used": {}}))
@@ -250,7 +250,7 @@ def _status(random: Random, hard: dict[str, Any], used: dict[str, Any]) -> dict[
 
 
 def room_of(policies: list[Policy]) -> Room:
-    """How much an object may ask for so that few policies mind: its bounds by resource."""
+    """The amounts that few policies refuse: bounds by resource."""
     low: dict[str, int] = {}
     high: dict[str, int] = {}
     for policy in policies:
@@ -269,7 +269,7 @@ def room_of(policies: list[Policy]) -> Room:
 
 
 def left_of(quota: Policy) -> dict[str, int]:
-    """What a quota has left, by its own names, in billionths."""
+    """The remaining amounts of a quota, by its own names, in billionths."""
     hard, used = (quota["status"].get(key) or {} for key in ("hard", "used"))
     return {name: value(most) - value(used.get(name, "0")) for name, most in hard.items()}
 

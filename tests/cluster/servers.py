@@ -1,4 +1,4 @@
-"""A control plane of its own: etcd and kube-apiserver on 127.0.0.1, in a temporary folder."""
+"""A dedicated control plane: etcd and kube-apiserver on 127.0.0.1, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 TOKENS: Final = {
     "admin-token": ("admin", "system:masters"),
-    # Is somebody and may nothing: what a missing permission looks like.
+    # An authenticated user without permissions.
     "nobody-token": ("nobody", "nobodies"),
 }
 PLUGINS: Final = ("LimitRanger", "ResourceQuota")
-"""What the portal can replace."""
+"""The plugins that the portal can replace."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How an API server is started.
+    """The options of an API server.
 
     ``plugins``: the API server's own LimitRanger and ResourceQuota act. ``limited_resources`` are
     those of its quota plugin. ``controllers``: kube-controller-manager runs these, if any.
-    ``is_durable``: etcd flushes what it says is kept, which tests need not wait for.
+    ``is_durable``: etcd flushes its writes to disk, for which tests need not wait.
     """
 
     plugins: bool = True
@@ -50,7 +50,7 @@ class Options:
 
 @dataclass
 class Cluster:
-    """A running control plane, and how to talk to it as its administrator."""
+    """A running control plane, and access to it as its administrator."""
 
     folder: Path
     port: int
@@ -61,7 +61,7 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Where the API server is."""
+        """The address of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
     @property
@@ -70,11 +70,11 @@ class Cluster:
         return self.folder / "admin.kubeconfig"
 
     def context(self) -> ssl.SSLContext:
-        """TLS that trusts this cluster alone."""
+        """TLS that trusts only this cluster."""
         return ssl.create_default_context(cafile=str(self.authority.certificate))
 
     def connect(self, timeout: float = 60) -> http.client.HTTPSConnection:
-        """A connection of the caller's own, for as many requests as it likes."""
+        """A new connection for any number of requests."""
         return http.client.HTTPSConnection(
             "127.0.0.1", self.port, timeout=timeout, context=self.context()
         )
@@ -94,18 +94,18 @@ class Cluster:
         )
 
     def log(self, name: str = "kube-apiserver") -> str:
-        """What one of the servers said."""
+        """The output of one of the servers."""
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def start(self, name: str, words: list[str]) -> None:
-        """Start one server of it."""
+        """Start one of its servers."""
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(  # noqa: S603 - our own words
                 bound(words, "KILL"), stdout=log, stderr=log, cwd=self.folder
             )
 
     def stop(self, name: str) -> None:
-        """End one server of it, by its process id; one that ended already is no trouble."""
+        """End one of its servers, by its process id; it may have ended already."""
         process = self.processes.pop(name, None)
         if process is None:
             return
@@ -117,7 +117,7 @@ class Cluster:
             process.wait()
 
     def wait_ready(self) -> None:
-        """Wait until the API server has all it needs to answer."""
+        """Wait until the API server is ready."""
         wait_for(self._is_ready)
 
     def _is_ready(self) -> bool:
@@ -135,7 +135,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(binaries: Binaries, options: Options | None = None) -> Iterator[Cluster]:
-    """A control plane, ready; gone with all it stored when the test is over."""
+    """A control plane, ready; removed with its storage after the test."""
     options = options or Options()
     folder = Path(tempfile.mkdtemp(prefix="gatehouse-cluster-"))
     authority = make_authority(folder)
@@ -166,7 +166,7 @@ def _start_etcd(made: Cluster, *, is_durable: bool) -> None:
 
 
 def start_apiserver(made: Cluster, options: Options) -> None:
-    """Start the API server on the cluster's port, with what etcd has stored already."""
+    """Start the API server on the cluster's port, with the existing contents of etcd."""
     server = issue(made.folder, "server", made.authority, subject="/CN=kube-apiserver")
     _write_kubeconfigs(made)
     off = ["ServiceAccount", *(() if options.plugins else PLUGINS)]
@@ -186,7 +186,7 @@ def start_apiserver(made: Cluster, options: Options) -> None:
         "service-account-signing-key-file": key,
         "service-cluster-ip-range": "10.0.0.0/12",
         "service-node-port-range": "20000-60000",
-        # Nobody routes to it: it would refuse to publish a loopback address.
+        # Nothing routes to it: the server would refuse to publish a loopback address.
         "endpoint-reconciler-type": "none",
         "disable-admission-plugins": ",".join(off),
         "admission-control-config-file": _write_admission(made.folder, options),
@@ -197,12 +197,12 @@ def start_apiserver(made: Cluster, options: Options) -> None:
 
 
 def start_controllers(made: Cluster, controllers: Sequence[str]) -> None:
-    """Start kube-controller-manager with these controllers alone."""
+    """Start kube-controller-manager with only these controllers."""
     assert made.binaries.controller_manager, "there is no kube-controller-manager here"
     words = [str(made.binaries.controller_manager), f"--kubeconfig={made.kubeconfig}"]
     words += ["--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={free_port()}"]
     words += [f"--cert-dir={made.folder / 'run'}", f"--controllers={','.join(controllers)}"]
-    # All that no event tells it is counted anew as often; five minutes as it comes.
+    # The interval of full recounts; the default is five minutes.
     words += ["--resource-quota-sync-period=3s"]
     made.start("kube-controller-manager", words)
 
@@ -238,7 +238,7 @@ def _write_admission(folder: Path, options: Options) -> Path:
 
 
 def _write_kubeconfigs(made: Cluster) -> None:
-    """One for the administrator by token, one by client certificate, one for nobody."""
+    """One for the administrator by token, one by client certificate, one without permissions."""
     by_certificate = {
         "client-certificate-data": _data(made.client.certificate),
         "client-key-data": _data(made.client.key),

@@ -1,4 +1,4 @@
-"""What the build writes and says, without building."""
+"""Files and messages of the build, without building."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_staging_folder_becomes_its_published_module() -> None:
     assert "tool k8s.io/kubernetes/cmd/kube-apiserver" in lines
 
 
-def test_nothing_is_built_when_all_is_there(
+def test_nothing_is_built_if_everything_exists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place(tmp_path, *binaries.BUILT)
@@ -50,7 +50,7 @@ def test_nothing_is_built_when_all_is_there(
     assert build.main([]) == 0
 
 
-def test_missing_go_is_told_by_its_own_code(
+def test_missing_go_has_an_exit_code_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)

@@ -1,4 +1,4 @@
-"""The client against a real API server: what it stores, refuses and forgets."""
+"""The client against a real API server: storage, refusals and compaction."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_list_by_pages_is_all_there_is(client: Client) -> None:
     assert {f"page-{number}" for number in range(7)} <= names
 
 
-def test_a_watch_tells_of_each_change_since_the_list(client: Client) -> None:
+def test_a_watch_reports_each_change_since_the_list(client: Client) -> None:
     since = client.list("LimitRange").resource_version
     made = client.apply(placed(limit_range({"type": "Pod", "max": {"cpu": "1"}}), "watched"))
     client.delete("LimitRange", "watched", PLACE, uid=made["metadata"]["uid"])
@@ -90,7 +90,7 @@ def test_bookmarks_carry_a_version_to_go_on_from(client: Client) -> None:
     ],
     ids=["amounts", "scopes", "defaults", "ratio"],
 )
-def test_what_is_stored_means_what_was_applied(client: Client, manifest: dict[str, Any]) -> None:
+def test_stored_objects_mean_the_applied_ones(client: Client, manifest: dict[str, Any]) -> None:
     stored = client.apply(placed(manifest, "same"))
     assert normal(stored) == normal(placed(manifest, "same"))
     again = client.apply(placed(manifest, "same"))
@@ -98,7 +98,7 @@ def test_what_is_stored_means_what_was_applied(client: Client, manifest: dict[st
     client.delete(stored["kind"], "same", PLACE, uid=stored["metadata"]["uid"])
 
 
-def test_a_field_of_somebody_else_is_a_conflict_that_names_them(
+def test_a_field_of_another_manager_is_a_conflict_that_names_it(
     client: Client, plain_cluster: Cluster
 ) -> None:
     client.apply(quota("shared", pods="1"))
@@ -156,7 +156,7 @@ def test_a_replacement_is_bound_to_its_version(client: Client) -> None:
         client.replace(made)
 
 
-def test_what_the_server_finds_wrong_is_invalid(client: Client) -> None:
+def test_objects_that_the_server_rejects_are_invalid(client: Client) -> None:
     with pytest.raises(InvalidError):
         client.apply(quota("wrong", pods="many"))
     with pytest.raises(InvalidError):
@@ -175,7 +175,7 @@ def test_a_namespace_or_kind_that_is_not_there_is_not_found(client: Client) -> N
     assert client.get("ResourceQuota", "none", PLACE) is None
 
 
-def test_permissions_are_told_and_their_lack_forbids(
+def test_permissions_are_reported_and_their_lack_forbids(
     client: Client, plain_cluster: Cluster
 ) -> None:
     assert client.can("update", "", "limitranges")
@@ -186,7 +186,7 @@ def test_permissions_are_told_and_their_lack_forbids(
             nobody.list("LimitRange")
 
 
-def test_a_wrong_token_and_another_authority_are_told_apart(plain_cluster: Cluster) -> None:
+def test_a_wrong_token_and_another_authority_are_distinguished(plain_cluster: Cluster) -> None:
     with Client(credentials(plain_cluster, "wrong")) as client, pytest.raises(UnauthorizedError):
         client.list("LimitRange")
     untrusting = Credentials(plain_cluster.address, None, "admin-token")
@@ -194,7 +194,7 @@ def test_a_wrong_token_and_another_authority_are_told_apart(plain_cluster: Clust
         client.version()
 
 
-def test_a_client_certificate_proves_who_asks(plain_cluster: Cluster) -> None:
+def test_a_client_certificate_authenticates_the_caller(plain_cluster: Cluster) -> None:
     pair = plain_cluster.client
     shown = Credentials(
         plain_cluster.address,
@@ -207,7 +207,7 @@ def test_a_client_certificate_proves_who_asks(plain_cluster: Cluster) -> None:
 
 
 def compact(made: Cluster, revision: str) -> None:
-    """Let etcd forget what was before."""
+    """Make etcd discard older versions."""
     address = urlsplit((made.folder / "etcd-address").read_text()).netloc
     connection = http.client.HTTPConnection(address, timeout=10)
     connection.request("POST", "/v3/kv/compaction", json.dumps({"revision": revision}))

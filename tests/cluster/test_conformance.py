@@ -1,4 +1,4 @@
-"""The portal equals the plugins: random cases, asked of an API server and of the engine."""
+"""The portal equals the plugins: random cases, evaluated by an API server and by the engine."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from tests.cluster.cases import SHARES
 from tests.cluster.conformance import run
+from tests.cluster.evaluation import judge
 from tests.cluster.golden import read_all
-from tests.cluster.questioning import judge
 
 if TYPE_CHECKING:
     from tests.cluster.binaries import Binaries
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CASES = int(os.environ.get("CONFORMANCE_CASES", "2000"))
 LEAST_SHARE = 0.25
-"""Of each kind of request, so many are allowed, and so many refused."""
+"""Minimum numbers of allowed and of refused cases of each kind."""
 
 
 @pytest.mark.cluster
@@ -35,9 +35,9 @@ def test_engine_answers_as_the_plugins_do(
         print("\n".join(tally.lines()))  # noqa: T201 - what was compared
     assert tally.cases == CASES
     assert tally.differences == []
-    # Cases that do not count are few, or nothing would be compared.
+    # Few cases may be excluded, or nothing would be compared.
     assert sum(tally.apart.values()) < CASES / 10
-    # Both verdicts come in turn, so neither can be rare for any kind.
+    # Both verdicts alternate, so neither can be rare for any kind.
     assert len(tally.verdicts) == len(SHARES)
     assert min(share for both in tally.shares().values() for share in both) >= LEAST_SHARE
 

@@ -1,4 +1,4 @@
-"""What the portal prints for a cluster, given to a real API server: taken, enough, and no more."""
+"""A real API server accepts the portal's manifests; their permissions suffice exactly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.cluster
 
 
 class Installed(NamedTuple):
-    """A cluster with all that its portal printed for it."""
+    """A cluster with all manifests that its portal printed."""
 
     cluster: Cluster
     portal: Portal
@@ -41,18 +41,18 @@ class Installed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def installed(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    with portal(tmp_path_factory.mktemp("portal")) as asked, cluster(binaries) as made:
-        asked.around["GATEHOUSE_CLUSTER_ADDRESSES"] = "127.0.0.0/8"
-        text = asked.manage("cluster_manifests", "demo", "--ca-file", authority(asked))
+    with portal(tmp_path_factory.mktemp("portal")) as gatehouse, cluster(binaries) as made:
+        gatehouse.around["GATEHOUSE_CLUSTER_ADDRESSES"] = "127.0.0.0/8"
+        text = gatehouse.manage("cluster_manifests", "demo", "--ca-file", authority(gatehouse))
         objects = [one for one in yaml.safe_load_all(text) if one]
-        found = Installed(made, asked, text)
+        found = Installed(made, gatehouse, text)
         assert apply(found, objects).returncode == 0
         wait_for(lambda: "metadatapolicies" in made.kubectl("api-resources").stdout)
         yield found
 
 
-def authority(asked: Portal) -> str:
-    return str(asked.authority.certificate)
+def authority(gatehouse: Portal) -> str:
+    return str(gatehouse.authority.certificate)
 
 
 def apply(where: Installed, objects: list[Any], *words: str) -> CompletedProcess[str]:
@@ -62,7 +62,7 @@ def apply(where: Installed, objects: list[Any], *words: str) -> CompletedProcess
 
 @pytest.fixture
 def account(installed: Installed) -> Credentials:
-    """The portal's own account, by a token that the API server has made."""
+    """The portal's own account, by a token from the API server."""
     token = installed.cluster.kubectl("create", "token", "gatehouse", "--namespace", "gatehouse")
     whole = json.loads(installed.cluster.kubeconfig.read_text())
     whole["users"][0]["user"] = {"token": token.stdout.strip()}
@@ -87,7 +87,7 @@ def test_output_is_taken_as_it_is_and_again(installed: Installed, tmp_path: Any)
 
 
 @pytest.mark.django_db
-def test_account_may_all_that_is_needed(account: Credentials) -> None:
+def test_account_has_all_required_permissions(account: Credentials) -> None:
     with Client(account) as client:
         found = probe.probe(client)
     assert (found.state, found.missing) == ("ok", ())
@@ -112,10 +112,12 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("asked", FORBIDDEN, ids=lambda asked: " ".join(asked[:3:2]))
-def test_account_may_no_more(asked: tuple[str, str, str, str], account: Credentials) -> None:
+@pytest.mark.parametrize("permission", FORBIDDEN, ids=lambda permission: " ".join(permission[:3:2]))
+def test_account_has_no_other_permissions(
+    permission: tuple[str, str, str, str], account: Credentials
+) -> None:
     with Client(account) as client:
-        assert not client.can(*asked)
+        assert not client.can(*permission)
 
 
 @pytest.mark.parametrize("kind", ["Mutating", "Validating"])
@@ -157,13 +159,13 @@ def create(where: Installed, manifest: dict[str, Any]) -> CompletedProcess[str]:
 @pytest.mark.parametrize("namespace", ["default", CANARY_NAMESPACE])
 def test_canary_is_refused_after_both_webhooks(namespace: str, installed: Installed) -> None:
     canary = pod(namespace, **{"policy.gatehouse.dev/canary": "abc"})
-    # An API server needs a moment to hear of new webhooks.
+    # An API server needs a moment to load new webhooks.
     wait_for(lambda: "canary abc was refused" in create(installed, canary).stderr)
     assert "mutating webhook: " in create(installed, canary).stderr
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "gatehouse"])
-def test_namespaces_left_out_are_not_asked_about(namespace: str, installed: Installed) -> None:
+def test_namespaces_left_out_cause_no_calls(namespace: str, installed: Installed) -> None:
     canary = pod(namespace, **{"policy.gatehouse.dev/canary": "abc"})
     assert create(installed, canary).returncode == 0
 
@@ -244,7 +246,7 @@ RULES: dict[str, Any] = {
     "text-for-bool": sets(reject="yes"),
 }
 ACCEPTED = 17
-"""So many of them the portal accepts; the test would otherwise hold for a schema that has none."""
+"""The number of policies that the portal accepts; otherwise an empty schema would pass."""
 
 
 def policy(*rules: Any, **spec: Any) -> dict[str, Any]:
@@ -275,7 +277,7 @@ SEEDS_SPELLING = "seeds-spelling"
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_custom_resource_takes_what_the_portal_takes(name: str, installed: Installed) -> None:
+def test_custom_resource_accepts_what_the_portal_accepts(name: str, installed: Installed) -> None:
     manifest = policy(RULES[name])
     # The old spelling is read from files; it is an unknown field of the custom resource.
     expected = is_accepted_here(manifest) and name != SEEDS_SPELLING
@@ -287,7 +289,7 @@ def test_table_has_both_verdicts() -> None:
 
 
 @pytest.mark.parametrize(("count", "accepted"), [(64, True), (65, False)])
-def test_as_many_rules_as_the_portal_takes(
+def test_as_many_rules_as_the_portal_accepts(
     count: int, *, accepted: bool, installed: Installed
 ) -> None:
     manifest = policy(*[ACTION] * count, ratchet=True, strict=False)
@@ -295,7 +297,7 @@ def test_as_many_rules_as_the_portal_takes(
     assert is_accepted_there(installed, manifest) is accepted
 
 
-def test_stored_policy_says_reject_and_shows_its_columns(installed: Installed) -> None:
+def test_stored_policy_contains_reject_and_shows_its_columns(installed: Installed) -> None:
     manifest = policy(sets(updatedLabels={"a": "b"}), strict=True)
     manifest["metadata"]["annotations"] = {"policy.gatehouse.dev/enforcement": "warn"}
     manifest["metadata"]["name"] = "stored"
@@ -314,7 +316,7 @@ DESERTED = Known(name="demo", covers_kube_system=True, portal_namespace="elsewhe
 
 @pytest.fixture(scope="module")
 def deserted(binaries: Binaries) -> Iterator[Cluster]:
-    """A cluster that asks, about kube-system, too, and whose portal does not answer."""
+    """A cluster whose webhooks, including kube-system, lead to a portal that does not answer."""
     away = WebhookClientConfig(portal_url="https://127.0.0.1:9", key="key")
     objects = manifests(DESERTED, away)
     with cluster(binaries) as made:
@@ -328,14 +330,14 @@ def dry_run(made: Cluster, manifest: dict[str, Any]) -> CompletedProcess[str]:
     return made.kubectl("create", "--dry-run=server", "--filename", "-", stdin=manifest)
 
 
-def test_portal_that_is_away_is_no_way_around_it(deserted: Cluster) -> None:
+def test_unavailable_portal_cannot_be_bypassed(deserted: Cluster) -> None:
     refused = dry_run(deserted, pod("default")).stderr
     assert "validate.gatehouse.dev" in refused
     assert "mutate.gatehouse.dev" not in refused
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease", "elsewhere"])
-def test_portal_that_is_away_stops_no_system(namespace: str, deserted: Cluster) -> None:
+def test_unavailable_portal_blocks_no_system_pod(namespace: str, deserted: Cluster) -> None:
     done = dry_run(deserted, pod(namespace))
     assert done.returncode == 0, done.stderr
 
@@ -351,7 +353,7 @@ def test_portal_of_another_namespace_finds_its_webhooks_unchanged(
     assert differences(Known(name="demo", covers_kube_system=True), live) != []
 
 
-def test_kubeconfig_of_the_account_is_made_as_the_guide_says(installed: Installed) -> None:
+def test_kubeconfig_of_the_account_follows_the_guide(installed: Installed) -> None:
     made, file = installed.cluster, installed.cluster.folder / "gatehouse.kubeconfig"
     file.write_text(made.kubectl("config", "view", "--raw", "--flatten", "--minify").stdout)
     token = made.kubectl("create", "token", "gatehouse", "--namespace", "gatehouse").stdout.strip()

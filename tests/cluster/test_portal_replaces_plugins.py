@@ -61,7 +61,7 @@ def refuses(cluster: Cluster, namespace: str, manifest: dict[str, Any]) -> bool:
 @pytest.fixture(scope="module")
 def gatehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portal]:
     with portal(tmp_path_factory.mktemp("portal")) as made:
-        # The stories of priority in quotas are told of this namespace.
+        # The priority scenarios use this namespace.
         made.cover_kube_system()
         yield made
 
@@ -119,7 +119,7 @@ RANGE_ROWS = {
 
 
 def kept(manifest: Any) -> Any:
-    """What LimitRanger has a say in."""
+    """The fields that LimitRanger sets."""
     annotations = manifest["metadata"].get("annotations", {})
     resources = [c["resources"] for c in manifest["spec"]["containers"]]
     return annotations.get("kubernetes.io/limit-ranger"), resources
@@ -135,7 +135,7 @@ def test_ranges_act_as_limit_ranger_does(
     assert theirs.returncode == ours.returncode == bool(text)
     if text:
         assert text in ours.stderr
-        # Findings of one range come in any order from the plugin.
+        # The plugin lists violations of one range in any order.
         assert sorted(OURS.sub(r"\1", ours.stderr)) == sorted(theirs.stderr)
     else:
         assert kept(stored(replaced, "demo", name)) == kept(stored(native, "demo", name))
@@ -175,7 +175,7 @@ def test_scheduler_follows_from_the_qos_class(
     assert annotations["scheduler.alpha.kubernetes.io/name"] == scheduler
 
 
-def test_missing_label_is_rejected_when_made_and_when_changed(replaced: Cluster) -> None:
+def test_missing_label_is_rejected_on_create_and_on_update(replaced: Cluster) -> None:
     text = "rejected by MetadataPolicy scheduling/scheduler-by-qos rule 3"
     assert text in create(replaced, "scheduling", pod("bare")).stderr
     assert create(replaced, "scheduling", pod("labelled", team="a")).returncode == 0

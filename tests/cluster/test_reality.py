@@ -1,4 +1,4 @@
-"""Ledger and webhooks against a real cluster: what is stored, what it counts, who is not asked."""
+"""Ledger and webhooks against a real cluster: stored objects, counts, excluded namespaces."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sync.connect.kubeconfig import parse
 from sync.installation import health
 from sync.inventory import usage_comparison
 from tests import factories
-from tests.cluster.looking import COUNTED, PLACE, Place, looked_at, quota, whole
-from tests.cluster.refusing import refusing
+from tests.cluster.ledger_setup import COUNTED, PLACE, Place, ledger_setup, quota, whole
+from tests.cluster.second_webhook import second_webhook
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
@@ -59,24 +59,24 @@ WIDGETS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def place(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("reality")
-    with looked_at(binaries, folder, [ROOM, OWN], [WIDGETS]) as found:
+    with ledger_setup(binaries, folder, [ROOM, OWN], [WIDGETS]) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def counting(place: Place) -> Place:
-    """The cluster, its own plugin and controller counting what the portal counts, too."""
+    """The cluster, whose own plugin and controller count the same objects as the portal."""
     if place.cluster.binaries.controller_manager is None:
-        pytest.skip("NO kube-controller-manager HERE: nothing of the cluster's own is compared")
-    assert place.asking.create(OWN, COUNTED).is_allowed
-    # Its controller learns of new kinds every half a minute.
+        pytest.skip("NO kube-controller-manager HERE: the cluster's own figures are not compared")
+    assert place.api.create(OWN, COUNTED).is_allowed
+    # Its controller discovers new kinds every half minute.
     wait_for(lambda: figures(place).keys() == OWN["spec"]["hard"].keys())
     return place
 
 
 def figures(place: Place) -> dict[str, str]:
-    """What the cluster says is used."""
-    found = place.asking.read("ResourceQuota", COUNTED, COUNTED).body
+    """The cluster's own figures."""
+    found = place.api.read("ResourceQuota", COUNTED, COUNTED).body
     return dict(found.get("status", {}).get("used", {}))
 
 
@@ -98,85 +98,85 @@ def delete(place: Place, kind: str, name: str, namespace: str = COUNTED) -> None
     assert done.returncode == 0, done.stderr
 
 
-def test_creates_that_another_webhook_refuses_leave_the_ledger_within_two_looks(
+def test_creates_that_another_webhook_refuses_leave_the_ledger_within_two_passes(
     place: Place, tmp_path: Path
 ) -> None:
     before = place.live()
     with refused_by_another(place, tmp_path, PLACE), ThreadPoolExecutor(9) as threads:
-        asking = [threads.submit(create_some, place, start) for start in range(8)]
-        looking = threads.submit(look_meanwhile, place, asking)
+        creators = [threads.submit(create_some, place, start) for start in range(8)]
+        passes = threads.submit(run_passes_meanwhile, place, creators)
         beyond = []
-        while wait(asking, timeout=0.05).not_done:
+        while wait(creators, timeout=0.05).not_done:
             beyond.append(sample(place))
-    assert sum(one.result() for one in asking) == PODS * 7 // 10
-    assert looking.result() > 0
+    assert sum(one.result() for one in creators) == PODS * 7 // 10
+    assert passes.result() > 0
     assert len(beyond) > 20
     assert min(beyond) >= 0
     assert place.used() >= before + PODS
-    assert whole(place.look().used[PLACE]["pods"]) >= place.live() == before + PODS * 7 // 10
-    assert whole(place.look(aged=True).used[PLACE]["pods"]) == place.live()
+    assert whole(place.run_pass().used[PLACE]["pods"]) >= place.live() == before + PODS * 7 // 10
+    assert whole(place.run_pass(aged=True).used[PLACE]["pods"]) == place.live()
 
 
 def create_some(place: Place, start: int) -> int:
-    """Create every eighth of the pods; gives how many were let in."""
+    """Create every eighth of the pods; returns the number of admitted ones."""
     return sum(is_created(place, f"p{number}") for number in range(start, PODS, 8))
 
 
 def is_created(place: Place, name: str) -> bool:
-    """Create a pod; once more where a busy machine answered too late and so refused it."""
-    answer = place.asking.create(pod(name), PLACE)
+    """Create a pod; once more if a busy machine answered too late and therefore refused it."""
+    answer = place.api.create(pod(name), PLACE)
     for _ in range(9):
         if "failed calling webhook" not in answer.message:
             break
-        answer = place.asking.create(pod(name), PLACE)
+        answer = place.api.create(pod(name), PLACE)
     assert answer.is_allowed or "refusing.example.com" in answer.message, answer.message
     return answer.is_allowed
 
 
-def look_meanwhile(place: Place, asking: list[Future[int]]) -> int:
-    """Look again and again until all was asked; gives how often."""
+def run_passes_meanwhile(place: Place, creators: list[Future[int]]) -> int:
+    """Run ledger passes until all pods are requested; returns their number."""
     looks = 0
-    while wait(asking, timeout=1).not_done:
-        place.look()
+    while wait(creators, timeout=1).not_done:
+        place.run_pass()
         looks += 1
     return looks
 
 
 def sample(place: Place) -> int:
-    """How much more the ledger holds than is there; read in this order, as pods only come."""
+    """The ledger's excess over the existing pods; in this order, because pods are only added."""
     live = place.live()
     return place.used() - live
 
 
 @contextlib.contextmanager
 def refused_by_another(place: Place, folder: Path, namespace: str) -> Iterator[None]:
-    """Have another webhook refuse pods whose names end so, after the portal has let them in."""
-    with refusing(folder / "other", namespace) as configuration:
+    """Register a second webhook that refuses pods by their names, after the portal."""
+    with second_webhook(folder / "other", namespace) as configuration:
         done = place.cluster.kubectl("apply", "--filename", "-", stdin=configuration)
         assert done.returncode == 0, done.stderr
-        wait_for(lambda: not place.asking.create(pod("x-0"), namespace, dry=True).is_allowed)
+        wait_for(lambda: not place.api.create(pod("x-0"), namespace, dry=True).is_allowed)
         yield
         place.cluster.kubectl("delete", "validatingwebhookconfiguration", "refusing")
 
 
-def test_pods_that_are_deleted_give_back_what_they_used(place: Place) -> None:
+def test_deleted_pods_release_their_usage(place: Place) -> None:
     for name in ("staying", "going"):
-        assert place.asking.create(pod(name), PLACE).is_allowed
-    before = whole(place.look().used[PLACE]["pods"])
+        assert place.api.create(pod(name), PLACE).is_allowed
+    before = whole(place.run_pass().used[PLACE]["pods"])
     delete(place, "pod", "going", PLACE)
-    assert whole(place.look().used[PLACE]["pods"]) == before - 1
+    assert whole(place.run_pass().used[PLACE]["pods"]) == before - 1
 
 
 # The cluster's own figures
 
 
 def things() -> list[dict[str, Any]]:
-    """One of each that the quota counts beside pods."""
+    """One of each object that the quota counts beside pods."""
     labels = {"app": "a"}
     template = {"metadata": {"labels": labels}, "spec": pod("x")["spec"]}
     kinds: list[tuple[str, str, dict[str, Any]]] = [
         ("v1", "ConfigMap", {}),
-        ("v1", "Secret", {"stringData": {"password": "never asked for"}}),
+        ("v1", "Secret", {"stringData": {"password": "never requested"}}),
         ("v1", "ReplicationController", {"spec": {"replicas": 0, "template": template}}),
         (
             "apps/v1",
@@ -192,9 +192,9 @@ def things() -> list[dict[str, Any]]:
 
 
 def settle(place: Place) -> dict[str, str]:
-    """Look until both sides say the same; gives what they say."""
-    wait_for(lambda: place.look(aged=True).differences[COUNTED] == [])
-    found = place.look()
+    """Run passes until both sides agree; returns their figures."""
+    wait_for(lambda: place.run_pass(aged=True).differences[COUNTED] == [])
+    found = place.run_pass()
     assert figures(place) == found.used[COUNTED]
     assert found.differences[COUNTED] == []
     assert found.alerts == []
@@ -221,16 +221,16 @@ def test_cluster_and_ledger_count_the_same(counting: Place) -> None:
 
 
 def finish(place: Place, name: str) -> None:
-    """Have a pod end well, as its node would say."""
-    found = place.asking.read("Pod", COUNTED, name).body
+    """Set a pod to succeeded, as its node would."""
+    found = place.api.read("Pod", COUNTED, name).body
     found["status"]["phase"] = "Succeeded"
-    assert place.asking.replace(found, COUNTED, sub="status").is_allowed
+    assert place.api.replace(found, COUNTED, sub="status").is_allowed
 
 
 def resize(place: Place, name: str, cpu: str) -> None:
-    found = place.asking.read("Pod", COUNTED, name).body
+    found = place.api.read("Pod", COUNTED, name).body
     found["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
-    answer = place.asking.replace(found, COUNTED, sub="resize")
+    answer = place.api.replace(found, COUNTED, sub="resize")
     assert answer.is_allowed, answer.message
 
 
@@ -238,10 +238,10 @@ def test_difference_is_explained_by_the_objects_behind_it(counting: Place, tmp_p
     apply(counting, pod("big", "400m"))
     settle(counting)
     with refused_by_another(counting, tmp_path, COUNTED):
-        assert not counting.asking.create(pod("lost-0"), COUNTED).is_allowed
+        assert not counting.api.create(pod("lost-0"), COUNTED).is_allowed
     resize(counting, "big", "100m")
     wait_for(lambda: figures(counting)["requests.cpu"] == "100m")
-    found = {one["resource"]: one for one in counting.look().differences[COUNTED]}
+    found = {one["resource"]: one for one in counting.run_pass().differences[COUNTED]}
     assert [one["unexplained"] for one in found.values()] == [""] * 3
     behind = {(one["name"], one["amount"], one["why"]) for one in found["requests.cpu"]["objects"]}
     assert behind == {
@@ -254,30 +254,30 @@ def test_difference_is_explained_by_the_objects_behind_it(counting: Place, tmp_p
     settle(counting)
 
 
-def test_right_that_is_taken_away_is_told_and_lowers_nothing(place: Place) -> None:
+def test_permission_that_is_revoked_is_reported_and_lowers_nothing(place: Place) -> None:
     words = ("role", "gatehouse-counts", "-n", COUNTED)
     kept = json.loads(place.cluster.kubectl("get", *words, "-o", "json").stdout)
     assert kept["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}]
     apply(place, {**things()[1], "metadata": {"name": "hidden"}})
-    assert place.look().used[COUNTED]["secrets"] == "1"
+    assert place.run_pass().used[COUNTED]["secrets"] == "1"
     place.cluster.kubectl("delete", *words)
     delete(place, "secret", "hidden")
-    found = place.look(aged=True)
+    found = place.run_pass(aged=True)
     assert found.alerts == [["ledger-blind", "secrets"]]
     assert found.used[COUNTED]["secrets"] == "1"
     bare = {"name": kept["metadata"]["name"], "namespace": COUNTED}
     apply(place, {**kept, "metadata": bare})
-    # A list that is suddenly empty is believed the second time.
-    assert [place.look().used[COUNTED]["secrets"] for _ in range(2)] == ["1", "0"]
-    assert place.look().alerts == []
+    # A suddenly empty list takes effect the second time.
+    assert [place.run_pass().used[COUNTED]["secrets"] for _ in range(2)] == ["1", "0"]
+    assert place.run_pass().alerts == []
 
 
-# Who is not asked
+# Excluded requests
 
 
 @pytest.fixture
 def watching(place: Place, settings: Any) -> Iterator[Client]:
-    """Ask the cluster by the portal's own account, and find its webhooks as they must be."""
+    """Observe the cluster by the portal's own account, with unchanged webhooks."""
     settings.GATEHOUSE_CLUSTER_ADDRESSES = [ip_network("127.0.0.0/8")]
     with Client(parse(place.account.read_text())) as client:
         wait_for(lambda: noticed(client) == [])
@@ -285,9 +285,9 @@ def watching(place: Place, settings: Any) -> Iterator[Client]:
 
 
 def noticed(client: Client) -> list[str]:
-    """Look at the webhooks once, as each minute; gives the rows of the dashboard by kind.
+    """Check the webhooks once, as every minute; returns the rows of the dashboard by kind.
 
-    The authority of a test ends within days, which is a row of its own.
+    The authority of a test expires within days, which adds a row.
     """
     health.check(factories.cluster("demo"), client)
     kinds = sorted(alert.kind for alert in open_alerts())
@@ -297,21 +297,21 @@ def noticed(client: Client) -> list[str]:
 
 @contextlib.contextmanager
 def changed(place: Place, kind: str, **change: Any) -> Iterator[None]:
-    """Have somebody change the webhook, or delete its configuration; as it was afterwards."""
+    """Change the webhook, or delete its configuration; returns the result."""
     path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/gatehouse"
-    before = place.asking.ask("GET", path).body
+    before = place.api.ask("GET", path).body
     kept = {name: before["metadata"][name] for name in ("name", "labels")}
     bare = {**before, "metadata": kept}
-    assert place.asking.ask("DELETE", path).is_allowed
+    assert place.api.ask("DELETE", path).is_allowed
     over = path.rpartition("/")[0]
     if change:
         [webhook] = before["webhooks"]
-        assert place.asking.ask("POST", over, {**bare, "webhooks": [webhook | change]}).is_allowed
+        assert place.api.ask("POST", over, {**bare, "webhooks": [webhook | change]}).is_allowed
     try:
         yield
     finally:
-        place.asking.ask("DELETE", path)
-        assert place.asking.ask("POST", over, bare).is_allowed
+        place.api.ask("DELETE", path)
+        assert place.api.ask("POST", over, bare).is_allowed
 
 
 def selector(operator: str, *names: str) -> dict[str, Any]:
@@ -343,11 +343,11 @@ CHANGES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("change", CHANGES)
-def test_webhook_that_does_not_do_what_it_must_is_noticed_by_the_next_look(
+def test_changed_webhook_is_detected_by_the_next_check(
     change: str, place: Place, watching: Client
 ) -> None:
     kind, fields, expected = CHANGES[change]
     with changed(place, kind, **fields):
-        # An API server takes a moment to hear of it; one look is enough then.
+        # An API server needs a moment to load it; then one check suffices.
         wait_for(lambda: noticed(watching) == expected)
     wait_for(lambda: noticed(watching) == [])

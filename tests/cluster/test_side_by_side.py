@@ -1,4 +1,4 @@
-"""Side by side: the plugins enforce, the portal's webhooks are on and know outdated policies."""
+"""The plugins enforce, while the portal's webhooks run with outdated policies."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.cluster.asking import Asking
+from tests.cluster.api_client import ApiClient
 from tests.cluster.cases import SHARES, draw_before, draw_case
-from tests.cluster.comparing import resources
+from tests.cluster.comparison import resources
 from tests.cluster.portal import portal
 from tests.cluster.rules import draw_policies, room_of
 from tests.cluster.servers import Cluster, cluster
@@ -51,7 +51,7 @@ REJECTED = "rejected by MetadataPolicy"
 
 
 class Side(NamedTuple):
-    """A cluster whose plugins enforce; what it said alone, and with the portal beside it."""
+    """A cluster whose plugins enforce; its answers alone, and beside the portal."""
 
     cluster: Cluster
     alone: list[tuple[Case, Observed]]
@@ -59,7 +59,7 @@ class Side(NamedTuple):
 
 
 def outdated(policy: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """What the portal knows of a policy: another namespace would make it nothing; less room."""
+    """The portal's outdated version of a policy, with less room."""
     found = copy.deepcopy({key: value for key, value in policy.items() if key != "status"})
     found["metadata"]["namespace"] = namespace
     if found["kind"] == "ResourceQuota":
@@ -68,16 +68,16 @@ def outdated(policy: dict[str, Any], namespace: str) -> dict[str, Any]:
 
 
 def one_range(policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave one range: which of several is asked first changes from request to request."""
+    """Leave one range: with several, the first evaluated one changes from request to request."""
     ranges = [policy for policy in policies if policy["kind"] == "LimitRange"]
     return [policy for policy in policies if policy not in ranges[1:]]
 
 
-def make_worlds(asking: Asking, random: Random) -> list[tuple[World, list[Case]]]:
+def make_worlds(api: ApiClient, random: Random) -> list[tuple[World, list[Case]]]:
     made = []
     for number in range(WORLDS):
         before = draw_before(random)
-        world = World(asking, f"side-{number}", drawn=before)
+        world = World(api, f"side-{number}", drawn=before)
         world.make(one_range(draw_policies(random, [])), list(before.values()))
         kinds = random.choices(list(SHARES), weights=list(SHARES.values()), k=QUESTIONS)
         rooms = [random.choice((None, room_of(world.policies))) for _ in kinds]
@@ -87,11 +87,11 @@ def make_worlds(asking: Asking, random: Random) -> list[tuple[World, list[Case]]
 
 
 def answers(worlds: list[tuple[World, list[Case]]]) -> list[tuple[Case, Observed]]:
-    asked = [world.ask(copy.deepcopy(case)) for world, cases in worlds for case in cases]
-    return [answer for answer in asked if answer is not None]
+    found = [world.ask(copy.deepcopy(case)) for world, cases in worlds for case in cases]
+    return [answer for answer in found if answer is not None]
 
 
-def tell_portal(gatehouse: Portal, worlds: list[tuple[World, list[Case]]], folder: Any) -> None:
+def import_policies(gatehouse: Portal, worlds: list[tuple[World, list[Case]]], folder: Any) -> None:
     reject = {"policyPredicate": {}, "policyAction": {"reject": True}}
     rules: dict[str, Any] = {
         "apiVersion": "policy.gatehouse.dev/v1alpha1",
@@ -113,11 +113,11 @@ def tell_portal(gatehouse: Portal, worlds: list[tuple[World, list[Case]]], folde
     gatehouse.run(NATIVE)
 
 
-def is_asked(asking: Asking) -> bool:
+def is_called(api: ApiClient) -> bool:
     container = {"name": "c", "image": "i"}
     spec = {"containers": [container], "priorityClassName": "cluster-services"}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
-    return COVERING in asking.create(pod, "default", dry=True).message
+    return COVERING in api.create(pod, "default", dry=True).message
 
 
 @pytest.fixture(scope="module")
@@ -128,19 +128,19 @@ def side(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with (
         cluster(binaries) as made,
         portal(folder / "portal") as gatehouse,
-        contextlib.closing(Asking(made)) as asking,
+        contextlib.closing(ApiClient(made)) as api,
     ):
-        prepare_cluster(asking)
-        worlds = make_worlds(asking, Random(seed))  # noqa: S311 - repeatable on purpose
-        Barrier(asking).wait()
+        prepare_cluster(api)
+        worlds = make_worlds(api, Random(seed))  # noqa: S311 - repeatable on purpose
+        Barrier(api).wait()
         alone = answers(worlds)
-        tell_portal(gatehouse, worlds, folder)
+        import_policies(gatehouse, worlds, folder)
         gatehouse.enforce(made, "demo")
-        wait_for(lambda: is_asked(asking))
+        wait_for(lambda: is_called(api))
         yield Side(made, alone, answers(worlds))
 
 
-def test_nothing_is_refused_that_the_plugins_would_not_refuse(side: Side) -> None:
+def test_portal_refuses_nothing_that_the_plugins_admit(side: Side) -> None:
     assert len(side.alone) == len(side.beside) > WORLDS * QUESTIONS / 2
     more = [
         (now.message, case["request"]["namespace"])
@@ -152,13 +152,13 @@ def test_nothing_is_refused_that_the_plugins_would_not_refuse(side: Side) -> Non
     assert own
 
 
-def test_nothing_is_let_through_that_the_plugins_refuse(side: Side) -> None:
+def test_portal_admits_nothing_that_the_plugins_refuse(side: Side) -> None:
     pairs = [(before, now) for (_, before), (_, now) in zip(side.alone, side.beside, strict=True)]
     assert [now.message for before, now in pairs if now.is_allowed and not before.is_allowed] == []
     assert any(not before.is_allowed for before, _ in pairs)
 
 
-def test_what_is_stored_is_what_the_plugins_make_of_it(side: Side) -> None:
+def test_stored_objects_are_those_of_the_plugins(side: Side) -> None:
     pairs = [(before, now) for (_, before), (_, now) in zip(side.alone, side.beside, strict=True)]
     stored = [(before.object, now.object) for before, now in pairs if now.is_allowed]
     assert [resources(b) for b, _ in stored] == [resources(n) for _, n in stored]
@@ -177,16 +177,16 @@ def quota(pods: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def demo(side: Side) -> Side:
-    """Have a range and a full quota in the namespace that the portal knows from its demo."""
+    """Create a range and a full quota in the namespace that the portal knows from its demo."""
     limits = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
     own = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "own"}, "spec": limits}
     status = {"hard": {"pods": "1"}, "used": {"pods": "1"}}
     side.cluster.kubectl("create", "namespace", "demo")
     side.cluster.kubectl("create", "--namespace", "demo", "--filename", "-", stdin=own)
-    with contextlib.closing(Asking(side.cluster)) as asking:
-        made = asking.create(quota("1"), "demo").body
-        asking.replace({**made, "status": status}, "demo", sub="status")
-        wait_for(lambda: not asking.create(pod(cpu="1"), "demo", dry=True).is_allowed)
+    with contextlib.closing(ApiClient(side.cluster)) as api:
+        made = api.create(quota("1"), "demo").body
+        api.replace({**made, "status": status}, "demo", sub="status")
+        wait_for(lambda: not api.create(pod(cpu="1"), "demo", dry=True).is_allowed)
     return side
 
 

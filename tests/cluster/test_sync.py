@@ -1,4 +1,4 @@
-"""Passes over a real API server: adopted, owned, written, drifted, in conflict, watched."""
+"""Passes over a real API server: import, ownership, writes, drift, conflicts, watches."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _places = itertools.count()
 @pytest.fixture(scope="module")
 def plane(plain_cluster: ControlPlane) -> ControlPlane:
     """A control plane that knows MetadataPolicies."""
-    asked = plain_cluster.kubectl("apply", "-f", "-", stdin=metadata_policy_definition())
-    assert asked.returncode == 0, asked.stderr
+    done = plain_cluster.kubectl("apply", "-f", "-", stdin=metadata_policy_definition())
+    assert done.returncode == 0, done.stderr
     wait_for(lambda: not plain_cluster.kubectl("get", "metadatapolicies", "-A").returncode)
     return plain_cluster
 
 
 @pytest.fixture
 def place(plane: ControlPlane) -> Iterator[str]:
-    """A namespace of the test's own."""
+    """A dedicated namespace for the test."""
     name = f"sync-{next(_places)}"
     plane.kubectl("create", "namespace", name)
     wait_for(lambda: not plane.kubectl("get", "serviceaccount", "-n", name).returncode)
@@ -81,13 +81,13 @@ def quota(place: str, **hard: str) -> dict[str, Any]:
 
 
 def put(plane: ControlPlane, manifest: dict[str, Any], *words: str) -> None:
-    asked = plane.kubectl("apply", *words, "-f", "-", stdin=manifest)
-    assert asked.returncode == 0, asked.stderr
+    done = plane.kubectl("apply", *words, "-f", "-", stdin=manifest)
+    assert done.returncode == 0, done.stderr
 
 
 def live(plane: ControlPlane, place: str, kind: str = "resourcequota", name: str = "rq") -> Any:
-    asked = plane.kubectl("get", kind, name, "-n", place, "-o", "json", "--show-managed-fields")
-    return json.loads(asked.stdout) if asked.returncode == 0 else None
+    done = plane.kubectl("get", kind, name, "-n", place, "-o", "json", "--show-managed-fields")
+    return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 def row(place: str, name: str = "rq") -> SyncedObject:
@@ -164,7 +164,7 @@ def test_object_of_kubectl_is_taken_over_fields_and_all(
     assert row(place).state == "in-sync"
 
 
-def test_their_edit_is_drift_and_who_made_it_is_named(
+def test_their_edit_is_drift_with_its_author(
     plane: ControlPlane, place: str, client: Client
 ) -> None:
     resolution.take_ownership(factories.cluster(), "me", namespace=place)
@@ -205,8 +205,8 @@ def test_status_of_a_quota_is_no_drift(plane: ControlPlane, place: str, client: 
     sync(client)
     status = {"status": {"hard": {"pods": "5"}, "used": {"pods": "3"}}}
     words = ("patch", "resourcequota", "rq", "-n", place, "--subresource=status", "--type=merge")
-    asked = plane.kubectl(*words, "-p", json.dumps(status))
-    assert asked.returncode == 0, asked.stderr
+    done = plane.kubectl(*words, "-p", json.dumps(status))
+    assert done.returncode == 0, done.stderr
     sync(client)
     assert row(place).state == "in-sync"
 
@@ -222,7 +222,7 @@ def test_preview_asks_the_api_server_and_stores_nothing(
     assert live(plane, place) is None
 
 
-def test_watch_takes_in_what_happens_between_passes(
+def test_watch_imports_changes_between_passes(
     plane: ControlPlane, place: str, client: Client
 ) -> None:
     put(plane, quota(place, pods="5"))

@@ -1,6 +1,6 @@
-"""Sync under faults: whatever breaks in between, both sides converge or say where they differ.
+"""Sync under faults: after any failure, both sides converge or the difference is reported.
 
-Edits on both sides, also in the midst of passes; SYNC_SEEDS (50) histories, each from its seed.
+Edits on both sides, also in the middle of passes; SYNC_SEEDS (50) histories, each from its seed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Manifest = dict[str, Any]
 
 @dataclass
 class History:
-    """One seed's: who edited what last, as long as nobody knowingly edited over it."""
+    """The history of one seed: the last editor of each object, unless deliberately overwritten."""
 
     plane: ControlPlane
     chance: random.Random
@@ -60,7 +60,7 @@ class History:
     agreed: set[ObjectKey] = field(default_factory=set)
 
     def edit_ours(self) -> None:
-        """Somebody edits in the portal; what came from the cluster is known there."""
+        """An edit in the portal, which knows the objects imported from the cluster."""
         key = self.chance.choice(KEYS)
         before = stored(key)
         made = self.draw(key, before)
@@ -75,7 +75,7 @@ class History:
             services.delete_policy(policy=found, user="editor", reason="test")
 
     def edit_theirs(self) -> None:
-        """Somebody edits in the cluster; what came from the portal is known there."""
+        """An edit in the cluster, which knows the objects written by the portal."""
         key = self.chance.choice(KEYS)
         before = live(self.plane, key)
         made = self.draw(key, before)
@@ -87,13 +87,13 @@ class History:
         put_theirs(self.plane, key, made, before)
 
     def note(self, edits: dict[ObjectKey, Manifest | None], key: ObjectKey, made: Any) -> None:
-        """Remember an edit; who deletes what the other side never had only takes it back."""
+        """Record an edit; deleting an object that the other side never had only withdraws it."""
         edits[key] = made
         if made is None and key not in self.agreed:
             del edits[key]
 
     def draw(self, key: ObjectKey, before: Manifest | None) -> Manifest | None:
-        """Draw a content that nobody had, or other labels or annotations, or a deletion."""
+        """Draw a new content, or other labels or annotations, or a deletion."""
         if self.chance.random() < 0.2:
             return None
         self.numbers += 1
@@ -102,12 +102,12 @@ class History:
             return shaped(key, self.spec(key.kind, number))
         metadata = {name: before["metadata"].get(name) or {} for name in ("labels", "annotations")}
         changed = self.chance.choice(list(metadata))
-        # One is set anew, beside those that are there or in their place.
+        # Set a new one, in addition to the existing ones or instead of them.
         metadata[changed] = {**self.chance.choice(({}, metadata[changed])), "edit": number}
         return shaped(key, before["spec"], **metadata)
 
     def spec(self, kind: str, number: str) -> Manifest:
-        """Give a kind's content by a number."""
+        """The content of a kind by a number."""
         if kind == "LimitRange":
             return {"limits": [{"type": "Pod", "max": {"cpu": number}}]}
         if kind == "MetadataPolicy":
@@ -126,7 +126,7 @@ def shaped(key: ObjectKey, spec: Manifest, **metadata: Any) -> Manifest:
 def put_theirs(
     plane: ControlPlane, key: ObjectKey, made: Manifest | None, before: Manifest | None
 ) -> None:
-    """Write or delete an object of the cluster as somebody else; custom ones want a version."""
+    """Write or delete an object of the cluster as another client; custom ones need a version."""
     path = PATHS[key.kind].format(key.namespace)
     if made is None:
         assert ask(plane, "DELETE", f"{path}/{key.name}") == 200
@@ -140,7 +140,7 @@ def put_theirs(
 
 
 def ask(plane: ControlPlane, method: str, path: str, body: Any = None) -> int:
-    """Ask the API server as somebody else than the portal."""
+    """Call the API server as a client other than the portal."""
     line = plane.connect()
     headers = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
     text = None if body is None else json.dumps(body)
@@ -180,14 +180,14 @@ def same(one: Manifest | None, other: Manifest | None) -> bool:
 
 
 def marks(manifest: Manifest) -> list[str | None]:
-    """Give what edits of labels and annotations leave, without asking what is under test."""
+    """The expected labels and annotations after edits, independent of the code under test."""
     maps = (manifest["metadata"].get(name) or {} for name in ("labels", "annotations"))
     return [texts.get("edit") for texts in maps]
 
 
 @pytest.fixture
 def plane(plain_cluster: ControlPlane) -> Iterator[ControlPlane]:
-    """A control plane with two namespaces of ours, empty again afterwards."""
+    """A control plane with two dedicated namespaces, empty again afterwards."""
     policies = PATHS["MetadataPolicy"].format(PLACES[0])
     if ask(plain_cluster, "GET", policies) != 200:
         definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -218,9 +218,9 @@ def owned(key: ObjectKey) -> bool:
 
 
 def sync_through(way: Proxy, history: History) -> None:
-    """Try passes until one comes through; broken ones leave what they have done.
+    """Try passes until one succeeds; failed ones leave their partial work.
 
-    Faults become fewer with each try: by chance alone some history would never get through.
+    Faults become rarer with each try: otherwise some history would by chance never finish.
     """
     usual = way.share
     for tried in range(TRIES):
@@ -240,7 +240,7 @@ def sync_through(way: Proxy, history: History) -> None:
 
 
 def live_through(history: History, way: Proxy) -> None:
-    """Edits and passes in turn, some edits in the midst of a pass."""
+    """Alternate edits and passes, with some edits in the middle of a pass."""
 
     def sometimes() -> None:
         if history.chance.random() < 0.05:
@@ -265,7 +265,7 @@ def verdict(key: ObjectKey) -> str:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_no_edit_is_lost_and_every_difference_is_told(plane: ControlPlane, seed: int) -> None:
+def test_no_edit_is_lost_and_every_difference_is_reported(plane: ControlPlane, seed: int) -> None:
     history = History(plane, random.Random(seed))  # noqa: S311 - chance that can be repeated
     with proxy(plane, seed) as way:
         for _ in range(6):
@@ -275,8 +275,8 @@ def test_no_edit_is_lost_and_every_difference_is_told(plane: ControlPlane, seed:
         ours, theirs = stored(key), live(plane, key)
         context = (seed, key, verdict(key), way.injected)
         if not same(ours, theirs):
-            told = {"drifted", "conflict"} if owned(key) else {"unowned", "conflict"}
-            assert verdict(key) in told, context
+            expected = {"drifted", "conflict"} if owned(key) else {"unowned", "conflict"}
+            assert verdict(key) in expected, context
         if key in history.ours:
             assert same(ours, history.ours[key]), context
         if key in history.theirs:

@@ -1,4 +1,4 @@
-"""Workers that are killed, doubled or forgotten by their broker: both sides end up the same."""
+"""Killed or duplicate workers and lost broker messages: both sides end up the same."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 CALLS: Final = 16
-"""Of a pass over one of these clusters; each of them is the last of some worker."""
+"""The calls of a pass over one of these clusters; each of them is the last of some worker."""
 WRITES: Final = (12, 13, 14)
-"""Those that write: also the last when they were done, and the worker did not hear of it."""
+"""The writing calls: also the last ones when executed without an answer to the worker."""
 _numbers = itertools.count()
 
 
@@ -36,7 +36,7 @@ def quota(place: str, name: str, **hard: str) -> dict[str, Any]:
 
 
 def ask(plane: ControlPlane, method: str, path: str, body: Any = None) -> Any:
-    """Ask the API server as somebody else than the portal."""
+    """Call the API server as a client other than the portal."""
     line = plane.connect()
     headers = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
     line.request(method, path, None if body is None else json.dumps(body), headers)
@@ -48,13 +48,13 @@ def ask(plane: ControlPlane, method: str, path: str, body: Any = None) -> Any:
 
 
 def put(plane: ControlPlane, place: str, name: str, **hard: str) -> None:
-    """Somebody makes a quota in the cluster."""
+    """Create a quota in the cluster."""
     path = f"/api/v1/namespaces/{place}/resourcequotas?fieldManager=kubectl-create"
     ask(plane, "POST", path, quota(place, name, **hard))
 
 
 def live(plane: ControlPlane, view: View) -> dict[str, tuple[Any, str]]:
-    """The quotas of a view: what is hard, and the version."""
+    """The quotas of a view: hard limits, and the version."""
     items = ask(plane, "GET", f"/api/v1/namespaces/{view.name}/resourcequotas")["items"]
     return {
         one["metadata"]["name"]: (one["spec"]["hard"], one["metadata"]["resourceVersion"])
@@ -73,7 +73,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def seen(plain_cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Views]:
-    """As many views as the test asks for, each with three quotas; gone afterwards."""
+    """As many views as the test needs, each with three quotas; removed afterwards."""
     prefix = f"workers-{next(_numbers)}"
     names = [f"{prefix}-{number}" for number in range(request.param)]
     for name in names:
@@ -88,7 +88,7 @@ def seen(plain_cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterato
 
 
 def edits(place: str) -> Sequence[Any]:
-    """Ours: one changed, one new, one gone."""
+    """Ours: one changed, one new, one deleted."""
     gone = {"kind": "ResourceQuota", "metadata": {"name": "dropped"}}
     return [quota(place, "changed", pods="2"), quota(place, "made", pods="3"), gone]
 
@@ -109,7 +109,7 @@ def edit_both(work: Background, seen: Views) -> None:
 
 
 def require_same(work: Background, seen: Views) -> None:
-    """Require both sides of all clusters to be as wanted, each write done once."""
+    """Require the expected state on both sides of all clusters, each write done once."""
     stored = work.stored()
     for view in seen.all():
         assert stored[view.name] == hard(seen.plane, view) == {**WANTED, **THEIRS}, view.calls
@@ -128,7 +128,7 @@ def require_steady(work: Background, seen: Views) -> None:
 
 
 def hold_each(seen: Views) -> list[View]:
-    """Hold each cluster at another call, and one not at all; gives those that are held."""
+    """Hold each cluster at another call, and one not at all; returns the held ones."""
     free, *held = seen.all()
     for view, call in zip(held, range(1, CALLS + 1), strict=False):
         view.hold(call)
@@ -139,7 +139,7 @@ def hold_each(seen: Views) -> list[View]:
 
 
 def require_all_calls_held(free: View) -> None:
-    """Require that no call of a pass was left out, nor a write."""
+    """Require that no call of a pass was omitted, nor a write."""
     assert len(free.calls) == CALLS, "\n".join(free.calls)
     wrote = [number for number, call in enumerate(free.calls, 1) if is_write(call)]
     assert tuple(wrote) == WRITES, free.calls
@@ -177,7 +177,7 @@ def test_worker_killed_at_each_call_is_followed_by_one_that_ends_it(
 
 @pytest.fixture(params=["files", "redis"])
 def work(database: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Background]:
-    """A place for workers, by either broker."""
+    """A setup for workers, with either broker."""
     if request.param == "files":
         yield background(tmp_path, database)
         return
@@ -186,7 +186,7 @@ def work(database: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 
 
 def flush(work: Background) -> None:
-    """Have the broker forget all messages, and who waits for which."""
+    """Make the broker lose all messages and subscriptions."""
     if address := work.around.get("GATEHOUSE_BROKER_URL"):
         Redis.from_url(address).flushall()
         return
@@ -195,7 +195,7 @@ def flush(work: Background) -> None:
 
 
 def are_all_wanted(work: Background, seen: Views) -> bool:
-    """Whether their side is as wanted everywhere, and ours has what is new there."""
+    """Whether their side has the expected state everywhere, and ours the new objects there."""
     taken = work.ask("SELECT count(*) FROM policies_resourcequota WHERE name = 'theirs'")
     lives = [hard(seen.plane, view) for view in seen.all()]
     return taken == [(len(lives),)] and all(one == {**WANTED, **THEIRS} for one in lives)
@@ -216,14 +216,14 @@ def test_two_workers_two_beats_and_a_flushed_broker_end_like_one_of_each(
         flush(work)
         wait_for(lambda: are_all_wanted(work, seen))
     require_same(work, seen)
-    assert [view.most_asking for view in seen.all()] == [1] * len(seen.all())
+    assert [view.most_active for view in seen.all()] == [1] * len(seen.all())
     counted = "SELECT count(*), max(attempt) FROM sync_syncrun WHERE mode = 'import'"
     assert work.ask(counted) == [(len(seen.all()), 1)]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seen", [2], indirect=True)
-def test_worker_watches_two_clusters_at_once_and_ends_when_told_to(
+def test_worker_watches_two_clusters_at_once_and_ends_on_a_signal(
     seen: Views, database: Path, tmp_path: Path
 ) -> None:
     work = background(tmp_path, database, GATEHOUSE_SYNC_WATCH_SECONDS="300")

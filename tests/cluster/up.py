@@ -1,6 +1,6 @@
-"""``python -m tests.cluster.up``: a control plane to play with, until SIGTERM or Ctrl-C.
+"""``python -m tests.cluster.up``: a control plane for experiments, until SIGTERM or Ctrl-C.
 
-Prints the path of an administrator's kubeconfig on a line of its own once it is ready; beside it
+Once it is ready, it prints the path of an administrator's kubeconfig on a separate line; beside it
 are ``certificate.kubeconfig`` (the same by client certificate) and ``nobody.kubeconfig``.
 """
 

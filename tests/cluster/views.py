@@ -1,9 +1,9 @@
-"""Many small clusters on one API server: each is a namespace, seen as if nothing else was there.
+"""Many small clusters on one API server: each is a namespace that looks like a whole cluster.
 
-``with views(plane, names) as made:`` gives them by name; ``made["a"].server`` is where the portal
-finds one. Calls are counted and may be held: the asker waits, before or after the server has done
-what was asked, until ``release`` is called, and then gets no answer any more; meanwhile it hears
-now and then that there is one to come.
+``with views(plane, names) as made:`` yields them by name; ``made["a"].server`` is the address for
+the portal. Calls are counted and may be held: before or after the server has executed the call,
+the caller waits until ``release`` is called, and then gets no answer; meanwhile it receives bytes
+now and then that show that an answer is still to come.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WRITES: Final = frozenset({"PATCH", "PUT", "POST", "DELETE"})
 
 @dataclass
 class View:
-    """One namespace as a cluster, and what was asked of it."""
+    """One namespace as a cluster, and the calls to it."""
 
     name: str
     server: str = ""
@@ -41,16 +41,16 @@ class View:
     hold_at: int = 0
     hold_after: bool = False
     held: threading.Event = field(default_factory=threading.Event)
-    asking: int = 0
-    most_asking: int = 0
+    active: int = 0
+    most_active: int = 0
 
     def hold(self, call: int, *, after: bool = False) -> None:
-        """Hold that call of those from now on, the first is 1; 0 holds none."""
+        """Hold that call from now on, the first is 1; 0 holds none."""
         self.calls.clear()
         self.hold_at, self.hold_after = call, after
 
     def narrowed(self, path: str) -> str:
-        """The path with what is listed bounded to this view."""
+        """The path, with lists restricted to this view."""
         parts = urlsplit(path)
         kind = parts.path.rpartition("/")[2]
         if kind == "namespaces":
@@ -79,7 +79,7 @@ class _Server(ThreadingHTTPServer):
 
 @dataclass
 class Views:
-    """All of them, and the one place where calls are held."""
+    """All views, and the single place where calls are held."""
 
     plane: Cluster
     by_name: dict[str, View]
@@ -90,11 +90,11 @@ class Views:
         return self.by_name[name]
 
     def all(self) -> list[View]:
-        """Each of them."""
+        """Each view."""
         return list(self.by_name.values())
 
     def release(self) -> None:
-        """Let go of all askers, and hold nobody any more."""
+        """Release all held callers, and hold no further call."""
         for view in self.all():
             view.hold_at = 0
         self.released.set()
@@ -145,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
         name, _, path = self.path.lstrip("/").partition("/")
         view, path = self.views[name], f"/{path}"
         if self.command == "POST" or "webhookconfigurations" in path:
-            self.reply(*self.ask(path, body))  # the canary's: it flies while others work
+            self.reply(*self.ask(path, body))  # the canary's, which runs while others work
             return
         with self.counted(view, path) as is_held:
             if is_held and not view.hold_after:
@@ -160,20 +160,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     @contextlib.contextmanager
     def counted(self, view: View, path: str) -> Iterator[bool]:
-        """Count a call, and those at the same time; tells whether it is the one to be held."""
+        """Count a call and concurrent calls; returns whether to hold it."""
         with self.views.lock:
             view.calls.append(f"{self.command} {path}")
-            view.asking += 1
-            view.most_asking = max(view.most_asking, view.asking)
+            view.active += 1
+            view.most_active = max(view.most_active, view.active)
             is_held = len(view.calls) == view.hold_at
         try:
             yield is_held
         finally:
             with self.views.lock:
-                view.asking -= 1
+                view.active -= 1
 
     def keep_waiting(self, view: View) -> None:
-        """Answer with the beginning of an answer, for as long as it matters."""
+        """Send the beginning of an answer, until the call is released."""
         self.close_connection = True
         view.held.set()
         with contextlib.suppress(OSError):
@@ -182,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"X-Please: wait\r\n")
 
     def ask(self, path: str, body: bytes) -> tuple[int, bytes]:
-        """Ask the API server, each asker by a connection of its own."""
+        """Call the API server, with a separate connection per caller."""
         headers = {name: self.headers[name] for name in _KEPT if name in self.headers}
         try:
             self.line.request(self.command, path, body or None, headers)
@@ -198,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
             view.written.append(f"{self.command} {urlsplit(path).path.rpartition('/')[2]}")
 
     def reply(self, status: int, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # the asker may be dead
+        with contextlib.suppress(OSError):  # the caller may be dead
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))

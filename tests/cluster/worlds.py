@@ -1,7 +1,8 @@
-"""A namespace for each set of policies, filled as the quota controller would, and asked.
+"""A namespace for each set of policies, with the quota status that the controller would write.
 
-The API server judges by what its informers know. They see changes in order: once the last change
-of a batch is known, all before it are. A namespace of our own tells (``Barrier``).
+The API server judges by the state of its informers, which see changes in order: once the last
+change of a batch is visible, all earlier ones are. A dedicated namespace shows this
+(``Barrier``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tests.cluster.rules import CLASSES, PRIORITIES
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
-    from tests.cluster.asking import Answer, Asking
+    from tests.cluster.api_client import Answer, ApiClient
     from tests.cluster.cases import Case
 
 _NAMESPACE: Final = "sentinel"
@@ -24,7 +25,7 @@ _NUMBERS: Final = itertools.count(1)
 
 
 class Observed(NamedTuple):
-    """What the API server made of a case."""
+    """The API server's answer to a case."""
 
     code: int
     message: str
@@ -37,27 +38,27 @@ class Observed(NamedTuple):
         return self.code < 300
 
 
-def prepare_cluster(asking: Asking, *, default_priority: str = "") -> None:
-    """Make what all cases share: classes of all sorts, and the barrier's namespace."""
+def prepare_cluster(api: ApiClient, *, default_priority: str = "") -> None:
+    """Create the objects that all cases share: classes, and the barrier's namespace."""
     for name, number in PRIORITIES.items():
         made = _named("scheduling.k8s.io/v1", "PriorityClass", name)
-        asking.create({**made, "value": number, "globalDefault": name == default_priority})
+        api.create({**made, "value": number, "globalDefault": name == default_priority})
     for name in CLASSES:
         made = _named("storage.k8s.io/v1", "StorageClass", name)
         made = {**made, "provisioner": "example.com/none"}
-        asking.create({**made, "allowVolumeExpansion": name == "expand"})
+        api.create({**made, "allowVolumeExpansion": name == "expand"})
     runtime = {**_named("node.k8s.io/v1", "RuntimeClass", RUNTIME), "handler": RUNTIME}
-    asking.create({**runtime, "overhead": {"podFixed": OVERHEAD}})
-    wait_for(lambda: asking.create(_named("v1", "Namespace", _NAMESPACE)).code == 409)
+    api.create({**runtime, "overhead": {"podFixed": OVERHEAD}})
+    wait_for(lambda: api.create(_named("v1", "Namespace", _NAMESPACE)).code == 409)
     probe = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": ""}
     for name in PRIORITIES:
         pod = {**_named("v1", "Pod", "probe"), "spec": {**probe, "priorityClassName": name}}
-        # Known to the priority plugin, whatever its quotas say.
-        wait_for(lambda pod=pod: "PriorityClass" not in _text(asking, pod))  # type: ignore[misc]
+        # The priority plugin knows it, independent of quotas.
+        wait_for(lambda pod=pod: "PriorityClass" not in _text(api, pod))  # type: ignore[misc]
 
 
-def _text(asking: Asking, pod: dict[str, Any]) -> str:
-    message = asking.create(pod, _NAMESPACE, dry=True).message
+def _text(api: ApiClient, pod: dict[str, Any]) -> str:
+    message = api.create(pod, _NAMESPACE, dry=True).message
     return "" if "insufficient quota" in message else message
 
 
@@ -66,13 +67,13 @@ def _named(version: str, kind: str, name: str) -> dict[str, Any]:
 
 
 class Barrier:
-    """Waits until the API server's plugins know every policy written before."""
+    """Waits until the API server's plugins see every policy written before."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
 
     def wait(self) -> None:
-        """Write one more policy of each kind, and wait until its effect is seen."""
+        """Write one more policy of each kind, and wait for its effect."""
         number = str(next(_NUMBERS))
         self._write_quota(number)
         self._write_range(number)
@@ -84,32 +85,32 @@ class Barrier:
         wait_for(lambda: f"is {number}Mi," in self._said(claim))
 
     def _said(self, manifest: dict[str, Any]) -> str:
-        return self._asking.create(manifest, _NAMESPACE, dry=True).message
+        return self._api.create(manifest, _NAMESPACE, dry=True).message
 
     def _write_quota(self, number: str) -> None:
         quota = _named("v1", "ResourceQuota", "sentinel")
         hard = {"count/configmaps": number}
         quota["spec"], quota["status"] = {"hard": hard}, {"hard": hard, "used": hard}
         self._write(quota)
-        self._asking.replace(quota, _NAMESPACE, sub="status")
+        self._api.replace(quota, _NAMESPACE, sub="status")
 
     def _write_range(self, number: str) -> None:
         limits = [{"type": "PersistentVolumeClaim", "max": {"storage": f"{number}Mi"}}]
         self._write({**_named("v1", "LimitRange", "sentinel"), "spec": {"limits": limits}})
 
     def _write(self, manifest: dict[str, Any]) -> None:
-        if self._asking.create(manifest, _NAMESPACE).code == 409:
-            self._asking.replace(manifest, _NAMESPACE)
+        if self._api.create(manifest, _NAMESPACE).code == 409:
+            self._api.replace(manifest, _NAMESPACE)
 
 
 @dataclass
 class World:
-    """One namespace: what was there before its policies, and those the API server took.
+    """One namespace: older objects, and the policies that the API server accepted.
 
-    ``drawn`` is what was there as its user wrote it, ``before`` as it is stored.
+    ``drawn`` contains the older objects as their users wrote them, ``before`` as they are stored.
     """
 
-    asking: Asking
+    api: ApiClient
     name: str
     drawn: dict[str, dict[str, Any]] = field(default_factory=dict)
     before: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -117,41 +118,41 @@ class World:
     refused: list[tuple[dict[str, Any], Answer]] = field(default_factory=list)
 
     def make(self, policies: list[dict[str, Any]], before: list[dict[str, Any]]) -> None:
-        """Fill the namespace; what the API server does not take is left out."""
-        self.asking.create(_named("v1", "Namespace", self.name))
+        """Fill the namespace, without the objects that the API server rejects."""
+        self.api.create(_named("v1", "Namespace", self.name))
         for manifest in before:
             self._make_before(manifest)
         for policy in policies:
             self._make_policy(policy)
 
     def _make_before(self, manifest: dict[str, Any]) -> None:
-        answer = self.asking.create(manifest, self.name)
+        answer = self.api.create(manifest, self.name)
         if not answer.is_allowed:
             return
         stored = answer.body
         if stored["kind"] == "PersistentVolumeClaim":
             stored["status"] = manifest.get("status", {})
-            answer = self.asking.replace(stored, self.name, sub="status")
+            answer = self.api.replace(stored, self.name, sub="status")
             if not answer.is_allowed:
                 return
             stored = answer.body
         self.before[stored["kind"]] = stored
 
     def _make_policy(self, policy: dict[str, Any]) -> None:
-        answer = self.asking.create(policy, self.name)
+        answer = self.api.create(policy, self.name)
         if not answer.is_allowed:
             self.refused.append((policy, answer))
             return
         made = copy.deepcopy(policy)
         if made["kind"] == "ResourceQuota" and made["status"]["hard"]:
             filled = {**answer.body, "status": made["status"]}
-            if not self.asking.replace(filled, self.name, sub="status").is_allowed:
-                # An amount that no status may have: the quota stays as it was made.
+            if not self.api.replace(filled, self.name, sub="status").is_allowed:
+                # An amount that no status may have: the quota stays unchanged.
                 made["status"] = {"hard": {}, "used": {}}
         self.policies.append(made)
 
     def placed(self, case: Case) -> Case | None:
-        """A case as the engine reads it here; None where its object could not be made."""
+        """A case as the engine reads it here; None if its object could not be created."""
         if case["operation"] == "CREATE":
             old, new = None, case["posted"]
         else:
@@ -163,38 +164,38 @@ class World:
         return {**case, "policies": self.policies, "phase": "both", "request": request}
 
     def ask(self, case: Case) -> tuple[Case, Observed] | None:
-        """Ask about one case; returns it as the engine reads it, and the API server's answer.
+        """Evaluate one case; returns it as the engine reads it, and the API server's answer.
 
-        None where it is about an object that could not be made.
+        None if its object could not be created.
         """
-        asked = self.placed(case)
-        if asked is None:
+        placed = self.placed(case)
+        if placed is None:
             return None
-        asked["policies"] = copy.deepcopy(self.policies)
-        new, sub = asked["request"]["object"], case.get("subResource", "")
+        placed["policies"] = copy.deepcopy(self.policies)
+        new, sub = placed["request"]["object"], case.get("subResource", "")
         if case["operation"] == "CREATE":
-            answer = self.asking.create(new, self.name, dry=case["dryRun"])
+            answer = self.api.create(new, self.name, dry=case["dryRun"])
             _note_name(new["metadata"], answer)
         else:
-            answer = self.asking.replace(new, self.name, sub=sub, dry=True)
+            answer = self.api.replace(new, self.name, sub=sub, dry=True)
         used = None if case["dryRun"] else self._read_used()
         stored = answer.body if answer.is_allowed else {}
-        return asked, Observed(answer.code, answer.message, stored, used)
+        return placed, Observed(answer.code, answer.message, stored, used)
 
     def _read_used(self) -> dict[str, dict[str, str]]:
-        """Read what is used now; the next case starts from there."""
-        found = self.asking.read("ResourceQuota", self.name).body["items"]
+        """Read the used amounts, from which the next case starts."""
+        found = self.api.read("ResourceQuota", self.name).body["items"]
         by_name = {quota["metadata"]["name"]: quota.get("status", {}) for quota in found}
         for policy in self.policies:
             if policy["kind"] == "ResourceQuota":
                 stored = by_name[policy["metadata"]["name"]]
-                # Empty maps are not written: here they tell a status from none at all.
+                # Empty maps are not written: here they distinguish an empty status from none.
                 policy["status"] = {"hard": {}, "used": {}, **stored}
         return {name: status.get("used", {}) for name, status in by_name.items()}
 
 
 def _note_name(metadata: dict[str, Any], answer: Answer) -> None:
-    """Note the name that was made for an object: the plugins come after that."""
+    """Store the generated name of an object: the plugins run after its generation."""
     parts = (answer.body.get("metadata"), answer.body.get("details"))
     made = next((part["name"] for part in parts if part and part.get("name")), "")
     if "generateName" in metadata and made:
@@ -202,7 +203,7 @@ def _note_name(metadata: dict[str, Any], answer: Answer) -> None:
 
 
 def changed(stored: dict[str, Any], changes: list[list[Any]]) -> dict[str, Any]:
-    """A copy of the object with values put at their paths."""
+    """A copy of the object with values set at their paths."""
     found = copy.deepcopy(stored)
     for path, value in changes:
         target = found

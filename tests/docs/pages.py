@@ -1,4 +1,4 @@
-"""Commands of our pages, and the outputs that stand behind them."""
+"""Commands of our pages, and the outputs shown after them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = (
     ROOT / "docs" / "tutorial.md",
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 )
-# A block of commands; directly behind it, perhaps, one of what they print together.
+# A block of commands; optionally followed by a block of their combined output.
 BLOCK = re.compile(
     r"^ *```sh\n(?P<commands>.*?)^ *```\n(?:\n^ *```text\n(?P<output>.*?)^ *```\n)?",
     re.DOTALL | re.MULTILINE,
@@ -24,13 +24,13 @@ BLOCK = re.compile(
 OURS = ".venv/bin/python manage.py "
 MODULE = ".venv/bin/python -m portal."
 EXIT_CODE = re.compile(r"# exit code (\d+)$")
-# Run by tests/servers (make run), by this very run (make test), or by a container engine.
+# Run by tests/servers (make run), by this test run itself (make test), or by a container engine.
 ELSEWHERE = re.compile(r"make (run|test)|(GATEHOUSE_\w+=\S+ )?docker compose up .*")
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One line to type, and how it has to end."""
+    """One command line, and its expected exit code."""
 
     line: str
 
@@ -40,7 +40,7 @@ class Command:
         return int(found[1]) if found else 0
 
     def run(self, folder: Path) -> subprocess.CompletedProcess[str]:
-        """Run it in a folder, with the data that is there."""
+        """Run it in a folder, on its data."""
         words = shlex.split(self.line, comments=True)
         if self.line.startswith(OURS):
             words = [sys.executable, str(ROOT / "manage.py"), *words[2:]]
@@ -62,14 +62,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Commands that stand together, and what they print; empty where the page does not show it."""
+    """Consecutive commands and their output; empty if the page does not show it."""
 
     commands: tuple[Command, ...]
     output: str
 
 
 def blocks(page: Path) -> list[Block]:
-    """What a page has one type, in its order."""
+    """The commands of a page, in order."""
     return [
         Block(
             tuple(Command(line.strip()) for line in found["commands"].splitlines()),
@@ -80,7 +80,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def pattern(output: str) -> re.Pattern[str]:
-    """What a shown output stands for: `…` is anything in a line, alone in one any lines."""
+    """The pattern of a shown output: `…` matches any text in a line, alone any number of lines."""
     lines = [
         r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line).replace("…", ".*") + r"\n"
         for line in output.splitlines()

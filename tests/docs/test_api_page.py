@@ -1,4 +1,4 @@
-"""What the API's page says: each address is there, and the token is had as it says."""
+"""The API page: every address exists, and a token is issued as described."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACEHOLDERS = {"<cluster>": "demo", "<id>": "0" * 16, "<credential>": "secret"}
 
 
 def addresses() -> list[str]:
-    """All addresses of the tables; one that begins without a slash lies beside the one before."""
+    """All addresses of the tables; one without a leading slash is relative to the previous one."""
     found: list[str] = []
     for cell in re.findall(r"^\| (`[^|]*`[^|]*?) \|", PAGE, re.MULTILINE):
         for word in re.findall(r"(?:[A-Z]+ )?([/…a-z][^`, ]*)", cell):
@@ -36,7 +36,7 @@ def addresses() -> list[str]:
 
 
 @pytest.mark.parametrize("address", addresses())
-def test_address_is_there(address: str) -> None:
+def test_address_exists(address: str) -> None:
     path = address.partition("?")[0]
     for placeholder, text in PLACEHOLDERS.items():
         path = path.replace(placeholder, text)
@@ -48,16 +48,16 @@ def test_table_names_the_policies() -> None:
 
 
 @pytest.mark.django_db
-def test_token_is_given_for_what_the_page_shows(client: Client, django_user_model: User) -> None:
+def test_token_is_issued_for_the_shown_body(client: Client, django_user_model: User) -> None:
     django_user_model.objects.create_user("ada", password="a long enough password")
     (shown,) = re.findall(r"`POST /api/v1/token/` \| `(\{.*?\})` in, `(\{.*?\})` out", PAGE)
-    asked = dict(zip(json.loads(shown[0]), ("ada", "a long enough password"), strict=True))
-    answer = client.post("/api/v1/token/", asked, content_type="application/json")
+    body = dict(zip(json.loads(shown[0]), ("ada", "a long enough password"), strict=True))
+    answer = client.post("/api/v1/token/", body, content_type="application/json")
     assert (answer.status_code, set(answer.json())) == (200, set(json.loads(shown[1])))
 
 
 @pytest.mark.django_db
-def test_token_is_not_given_for_basic_authentication(
+def test_token_is_not_issued_for_basic_authentication(
     client: Client, django_user_model: User
 ) -> None:
     django_user_model.objects.create_user("ada", password="a long enough password")

@@ -1,4 +1,4 @@
-"""Links between pages lead somewhere, and those to functions name functions that are there."""
+"""Links between pages resolve, and links to functions name existing functions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def links(page: Path) -> list[tuple[str, Path]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     assert [str(target) for _, target in links(page) if not target.exists()] == []
 
 
-def test_links_of_the_tour_name_what_their_modules_define() -> None:
+def test_links_of_the_tour_name_definitions_of_their_modules() -> None:
     found = [
         (text.strip("`"), target)
         for text, target in links(ROOT / "docs" / "explanation" / "tour.md")

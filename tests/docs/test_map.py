@@ -1,4 +1,4 @@
-"""The page about the architecture names every package, and functions that exist."""
+"""The architecture page names every package, and only existing functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGES = ("engine", "policies", "sync", "admission", "portal")
 
 
 def exists(name: str) -> bool:
-    """Whether a dotted name is a module, or what a module has."""
+    """Whether a dotted name is a module, or an attribute of one."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:

@@ -1,4 +1,4 @@
-"""Every command that README, tutorial and guides show is run, and its output compared."""
+"""Runs every command of README, tutorial and guides, and compares its output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMANDS = dict.fromkeys(
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh installation, with the demo clusters and the file a guide asks kubectl for."""
+    """A new installation, with the demo clusters and the file that a guide passes to kubectl."""
     made = tmp_path_factory.mktemp("readme")
     shutil.copytree(ROOT / "docs" / "examples", made / "docs" / "examples")
     shutil.copy(ROOT / "docs" / "examples" / "limits.yaml", made / "policies.yaml")
@@ -42,13 +42,13 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(installation: Path, tmp_path: Path) -> Path:
-    """The same, for one test alone."""
+    """A copy of it for one test."""
     return shutil.copytree(installation, tmp_path / "here")
 
 
 @pytest.mark.servers
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.line)
-def test_command_does_what_the_page_says(command: Command, folder: Path) -> None:
+def test_command_ends_as_shown(command: Command, folder: Path) -> None:
     if "--cluster prod" in command.line:
         Command(f"{OURS}webhook_credential prod --create").run(folder)
     done = command.run(folder)
@@ -57,8 +57,8 @@ def test_command_does_what_the_page_says(command: Command, folder: Path) -> None
 
 @pytest.mark.servers
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.name)
-def test_page_shows_what_its_commands_print(page: Path, folder: Path) -> None:
-    """One after the other: what a command leaves is there for the next."""
+def test_page_shows_the_output_of_its_commands(page: Path, folder: Path) -> None:
+    """In order: each command sees the results of the previous ones."""
     for block in filter(is_here, blocks(page)):
         printed = []
         for command in block.commands:
@@ -75,7 +75,7 @@ def test_outputs_are_shown_by_the_tutorial() -> None:
     assert "tutorial.md" in {page.name for page in SHOWN}
 
 
-def test_pattern_leaves_open_only_what_the_page_leaves_open() -> None:
+def test_pattern_matches_only_placeholders_freely() -> None:
     shown = pattern("first … line\n…\nlast\n")
     assert shown.fullmatch("first 1 line\na\nb\nlast\n")
     assert shown.fullmatch("first 1 line\nlast\n")

@@ -17,21 +17,21 @@ import pytest
 from tests.builders import container, pod
 from tests.faults.database import PostgresServer, bound, postgres_in
 from tests.faults.history import Record, faults_of, read_record
-from tests.faults.load import Answer, ask_for
+from tests.faults.load import Answer, reviews_of
 from tests.faults.portals import Portal, portals, surroundings
 from tests.processes import ROOT, free_port, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tests.faults.load import Question
+    from tests.faults.load import ReviewRequest
 
 TEMPLATE = "seeded"
 
 
 @dataclass(slots=True)
 class World:
-    """A database with policies, on a server that may be broken, and who may ask."""
+    """A database with policies, on a server that may be broken, and the clusters' credentials."""
 
     server: PostgresServer
     database: str
@@ -39,39 +39,39 @@ class World:
 
     @property
     def address(self) -> str:
-        """As the product reads it."""
+        """The address in the product's format."""
         return self.server.address(self.database)
 
     def record(self) -> Record:
-        """What it holds now."""
+        """The current record."""
         with self.server.connect(self.database) as connection:
             return read_record(connection)
 
     def faults(self, answers: Sequence[Answer]) -> list[str]:
-        """What must not be, in words."""
+        """All inconsistencies, as text."""
         return faults_of(self.record(), answers)
 
     def pods(
         self, namespace: str, *, cluster: str = "prod", timeout: str = "10s", **more: Any
-    ) -> Iterator[Question]:
+    ) -> Iterator[ReviewRequest]:
         """Endless reviews of new pods in that namespace; ``more`` goes into spec or request."""
         made = pod(container(requests={"cpu": "10m"}), namespace=namespace, name="p-@object@")
-        asked = {"dryRun": more.pop("dry_run", False)}
+        options = {"dryRun": more.pop("dry_run", False)}
         made["spec"].update(more)
         secret = self.secrets[cluster]
-        return ask_for(made, secret=secret, cluster=cluster, timeout=timeout, **asked)
+        return reviews_of(made, secret=secret, cluster=cluster, timeout=timeout, **options)
 
 
 def seeded(server: PostgresServer, folder: Path) -> dict[str, str]:
-    """Make the database that others are copies of; gives the clusters' secrets."""
+    """Create the template database; returns the clusters' secrets."""
     with server.connect("postgres") as connection:
         connection.execute(f"CREATE DATABASE {TEMPLATE}")
     return seed(server.address(TEMPLATE), folder, "prod", "other")
 
 
 def seed(address: str, folder: Path, *clusters: str) -> dict[str, str]:
-    """Make clusters with their policies; gives their secrets."""
-    words = [sys.executable, "-m", "tests.faults.seeding", *clusters]
+    """Create clusters with their policies; returns their secrets."""
+    words = [sys.executable, "-m", "tests.faults.seed", *clusters]
     around = surroundings(folder, address)
     done = subprocess.run(  # noqa: S603 - our own words
         words, env=around, cwd=ROOT, capture_output=True, timeout=120, check=False
@@ -83,7 +83,7 @@ def seed(address: str, folder: Path, *clusters: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    # Not under pytest's folder: only its owner may look into that, and PostgreSQL is another.
+    # Not under pytest's folder: only its owner may read it, and PostgreSQL runs as another user.
     folder = tempfile.TemporaryDirectory(prefix="gatehouse-faults-")
     with folder as name, postgres_in(Path(name)) as started:
         yield started
@@ -95,7 +95,7 @@ def template(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def new_world(server: PostgresServer, template: dict[str, str]) -> World:
-    """A copy of the policies that no other test has seen."""
+    """A new copy of the policies for one test."""
     name = f"test_{secrets.token_hex(6)}"
     server.clone(TEMPLATE, name)
     return World(server, name, template)
@@ -108,7 +108,7 @@ def world(server: PostgresServer, template: dict[str, str]) -> World:
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker that forgets everything."""
+    """The address of a broker without persistence."""
     program = shutil.which("redis-server")
     assert program, "no Redis server here; on Debian: apt-get install redis-server"
     folder, port = tmp_path_factory.mktemp("redis"), free_port()

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that may be killed, frozen, stopped hard, filled up and started again."""
+"""A PostgreSQL server that can be killed, frozen, stopped, filled up and restarted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _binaries() -> Path:
 
 
 def bound(words: list[str], number: str) -> list[str]:
-    """The words of a process that gets this signal should the test run itself be killed."""
+    """A command for a process that gets this signal if the test run itself is killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", number, "--", *words] if setpriv else words
 
@@ -41,7 +41,7 @@ def bound(words: list[str], number: str) -> list[str]:
 class PostgresServer:
     """One server in one folder on one port of 127.0.0.1.
 
-    The postmaster is our own child, so that nothing of it is left when it was killed.
+    The postmaster is a direct child process, so that no part of it survives a kill.
     """
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
@@ -57,14 +57,14 @@ class PostgresServer:
         self._postmaster: subprocess.Popen[bytes] | None = None
 
     def create(self, *, data: Path | None = None, log: Path | None = None) -> None:
-        """Make the data folder; tables or write-ahead log may lie elsewhere."""
+        """Create the data folder; tables or write-ahead log may have another location."""
         words = [str(self._binaries / "initdb"), "-U", OWNER, "--auth=trust"]
         self.data = data / "data" if data else self.data
         words += ["-D", str(self.data)]
         for elsewhere in (data, log):
             if elsewhere and os.geteuid() == 0:
                 shutil.chown(elsewhere, "postgres", "postgres")
-        # What is small must be the one or the other, so that it is known what fills up.
+        # Only one of the two may be small, so that the test knows which one fills up.
         words += ["-X", str(log / "wal" if log else self.folder / "wal")] if data or log else []
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, **self._as)  # type: ignore[call-overload]  # noqa: S603 - our own words
 
@@ -94,26 +94,26 @@ class PostgresServer:
         return self._postmaster
 
     def log(self) -> str:
-        """What the server said."""
+        """The output of the server."""
         return (self.folder / "log").read_text(errors="replace")
 
     def address(self, database: str) -> str:
-        """The address of a database, as the product reads it."""
+        """The address of a database, in the product's format."""
         return f"postgres://{OWNER}@127.0.0.1:{self.port}/{database}"
 
     def connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
-        """A connection of the test's own."""
+        """A separate connection for the test."""
         return psycopg.connect(self.address(database), autocommit=True, connect_timeout=5)
 
     def clone(self, template: str, name: str) -> str:
-        """Make a database like another one, which nobody may be using; give its address."""
+        """Copy a database that nobody is using; returns the address of the copy."""
         words = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         with self.connect("postgres") as connection:
             connection.execute(words.format(sql.Identifier(name), sql.Identifier(template)))
         return self.address(name)
 
     def _signal_all(self, number: signal.Signals) -> list[int]:
-        """Stop the postmaster first, so that it starts no more, then signal all it started."""
+        """Stop the postmaster first, so that it starts nothing more, then signal its children."""
         self.postmaster.send_signal(signal.SIGSTOP)
         wait_for(lambda: state_of(self.postmaster.pid) in {"T", "Z", ""})
         children = children_of(self.postmaster.pid)
@@ -123,27 +123,27 @@ class PostgresServer:
         return children
 
     def kill(self) -> None:
-        """End the postmaster and every backend at once, as a power cut would (kill -9)."""
+        """End the postmaster and every backend at once, like a power cut (kill -9)."""
         children = self._signal_all(signal.SIGKILL)
         self.postmaster.wait()
-        # Whoever is in the middle of a flush ends after it; a server started before that gives up.
+        # A process in the middle of a flush ends after it; a server started before that fails.
         wait_for(lambda: all(state_of(child) in {"Z", ""} for child in children))
 
     def freeze(self) -> None:
-        """Let nothing run, and nothing end: connections stay open, and silent."""
+        """Suspend all processes: connections stay open without traffic."""
         self._signal_all(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it run again."""
+        """Resume all processes."""
         self._signal_all(signal.SIGCONT)
 
     def stop(self, *, immediate: bool = False) -> None:
-        """Stop by itself: fast, or immediate, which leaves the recovery to the next start."""
+        """Shut down: fast, or immediate, which leaves the recovery to the next start."""
         self.postmaster.send_signal(signal.SIGQUIT if immediate else signal.SIGINT)
         self.postmaster.wait(60)
 
     def revive(self) -> None:
-        """Wait until it answers; start it again where it gave up, as an operator's init would."""
+        """Wait until it answers; restart it after a failed recovery, like an operator's init."""
 
         def answers() -> bool:
             if self.postmaster.poll() is not None:
@@ -153,7 +153,7 @@ class PostgresServer:
         wait_for(answers)
 
     def close(self) -> None:
-        """Leave nothing behind, whatever state it is in."""
+        """Remove everything, in any state."""
         if self._postmaster and self._postmaster.poll() is None:
             self.thaw()
             self.kill()
@@ -163,7 +163,7 @@ class PostgresServer:
 def postgres_in(
     folder: Path, settings: Mapping[str, str] | None = None
 ) -> Iterator[PostgresServer]:
-    """A fresh server in that folder, gone when the test is over."""
+    """A new server in that folder, removed after the test."""
     server = PostgresServer(folder, settings)
     try:
         server.create()

@@ -1,9 +1,9 @@
-"""What the database holds after a fault, held against what the callers were told.
+"""Compares the database after a fault with the answers that the callers received.
 
-The model is a ledger kept by one clerk: reviews come one after the other, each new object adds
-what it asks for if that fits, and nothing else changes a number. The record tells for every
-charge what was used before it and what was added, so the clerk's book can be put together again:
-each charge must begin where the one before ended.
+The model is a sequential ledger: reviews come one after the other, each new object adds its
+request if it fits, and nothing else changes a number. The record contains the used amount before
+every charge and the added amount, so that the sequence can be reconstructed: each charge must
+begin where the one before ended.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Amounts = dict[str, dict[str, Quantity]]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One row of the record: what was told, and what it cost."""
+    """One row of the record: the answer, and its charge."""
 
     id: str
     request_uid: str
@@ -62,13 +62,13 @@ class Event:
 
     @property
     def allowed(self) -> bool:
-        """Whether the object was let in."""
+        """Whether the object was admitted."""
         return self.verdict != "denied"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All that is on record, and the ledger."""
+    """The whole record, and the ledger."""
 
     events: tuple[Event, ...]
     charges: tuple[tuple[str, str, dict[str, Any]], ...]
@@ -77,7 +77,7 @@ class Record:
 
 
 def read_record(connection: Connection) -> Record:
-    """Read it in one snapshot, so that load may go on."""
+    """Read it in one snapshot, so that load may continue."""
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         moved = connection.execute("SELECT to_regclass('policies_quotausage')").fetchone()
@@ -92,7 +92,7 @@ def read_record(connection: Connection) -> Record:
 
 def _event(row: Sequence[Any]) -> Event:
     *names, charges, trace, violations = row
-    # Text; an earlier build, whose records a later one takes over, kept them as JSON.
+    # Text; an earlier build, whose records a later one reads, stored them as JSON.
     parts = [
         json.loads(one) if isinstance(one, str) else one for one in (charges, trace, violations)
     ]
@@ -107,7 +107,7 @@ def _amounts(rows: Iterable[Any]) -> Amounts:
 
 
 def faults_of(record: Record, answers: Sequence[Answer]) -> list[str]:
-    """Everything that must not be, in words; empty if answers, record and ledger agree."""
+    """All inconsistencies, as text; empty if answers, record and ledger agree."""
     return [
         *_untrue_answers(record, answers),
         *_repeated_round_trips(record),
@@ -119,23 +119,23 @@ def faults_of(record: Record, answers: Sequence[Answer]) -> list[str]:
 
 
 def _untrue_answers(record: Record, answers: Sequence[Answer]) -> list[str]:
-    """Every verdict that a caller got stands in the record, as it was told."""
+    """Verdicts that callers received and that the record does not contain unchanged."""
     on_record = {event.id: event for event in record.events}
     found = []
     for answer in answers:
         if answer.status != _OK:
             continue
-        event, asked = on_record.get(answer.decision), answer.question
-        told = (asked.uid, asked.object_uid, answer.allowed)
+        event, review = on_record.get(answer.decision), answer.review
+        answered = (review.uid, review.object_uid, answer.allowed)
         if event is None:
-            found.append(f"decision {answer.decision} was told, and is not on record")
-        elif (event.request_uid, event.object_uid, event.allowed) != told:
-            found.append(f"told {told} by decision {answer.decision}, on record: {event}")
+            found.append(f"decision {answer.decision} was answered, but is not on record")
+        elif (event.request_uid, event.object_uid, event.allowed) != answered:
+            found.append(f"answered {answered} by decision {answer.decision}, on record: {event}")
     return found
 
 
 def _repeated_round_trips(record: Record) -> list[str]:
-    """One round trip has one row, though a commit whose outcome was unknown was looked up."""
+    """One round trip has one row, even if a commit was looked up after an unknown outcome."""
     counts = Counter(event.request_uid for event in record.events)
     return [f"{count} rows of request {uid}" for uid, count in counts.items() if count > 1]
 
@@ -162,7 +162,7 @@ def _shown(amounts: dict[str, Quantity] | None) -> str:
 
 
 def wrong_sums(record: Record) -> list[str]:
-    """``used`` is the sum of the charges, and nothing is over its limit."""
+    """``used`` is the sum of the charges, and no sum exceeds its limit."""
     sums: Amounts = defaultdict(dict)
     for quota, _, amounts in record.charges:
         sums[quota] = add(sums[quota], parse(amounts))
@@ -193,10 +193,10 @@ def _steps(record: Record) -> Iterable[tuple[str, str, Quantity, Quantity]]:
 
 
 def _breaks_in_the_book(record: Record) -> list[str]:
-    """Charges put in order of what was used before them leave no gap and no overlap."""
-    asked = Counter(event.object_uid for event in record.events if event.allowed)
-    if any(count > 1 for count in asked.values()):
-        return []  # a replay is decided net of its own charge: it stands anywhere in the book
+    """Charges sorted by the used amount before them leave no gap and no overlap."""
+    charged = Counter(event.object_uid for event in record.events if event.allowed)
+    if any(count > 1 for count in charged.values()):
+        return []  # a replay is decided net of its own charge: its position is arbitrary
     book = defaultdict(list)
     for quota, resource, before, added in _steps(record):
         book[quota, resource].append((before, added))
@@ -212,7 +212,7 @@ def _breaks_in_the_book(record: Record) -> list[str]:
 
 
 def _needless_denials(record: Record) -> list[str]:
-    """Nothing was refused that the quota had room for when all was done."""
+    """No request was refused for which the quota still had room in the end."""
     found = []
     for event in record.events:
         exceeded = [v for v in event.violations if v["reason"] == "ExceededQuota"]

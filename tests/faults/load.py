@@ -1,7 +1,7 @@
-"""Load as API servers make it: many kept connections, one review at a time on each.
+"""Load in the pattern of API servers: many persistent connections, one review at a time on each.
 
-A plain balancer stands before the portals: a connection that is refused or lost goes to the next
-portal. A review that was sent is never sent again; whether it counts, the record will say.
+A simple load balancer stands before the portals: a connection that is refused or lost goes to the
+next portal. A review that was sent is never sent again; the record shows whether it counts.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from tests.faults.portals import Portal
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
-_PAUSE: Final = 0.02  # seconds before asking again where nobody listens
+_PAUSE: Final = 0.02  # seconds before a retry if no portal listens
 _OK: Final = 200
 PATIENCE: Final = 15.0  # seconds for an answer; longer than any budget
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One review, ready to be sent, and what it is about."""
+class ReviewRequest:
+    """One review, ready to be sent, and its object."""
 
     head: bytes
     body: bytes
@@ -40,9 +40,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; ``status`` 0 where nothing did. ``began`` is ``time.monotonic()``."""
+    """The answer; ``status`` is 0 without one. ``began`` is ``time.monotonic()``."""
 
-    question: Question
+    review: ReviewRequest
     status: int
     began: float
     seconds: float
@@ -52,57 +52,57 @@ class Answer:
 
     @property
     def ended(self) -> float:
-        """When it came."""
+        """The time of the answer."""
         return self.began + self.seconds
 
 
-def ask_for(
+def reviews_of(
     manifest: dict[str, object],
     *,
     secret: str,
     cluster: str = "prod",
     timeout: str = "10s",
     **request: object,
-) -> Iterator[Question]:
-    """Endless reviews of new objects like this one; its uid and name differ each time."""
+) -> Iterator[ReviewRequest]:
+    """Endless reviews of new objects like this one; uid and name differ each time."""
     head = head_of(f"/admission/{cluster}/validate?timeout={timeout}", secret=secret)
-    # Compact, as an API server writes it.
+    # Compact, as written by an API server.
     template = json.dumps(_review(manifest, request), separators=(",", ":")).encode()
     while True:
-        yield _question(head, template, str(uuid4()))
+        yield _request(head, template, str(uuid4()))
 
 
 def head_of(path: str, *, secret: str) -> bytes:
-    """Everything before a body, up to the number of its bytes."""
+    """The header of a request, up to the length of the body."""
     return (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Authorization: Bearer {secret}\r\nContent-Type: application/json\r\nContent-Length: "
     ).encode()
 
 
-def question_of(head: bytes, body: bytes, *, uid: str, object_uid: str = "") -> Question:
-    """Put a body behind a head; ``uid`` is what the answer has to repeat, if it is known."""
-    return Question(head + f"{len(body)}\r\n\r\n".encode(), body, uid, object_uid)
+def request_of(head: bytes, body: bytes, *, uid: str, object_uid: str = "") -> ReviewRequest:
+    """Put a body behind a header; ``uid`` is the expected uid of the answer, if known."""
+    return ReviewRequest(head + f"{len(body)}\r\n\r\n".encode(), body, uid, object_uid)
 
 
-def again(question: Question) -> Question:
-    """The same object asked for again: a new round trip, so a new request uid."""
+def again(review: ReviewRequest) -> ReviewRequest:
+    """The same object again: a new round trip with a new request uid."""
     uid = str(uuid4())
-    body = question.body.replace(question.uid.encode(), uid.encode())
-    return Question(question.head, body, uid, question.object_uid)
+    body = review.body.replace(review.uid.encode(), uid.encode())
+    return ReviewRequest(review.head, body, uid, review.object_uid)
 
 
-def _question(head: bytes, template: bytes, object_uid: str) -> Question:
+def _request(head: bytes, template: bytes, object_uid: str) -> ReviewRequest:
     uid = str(uuid4())
     body = template.replace(b"@request@", uid.encode()).replace(b"@object@", object_uid.encode())
-    return question_of(head, body, uid=uid, object_uid=object_uid)
+    return request_of(head, body, uid=uid, object_uid=object_uid)
 
 
 def _review(manifest: dict[str, object], request: dict[str, object]) -> dict[str, object]:
     metadata = manifest["metadata"]
     assert isinstance(metadata, dict)
     named = {"name": "p-@object@", **metadata, "uid": "@object@"}
-    asked = {
+    request = {
         "uid": "@request@",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
         "resource": {"group": "", "version": "v1", "resource": "pods"},
@@ -114,11 +114,11 @@ def _review(manifest: dict[str, object], request: dict[str, object]) -> dict[str
         "dryRun": False,
         **request,
     }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
 class _Wire(asyncio.Protocol):
-    """One connection with at most one review under way."""
+    """One connection with at most one pending review."""
 
     def __init__(self) -> None:
         self.buffer = b""
@@ -130,12 +130,12 @@ class _Wire(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
 
-    def send(self, question: Question) -> asyncio.Future[tuple[int, bytes]]:
-        """Send a review; what comes back is (status, body), or (0, nothing)."""
+    def send(self, review: ReviewRequest) -> asyncio.Future[tuple[int, bytes]]:
+        """Send a review; the result is (status, body), or (0, nothing)."""
         self.buffer = b""
         self.answered = asyncio.get_running_loop().create_future()
         assert self.transport
-        self.transport.write(question.head + question.body)
+        self.transport.write(review.head + review.body)
         return self.answered
 
     def data_received(self, data: bytes) -> None:
@@ -160,49 +160,49 @@ class _Wire(asyncio.Protocol):
             self.answered.set_result((status, body))
 
     def close(self) -> None:
-        """Use it no more."""
+        """Close it."""
         self.lost = True
         if self.transport:
             self.transport.abort()
 
 
 class Load:
-    """Reviews on their way, and the answers so far; ``pace`` is reviews per second, 0: no limit."""
+    """Pending reviews, and the answers so far; ``pace`` is reviews per second, 0: no limit."""
 
     def __init__(
         self,
         portals: Sequence[Portal],
-        questions: Iterable[Question],
+        reviews: Iterable[ReviewRequest],
         *,
         connections: int,
         pace: float = 0,
     ) -> None:
         self.ports = [portal.port for portal in portals]
-        self.questions, self.connections = iter(questions), connections
+        self.reviews, self.connections = iter(reviews), connections
         self.answers: list[Answer] = []
         self.pace, self._next = pace, 0.0
         self._stopping = False
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
 
     def start(self) -> None:
-        """Begin, beside the test."""
+        """Start, concurrently with the test."""
         self._next = time.monotonic()
         self._thread.start()
 
     def finish(self) -> list[Answer]:
-        """Wait until all questions are answered."""
+        """Wait until all reviews are answered."""
         self._thread.join()
         return self.answers
 
     def stop(self) -> list[Answer]:
-        """Ask no more, and wait for what is under way."""
+        """Send no more, and wait for pending reviews."""
         self._stopping = True
         return self.finish()
 
     def wait_until_answered(self, count: int, *, after: float) -> float:
-        """Wait for so many verdicts to reviews that were asked after that moment.
+        """Wait for that many verdicts on reviews that were sent after that moment.
 
-        Gives the seconds from that moment to the last of these.
+        Returns the seconds from that moment to the last of these.
         """
 
         def answered() -> list[Answer]:
@@ -212,7 +212,7 @@ class Load:
         return sorted(answer.ended for answer in wait_for(answered))[count - 1] - after
 
     def since(self, moment: float) -> list[Answer]:
-        """The answers to what was asked after ``time.monotonic()`` was that."""
+        """The answers to reviews sent since that ``time.monotonic()``."""
         return [answer for answer in list(self.answers) if answer.began >= moment]
 
     async def _run(self) -> None:
@@ -221,7 +221,7 @@ class Load:
 
     async def _client(self, number: int) -> None:
         wire, portal = None, number
-        while (question := await self._draw()) is not None:
+        while (review := await self._draw()) is not None:
             while wire is None or wire.lost:
                 portal += wire is not None
                 wire = await self._connect(portal)
@@ -230,15 +230,15 @@ class Load:
                         return
                     portal += 1
                     await asyncio.sleep(_PAUSE)
-            self.answers.append(await self._ask(wire, question, portal % len(self.ports)))
+            self.answers.append(await self._ask(wire, review, portal % len(self.ports)))
         if wire is not None:
             wire.close()
 
-    async def _draw(self) -> Question | None:
+    async def _draw(self) -> ReviewRequest | None:
         if self.pace:
             self._next += 1 / self.pace
             await asyncio.sleep(max(0.0, self._next - time.monotonic()))
-        return None if self._stopping else next(self.questions, None)
+        return None if self._stopping else next(self.reviews, None)
 
     async def _connect(self, portal: int) -> _Wire | None:
         loop = asyncio.get_running_loop()
@@ -248,32 +248,32 @@ class Load:
             return wire
         return None
 
-    async def _ask(self, wire: _Wire, question: Question, portal: int) -> Answer:
+    async def _ask(self, wire: _Wire, review: ReviewRequest, portal: int) -> Answer:
         began = time.monotonic()
         try:
-            status, body = await asyncio.wait_for(wire.send(question), PATIENCE)
+            status, body = await asyncio.wait_for(wire.send(review), PATIENCE)
         except TimeoutError:
             wire.close()
             status, body = 0, b""
         seconds = time.monotonic() - began
         if status != _OK:
-            return Answer(question, status, began, seconds, portal=portal)
+            return Answer(review, status, began, seconds, portal=portal)
         response = json.loads(body)["response"]
-        assert not question.uid or response["uid"] == question.uid
+        assert not review.uid or response["uid"] == review.uid
         decision = response["auditAnnotations"]["decision-id"]
-        return Answer(question, status, began, seconds, response["allowed"], decision, portal)
+        return Answer(review, status, began, seconds, response["allowed"], decision, portal)
 
 
 @contextlib.contextmanager
 def under_load(
     portals: Sequence[Portal],
-    questions: Iterable[Question],
+    reviews: Iterable[ReviewRequest],
     *,
     connections: int = 16,
     pace: float = 0,
 ) -> Iterator[Load]:
-    """Load while the test does something to the portals; ended when it is done."""
-    load = Load(portals, questions, connections=connections, pace=pace)
+    """Load while the test manipulates the portals; stopped at the end."""
+    load = Load(portals, reviews, connections=connections, pace=pace)
     load.start()
     try:
         yield load
@@ -282,15 +282,15 @@ def under_load(
 
 
 def answers_to(
-    portals: Sequence[Portal], questions: Iterable[Question], *, connections: int
+    portals: Sequence[Portal], reviews: Iterable[ReviewRequest], *, connections: int
 ) -> list[Answer]:
-    """Ask all of these, and wait for the answers."""
-    load = Load(portals, questions, connections=connections)
+    """Send all of these, and wait for the answers."""
+    load = Load(portals, reviews, connections=connections)
     load.start()
     return load.finish()
 
 
 def seconds_at(share: float, answers: Sequence[Answer]) -> float:
-    """The seconds within which this share of the answers came (0.99: the p99)."""
+    """The seconds within which this share of the answers arrived (0.99: the p99)."""
     ordered = sorted(answer.seconds for answer in answers)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]

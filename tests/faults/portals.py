@@ -1,4 +1,4 @@
-"""Portals as their operator runs them: started, watched by an init that starts them again."""
+"""Portals in an operator's setup: started, and restarted by an init."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECRET_KEY: Final = "k" * 60
-_DRAIN: Final = 30.0  # seconds a portal may take to finish what it began
+_DRAIN: Final = 30.0  # seconds a portal may take to finish pending requests
 
 
 def surroundings(folder: Path, address: str, port: int = 0) -> dict[str, str]:
-    """An environment with a data folder of its own, nobody's settings, and this database."""
+    """An environment with a separate data folder, no inherited settings, and this database."""
     around = {name: text for name, text in os.environ.items() if "GATEHOUSE" not in name}
     return {
         **around,
@@ -45,7 +45,7 @@ def surroundings(folder: Path, address: str, port: int = 0) -> dict[str, str]:
         "GATEHOUSE_EXTERNAL_URL": f"http://127.0.0.1:{port or 8000}",
         "GATEHOUSE_LOG_LEVEL": "ERROR",
         "GATEHOUSE_WEB_WORKERS": "1",
-        # Nobody here asks whether a portal is about to stop.
+        # No load balancer here checks whether a portal is about to stop.
         "GATEHOUSE_DRAIN_SECONDS": "0",
     }
 
@@ -54,15 +54,15 @@ WEB: Final = (sys.executable, "-m", "portal.serve")
 
 
 def words_of_worker() -> list[str]:
-    """The worker as its container runs it."""
+    """The worker's command as in its container."""
     words = [sys.executable, "-m", "celery", "--app", "portal.celery", "worker"]
     return [*words, "--loglevel", "info", "--concurrency", "2"]
 
 
-class Watched:
-    """A process of the product and an init that starts it again, whatever ends it unasked.
+class Supervised:
+    """A process of the product and an init that restarts it after any unexpected end.
 
-    What it left running is ended before, as a control group would.
+    Its remaining children are ended before, as a control group would.
     """
 
     def __init__(self, words: list[str], environment: dict[str, str], log: Path) -> None:
@@ -73,7 +73,7 @@ class Watched:
         self._watcher: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start it and watch over it."""
+        """Start it and supervise it."""
         self._wanted = True
         self._launch()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -97,28 +97,28 @@ class Watched:
             self.sweep()
             if not self._wanted:
                 return
-            # A failpoint is for one life: what was started again works as ever.
+            # A failpoint applies to one process: a restarted one works normally.
             self.environment.pop("FAILPOINTS", None)
             self._launch()
 
     def sweep(self) -> None:
-        """End all there is of it at once (kill -9)."""
+        """End all its processes at once (kill -9)."""
         for process in members(self.main.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
 
     @property
     def main(self) -> subprocess.Popen[bytes]:
-        """The process that was started."""
+        """The started process."""
         assert self._process
         return self._process
 
     def log(self) -> str:
-        """What it said."""
+        """Its output."""
         return self._log.read_text(errors="replace")
 
     def stop(self) -> None:
-        """Ask it to finish and to end (SIGTERM), as a deploy does."""
+        """Ask it to finish and exit (SIGTERM), like a deploy."""
         self._wanted = False
         if self.main.poll() is None:
             self.main.send_signal(signal.SIGTERM)
@@ -130,8 +130,8 @@ class Watched:
             self._watcher.join(10)
 
 
-class Portal(Watched):
-    """One host's portal: its own port, its own folder, a database shared with the others."""
+class Portal(Supervised):
+    """One host's portal: with its own port and folder, and a database shared with the others."""
 
     def __init__(self, folder: Path, address: str, **environment: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,25 +140,25 @@ class Portal(Watched):
         super().__init__([*WEB], around, folder / "log")
 
     def workers(self) -> list[int]:
-        """The processes that answer; the one that started them where it has none."""
+        """The processes that answer; the parent if it has no children."""
         found = [p for p in children_of(self.main.pid) if _is_web(p)]
         return found or [self.main.pid]
 
     def kill(self, victim: int) -> None:
-        """End one of its processes at once, and wait until others have taken its place."""
+        """End one of its processes at once, and wait until others have replaced it."""
         starts = len(self.starts) + (victim == self.main.pid)
         os.kill(victim, signal.SIGKILL)
         wait_for(lambda: not is_alive(victim) and len(self.starts) >= starts)
         self.wait()
 
     def is_ready(self) -> bool:
-        """Whether it would take reviews."""
+        """Whether it would accept reviews."""
         with contextlib.suppress(Exception):
             return status_of(self.port, "/readyz") == 200
         return False
 
     def wait(self) -> float:
-        """Wait until it is ready; gives the seconds since its last start."""
+        """Wait until it is ready; returns the seconds since its last start."""
         wait_for(self.is_ready)
         return time.monotonic() - self.starts[-1]
 
@@ -170,7 +170,7 @@ def _is_web(process: int) -> bool:
 
 @contextlib.contextmanager
 def portals(folder: Path, address: str, *settings: dict[str, str]) -> Iterator[list[Portal]]:
-    """As many separately started portals as there are settings, ready, gone after the test."""
+    """One separately started portal per setting, ready; removed after the test."""
     made = [Portal(folder / f"host{i}", address, **each) for i, each in enumerate(settings)]
     try:
         for portal in made:

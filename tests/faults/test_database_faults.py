@@ -1,6 +1,6 @@
-"""The database frozen, gone, crowded or full: an honest 503 in time, then all is well (F6, F8).
+"""The database frozen, stopped, crowded or full: a prompt 503, then full recovery (F6, F8).
 
-``FREEZE_SECONDS`` says how long it is frozen.
+``FREEZE_SECONDS`` is the duration of the freeze.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.faults, pytest.mark.long]
 FREEZE = float(os.environ.get("FREEZE_SECONDS", "10"))
-BUDGET = 4.0  # seconds of the five that the caller waits
+BUDGET = 4.0  # of the five seconds that the caller waits
 NEARLY_ALL = 2.0  # seconds within which 99.9 % are answered
-AT_ONCE = 0.2  # seconds, once it is known that the database does not answer
+AT_ONCE = 0.2  # seconds, once the portal has detected that the database does not answer
 RECOVERY = 5.0
 PACE = 300.0
 
@@ -43,7 +43,7 @@ def settle(load: Load) -> None:
 
 
 def check(world: World, load: Load) -> None:
-    """What holds whatever happened: told in time, told the truth, nothing charged twice."""
+    """The invariants after any fault: timely and true answers, and no double charge."""
     assert {answer.status for answer in load.answers} <= {200, 503}
     assert max(answer.seconds for answer in load.answers) < BUDGET
     assert seconds_at(0.999, load.answers) < NEARLY_ALL
@@ -55,8 +55,8 @@ def in_between(load: Load, began: float, ended: float) -> list[Answer]:
 
 
 def test_frozen_database(world: World, two: list[Portal]) -> None:
-    questions = world.pods("roomy", timeout="5s")
-    with under_load(two, questions, connections=24, pace=PACE) as load:
+    reviews = world.pods("roomy", timeout="5s")
+    with under_load(two, reviews, connections=24, pace=PACE) as load:
         settle(load)
         world.server.freeze()
         frozen = time.monotonic()
@@ -70,9 +70,9 @@ def test_frozen_database(world: World, two: list[Portal]) -> None:
 
 
 @pytest.mark.parametrize("immediate", [False, True], ids=["killed", "stopped"])
-def test_database_away(world: World, two: list[Portal], immediate: bool) -> None:  # noqa: FBT001 - a case
-    questions = world.pods("roomy", timeout="5s")
-    with under_load(two, questions, connections=24, pace=PACE) as load:
+def test_database_unavailable(world: World, two: list[Portal], immediate: bool) -> None:  # noqa: FBT001 - a case
+    reviews = world.pods("roomy", timeout="5s")
+    with under_load(two, reviews, connections=24, pace=PACE) as load:
         settle(load)
         world.server.stop(immediate=True) if immediate else world.server.kill()
         gone = time.monotonic()
@@ -84,7 +84,7 @@ def test_database_away(world: World, two: list[Portal], immediate: bool) -> None
 
 
 def browse(port: int, until: threading.Event) -> None:
-    """Ask for a page as somebody who seems to be signed in: it needs the database."""
+    """Request a page with a session cookie: it needs the database."""
     while not until.is_set():
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -95,7 +95,7 @@ def browse(port: int, until: threading.Event) -> None:
 
 @contextlib.contextmanager
 def crowd(two: list[Portal]) -> Iterator[None]:
-    """More people than there are connections to the database."""
+    """More users than the database has connections."""
     over = threading.Event()
     people = [
         threading.Thread(target=browse, args=(portal.port, over))
@@ -136,7 +136,7 @@ def small_disk() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="gatehouse-small-") as name:
         words = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}m", "none", name]
         if subprocess.run(words, check=False, capture_output=True).returncode:  # noqa: S603 - our own words
-            pytest.skip("A FULL DISK WAS NOT TRIED: no file system can be mounted here (root may)")
+            pytest.skip("FULL DISK NOT TESTED: mounting a file system needs root")
         try:
             yield Path(name)
         finally:
@@ -145,7 +145,7 @@ def small_disk() -> Iterator[Path]:
 
 @pytest.fixture(params=["data", "log"])
 def small_world(request: pytest.FixtureRequest, small_disk: Path, folder: Path) -> Iterator[World]:
-    """A database whose tables, or whose write-ahead log, lie on the small disk."""
+    """A database whose tables, or whose write-ahead log, are on the small disk."""
     with tempfile.TemporaryDirectory(prefix="gatehouse-faults-") as name:
         server = PostgresServer(Path(name), {"min_wal_size": "32MB", "max_wal_size": "48MB"})
         place = small_disk / "postgres"
@@ -160,7 +160,7 @@ def small_world(request: pytest.FixtureRequest, small_disk: Path, folder: Path) 
 
 
 def fill(disk: Path) -> Path:
-    """Use up all the room there is."""
+    """Use up all free space."""
     ballast = disk / "ballast"
     with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
         while True:

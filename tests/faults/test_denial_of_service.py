@@ -1,7 +1,7 @@
-"""What one caller sends does not keep the others waiting (tests 56 and 57).
+"""Requests of one caller do not delay the others (tests 56 and 57).
 
-The callers share two cores with the portals here, so the bounds are generous: what is looked for
-is a queue without end, not a millisecond.
+The callers share two cores with the portals here, so the bounds are generous: the tests detect
+unbounded queues, not milliseconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from tests.builders import container, pod
 from tests.faults.conftest import seed
-from tests.faults.load import Load, answers_to, ask_for, seconds_at, under_load
+from tests.faults.load import Load, answers_to, reviews_of, seconds_at, under_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.faults, pytest.mark.long]
 SLOW = 500  # connections that never finish their first line
 QUESTIONS, PACE = 150, 30.0
-FLOOR = 0.5  # seconds; below that nobody waits
+FLOOR = 0.5  # seconds; lower values are no delay
 TRIES = 3
 MOST_MEMORY = 300  # MiB
 
@@ -44,9 +44,9 @@ def slow_connections(portals: list[Portal]) -> Iterator[None]:
 
 
 def p99(world: World, portals: list[Portal]) -> float:
-    """What the other cluster waits, at its usual pace."""
-    questions = islice(world.pods("roomy", cluster="other"), QUESTIONS)
-    load = Load(portals, questions, connections=8, pace=PACE)
+    """The latency of the other cluster, at its usual pace."""
+    reviews = islice(world.pods("roomy", cluster="other"), QUESTIONS)
+    load = Load(portals, reviews, connections=8, pace=PACE)
     load.start()
     answers = load.finish()
     assert {answer.status for answer in answers} == {200}
@@ -56,14 +56,14 @@ def p99(world: World, portals: list[Portal]) -> float:
 def test_flood_of_one_cluster_leaves_room_for_the_others(world: World, two: list[Portal]) -> None:
     alone = p99(world, two)
     with slow_connections(two), under_load(two, world.pods("roomy"), connections=32) as flood:
-        # What else the machine does only makes it longer: the quickest of some tries counts.
+        # Other load on the machine only makes it longer: the fastest of some tries counts.
         beside = min(p99(world, two) for _ in range(TRIES))
     assert beside < max(2 * alone, FLOOR), (alone, beside)
     assert world.faults(flood.answers) == []
 
 
 def huge() -> dict[str, Any]:
-    """As much as an API server lets through, and more labels than anybody has."""
+    """The largest object that an API server admits, with more labels than any real one."""
     made = pod(*(container(f"c{i}", requests={"cpu": "1m"}) for i in range(500)))
     made["metadata"] = {
         "name": "huge",
@@ -75,7 +75,7 @@ def huge() -> dict[str, Any]:
 
 
 def memory_of(process: int) -> float:
-    """MiB that stay in memory."""
+    """The MiB that remain in memory."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("VmRSS:"))
     return int(line.split()[1]) / 1024
@@ -85,8 +85,8 @@ def test_largest_object_under_a_thousand_rules(
     world: World, two: list[Portal], folder: Path
 ) -> None:
     secret = seed(world.address, folder / "seeding", "busy")["busy"]
-    questions = ask_for(huge(), secret=secret, cluster="busy")
-    answers = answers_to(two, islice(questions, 30), connections=1)
+    reviews = reviews_of(huge(), secret=secret, cluster="busy")
+    answers = answers_to(two, islice(reviews, 30), connections=1)
     assert {answer.allowed for answer in answers} == {True}
     assert seconds_at(0.9, answers) < 1
     assert max(memory_of(worker) for portal in two for worker in portal.workers()) < MOST_MEMORY

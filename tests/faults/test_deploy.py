@@ -1,4 +1,4 @@
-"""A deploy in the middle: each portal is asked to end and started anew, and nobody notices."""
+"""A rolling deploy: each portal is stopped and restarted, without a lost review."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.faults, pytest.mark.long]
 
 
-# Seconds a portal says that it is about to stop. Each connection has its next review meanwhile,
-# and is told to end; without that, a review may cross the end of its connection on the way.
+# Seconds for which a portal reports that it is about to stop. Meanwhile each connection sends its
+# next review and gets ``Connection: close``; otherwise a review might cross the connection's end.
 SAYS_SO = {"GATEHOUSE_DRAIN_SECONDS": "3"}
 
 

@@ -1,4 +1,4 @@
-"""Exactly what fits is allowed, by whichever portal, in whichever order (figures F1 and F11)."""
+"""Exactly the pods that fit are allowed, by any portal, in any order (figures F1 and F11)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 
 from engine.quantity import Quantity
 from tests.faults.load import again, answers_to
-from tests.faults.seeding import FIVE, HARD, PRIORITIES
+from tests.faults.seed import FIVE, HARD, PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.faults.conftest import World
-    from tests.faults.load import Question
+    from tests.faults.load import ReviewRequest
     from tests.faults.portals import Portal
 
 pytestmark = pytest.mark.faults
@@ -38,7 +38,7 @@ def test_exactly_what_fits_is_allowed(world: World, two: list[Portal]) -> None:
     assert world.faults(answers) == []
 
 
-def of_any_priority(world: World) -> Iterator[Question]:
+def of_any_priority(world: World) -> Iterator[ReviewRequest]:
     """Pods of a priority class or none, in random order."""
     kinds = [
         world.pods("five", timeout="30s", **({"priorityClassName": name} if name else {}))
@@ -62,9 +62,9 @@ def test_overlapping_quotas_are_exact_and_never_deadlock(world: World, two: list
 
 def test_replays_are_charged_once(world: World, two: list[Portal]) -> None:
     objects = list(islice(world.pods("roomy"), OBJECTS))
-    asked = [question for each in objects for question in (each, again(each), again(each))]
-    random.Random(2).shuffle(asked)  # noqa: S311 - repeatable on purpose
-    answers = answers_to(two, asked, connections=CONNECTIONS // 4)
+    reviews = [review for each in objects for review in (each, again(each), again(each))]
+    random.Random(2).shuffle(reviews)  # noqa: S311 - repeatable on purpose
+    answers = answers_to(two, reviews, connections=CONNECTIONS // 4)
     assert [answer.allowed for answer in answers] == [True] * (3 * OBJECTS)
     assert world.record().used["roomy"]["pods"] == Quantity.parse(str(OBJECTS))
     assert len(world.record().charges) == OBJECTS

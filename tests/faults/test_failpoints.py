@@ -1,6 +1,6 @@
-"""A web process ended at every step of a decision: never a charge without its record (test 24).
+"""A web process ends at every step of a decision: never a charge without its record (test 24).
 
-``admission.writer.failpoints`` lists their names; a process that hits one is gone at once.
+``admission.writer.failpoints`` lists their names; a process that hits one exits at once.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from tests.faults.portals import Portal
 
 pytestmark = pytest.mark.faults
-HIT = 7  # the first reviews pass, so that others are under way when the process ends
+HIT = 7  # the first reviews pass, so that others are pending when the process ends
 
 
 @pytest.fixture(scope="module")
-def arena(
+def healthy_portal(
     server: PostgresServer, template: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[World, Portal]]:
-    """A database, and a portal on it that nothing happens to."""
+    """A database, and a portal on it without failpoints."""
     world = new_world(server, template)
     with portals(tmp_path_factory.mktemp("survivor"), world.address, {}) as (survivor,):
         yield world, survivor
@@ -40,12 +40,12 @@ def arena(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_process_that_ends_there_leaves_no_half_decision(
-    name: str, arena: tuple[World, Portal], folder: Path
+    name: str, healthy_portal: tuple[World, Portal], folder: Path
 ) -> None:
-    world, survivor = arena
+    world, survivor = healthy_portal
     armed = {VARIABLE: f"{name}:kill:{HIT}"}
     with portals(folder, world.address, armed) as (victim,):
-        # Whoever takes its place ends the same way, until the parent gives up and init steps in.
+        # Each replacement ends in the same way, until the parent gives up and init restarts it.
         process = victim.workers()[0]
         with under_load([survivor, victim], world.pods("roomy"), connections=24) as load:
             wait_for(lambda: not is_alive(process))

@@ -1,4 +1,4 @@
-"""The checker itself: it accepts an honest record and names each planted lie."""
+"""The checker itself: it accepts a true record and detects each planted error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from engine.quantity import Quantity
 from tests.faults.history import Event, Record, faults_of
-from tests.faults.load import Answer, Question
+from tests.faults.load import Answer, ReviewRequest
 
 HARD = 3
 
@@ -39,7 +39,7 @@ HONEST = Record(
     used={"pods": {"pods": Quantity.parse(f"{HARD}")}},
 )
 ANSWERS = [
-    Answer(Question(b"", b"", e.request_uid, e.object_uid), 200, 0, 0, e.allowed, e.id)
+    Answer(ReviewRequest(b"", b"", e.request_uid, e.object_uid), 200, 0, 0, e.allowed, e.id)
     for e in EVENTS
 ]
 
@@ -48,8 +48,8 @@ def test_honest_record_has_no_fault() -> None:
     assert faults_of(HONEST, ANSWERS) == []
 
 
-def test_what_nobody_heard_may_be_on_record_or_not() -> None:
-    unheard = Answer(Question(b"", b"", "request-9", "object-9"), 0, 0, 0)
+def test_a_lost_answer_may_be_on_record_or_not() -> None:
+    unheard = Answer(ReviewRequest(b"", b"", "request-9", "object-9"), 0, 0, 0)
     assert faults_of(HONEST, [*ANSWERS[1:], unheard]) == []
 
 
@@ -74,7 +74,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_lie_is_found(lie: str) -> None:
+def test_planted_error_is_found(lie: str) -> None:
     assert faults_of(LIES[lie], ANSWERS) != []
 
 

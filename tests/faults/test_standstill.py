@@ -1,4 +1,4 @@
-"""Processes that stand still, as where a hypervisor takes the processors away for a while."""
+"""Suspended processes, as if a hypervisor took the processors away for a while."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.faults, pytest.mark.long]
 STANDS = 2.5  # seconds: more than a batch may take before its writer counts as stuck
-# One batch, and only one, takes so long that another session can see it at work.
+# Exactly one batch takes so long that another session can observe it.
 ONE_IS_LONG = """
     CREATE SEQUENCE batches;
     CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS
@@ -29,39 +29,39 @@ ONE_IS_LONG = """
 SLEEPERS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
 
-def tell(portals: list[Portal], what: signal.Signals) -> None:
+def signal_all(portals: list[Portal], what: signal.Signals) -> None:
     for portal in portals:
         for process in portal.workers():
             os.kill(process, what)
 
 
-def test_who_stood_still_does_not_blame_the_database(world: World, two: list[Portal]) -> None:
+def test_a_suspended_portal_does_not_blame_the_database(world: World, two: list[Portal]) -> None:
     with under_load(two, world.pods("roomy", timeout="10s"), connections=24) as load:
         load.wait_until_answered(60, after=time.monotonic())
         for is_database_too in (False, True):
-            tell(two, signal.SIGSTOP)
+            signal_all(two, signal.SIGSTOP)
             if is_database_too:
                 world.server.freeze()
             time.sleep(STANDS)  # the experiment itself
             world.server.thaw()
-            tell(two, signal.SIGCONT)
+            signal_all(two, signal.SIGCONT)
             load.wait_until_answered(60, after=time.monotonic())
     assert {answer.status for answer in load.answers} == {200}
     assert max(answer.seconds for answer in load.answers) > STANDS
     assert world.faults(load.answers) == []
 
 
-def test_a_statement_that_stood_still_is_sent_again(world: World, two: list[Portal]) -> None:
-    """Its timer goes on, and ends it the moment it could run again."""
+def test_a_suspended_statement_is_sent_again(world: World, two: list[Portal]) -> None:
+    """Its timer continues, and ends it as soon as it could run again."""
     with world.server.connect(world.database) as database:
         database.execute(ONE_IS_LONG)
         with under_load(two, world.pods("roomy", timeout="10s"), connections=8) as load:
             wait_for(lambda: database.execute(SLEEPERS).fetchone() == (1,))
-            tell(two, signal.SIGSTOP)
+            signal_all(two, signal.SIGSTOP)
             world.server.freeze()
             time.sleep(STANDS)  # the experiment itself
             world.server.thaw()
-            tell(two, signal.SIGCONT)
+            signal_all(two, signal.SIGCONT)
             load.wait_until_answered(60, after=time.monotonic())
     assert "canceling statement due to statement timeout" in world.server.log()
     assert {answer.status for answer in load.answers} == {200}

@@ -37,7 +37,7 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_address(postgres_server: str) -> str:
-    """A database that no other test has seen."""
+    """A new database for one test."""
     name = f"test_{secrets.token_hex(6)}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -68,7 +68,7 @@ class Prepared:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What a portal is told to work on it."""
+        """The settings of a portal that uses it."""
         return {
             "GATEHOUSE_DATABASE_URL": f"sqlite:///{self.path}",
             "GATEHOUSE_SECRET_KEY": self.secret_key,
@@ -102,13 +102,13 @@ def prepared_once(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 @pytest.fixture
 def prepared(prepared_once: Prepared, tmp_path: Path) -> Prepared:
-    """A copy of it that no other test has seen."""
+    """A new copy of it for one test."""
     return replace(prepared_once, path=Path(shutil.copy(prepared_once.path, tmp_path)))
 
 
 @pytest.fixture
 def surroundings(tmp_path: Path) -> dict[str, str]:
-    """An environment with a data folder of its own and nobody's settings."""
+    """An environment with a separate data folder and no inherited settings."""
     around = {name: text for name, text in os.environ.items() if "GATEHOUSE" not in name}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"GATEHOUSE_ENV_FILE": os.devnull, "GATEHOUSE_VAR": str(tmp_path / "var"), "PATH": path}

@@ -1,4 +1,4 @@
-"""The very commands of the containers, as plain processes against a real PostgreSQL and Redis."""
+"""The containers' commands as plain processes against a real PostgreSQL and Redis."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ INSERT = "INSERT INTO django_session (session_key, session_data, expire_date) VA
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
     loaded: dict[str, Any] = YAML(typ="safe", pure=True).load(ROOT / "docker-compose.yml")
-    return loaded["services"]  # type: ignore[no-any-return] # YAML knows no types
+    return loaded["services"]  # type: ignore[no-any-return] # YAML has no types
 
 
 def dockerfile(instruction: str) -> str:
-    """What stands behind the last such instruction of the image."""
+    """The argument of the last such instruction of the image."""
     text = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
     found = [line.split(None, 1)[1] for line in text.splitlines() if line.startswith(instruction)]
     return found[-1]
@@ -39,14 +39,14 @@ def dockerfile(instruction: str) -> str:
 
 @pytest.fixture(scope="module")
 def web_words() -> list[str]:
-    """What the image runs when nothing else is said."""
+    """The default command of the image."""
     words: list[str] = json.loads(dockerfile("CMD "))
     return words
 
 
 @pytest.fixture(scope="module")
 def probe_words() -> list[str]:
-    """What the image's health check runs."""
+    """The command of the image's health check."""
     words: list[str] = json.loads(dockerfile("HEALTHCHECK ").partition("CMD ")[2])
     return words
 
@@ -58,7 +58,7 @@ def environment(
     postgres_address: str,
     redis_address: tuple[str, str],
 ) -> dict[str, str]:
-    """Secrets by file, as the compose file gives them."""
+    """Secrets in files, as in the compose file."""
     address, password = redis_address
     contents = {
         "GATEHOUSE_DATABASE_URL": postgres_address,
@@ -75,9 +75,9 @@ def environment(
 
 @pytest.fixture(scope="module", autouse=True)
 def _static_files() -> None:
-    """What the image's build has done before its command runs: a clean checkout has no files.
+    """The static files that the image's build collects: a clean checkout has none.
 
-    Under the lock of those who start portals from this very checkout at the same time.
+    Under a lock shared with concurrent tests that start portals from this checkout.
     """
     collect = (
         "import django; django.setup()\n"
@@ -94,13 +94,13 @@ def _static_files() -> None:
 
 
 def placed(words: list[str], folder: Path) -> list[str]:
-    """The container's words with this machine's folder."""
+    """The container's command with this machine's folder."""
     return [word.replace("/tmp/", f"{folder}/") for word in words]  # noqa: S108 - the container's
 
 
 @pytest.fixture
 def bootstrapped(compose: dict[str, Any], environment: dict[str, str]) -> dict[str, str]:
-    for _ in range(2):  # the second time finds everything done
+    for _ in range(2):  # the second run finds everything done
         words = compose["bootstrap"]["command"]
         subprocess.run(words, env=environment, cwd=ROOT, check=True, timeout=120)  # noqa: S603 - our own file
     return environment
@@ -145,7 +145,7 @@ def test_first_admin_has_the_password_of_the_file(bootstrapped: dict[str, str]) 
     subprocess.run([sys.executable, "-c", code], env=around, cwd=ROOT, check=True)  # noqa: S603 - our own words
 
 
-def test_worker_carries_out_what_is_in_the_queue(
+def test_worker_runs_queued_tasks(
     compose: dict[str, Any],
     start: Callable[..., Any],
     bootstrapped: dict[str, str],
@@ -166,7 +166,7 @@ def test_worker_carries_out_what_is_in_the_queue(
         wait_for(lambda: database.execute(count).fetchone() == (0,))
 
 
-def test_beat_puts_what_is_due_into_the_queue(
+def test_beat_queues_due_tasks(
     compose: dict[str, Any], start: Callable[..., Any], tmp_path: Path
 ) -> None:
     process = start("beat", placed(compose["beat"]["command"], tmp_path))

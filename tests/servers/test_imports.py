@@ -1,4 +1,4 @@
-"""An import of many policies keeps no cluster waiting, on SQLite either: its writes are short."""
+"""An import of many policies delays no cluster, on SQLite either: its transactions are short."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PASSWORD: Final = "correct horse battery staple"
 OBJECTS: Final = 2000
 HELD: Final = 3.0
-"""Seconds that another writer has the file: more than any import, less than we wait."""
+"""Seconds for which another writer holds the file: longer than any import, below our wait."""
 RANGE: Final = """\
 apiVersion: v1
 kind: LimitRange
@@ -94,7 +94,7 @@ def port(surroundings: dict[str, str], tmp_path: Path, prepared: Any) -> Iterato
 
 
 class Reviews:
-    """Reviews of one pod after the other, until they are stopped."""
+    """Reviews of one pod after the other, until stopped."""
 
     def __init__(self, port: int, credential: str) -> None:
         self.port, self.credential = port, credential
@@ -104,12 +104,12 @@ class Reviews:
 
     def run(self) -> None:
         while not self.stopped.wait(0.05):
-            asked = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
-            asked |= {"kind": KIND, "resource": RESOURCE, "object": POD}
+            request = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
+            request |= {"kind": KIND, "resource": RESOURCE, "object": POD}
             review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
             line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
             path = f"/admission/demo/{self.credential}/validate?timeout=10s"
-            line.request("POST", path, json.dumps({**review, "request": asked}))
+            line.request("POST", path, json.dumps({**review, "request": request}))
             self.statuses.append(line.getresponse().status)
             line.close()
 
@@ -142,7 +142,7 @@ def test_reviews_are_answered_while_two_thousand_policies_are_imported(
     assert set(reviews.statuses) == {200}
 
 
-def test_a_long_write_of_somebody_else_is_waited_for(port: int, prepared: Any) -> None:
+def test_reviews_wait_for_a_long_write_of_another_process(port: int, prepared: Any) -> None:
     with Reviews(port, prepared.credential) as reviews:
         wait_for(lambda: len(reviews.statuses) > 3)
         other = sqlite3.connect(prepared.path, isolation_level=None)

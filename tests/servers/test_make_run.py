@@ -1,4 +1,4 @@
-"""``make run`` as a person meets it: what it prints works, and nothing is left when it stops."""
+"""``make run`` from a user's view: its output is correct, and no process remains when it stops."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.servers
 
 @dataclass
 class Portal:
-    """A portal that was started, and what it said until it was ready."""
+    """A started portal, and its output until it was ready."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -46,7 +46,7 @@ class Portal:
         return self.log.read_text()
 
     def offspring(self) -> set[int]:
-        """The processes it started, at any depth."""
+        """Its descendant processes."""
         found: set[int] = set()
         parents = [self.process.pid]
         while parents:
@@ -64,13 +64,13 @@ def portal(surroundings: dict[str, str], log: Path, **settings: str) -> Iterator
         started = Portal(process, port, log)
         wait_for(lambda: "Ctrl-C stops it" in started.text or process.poll() is not None)
         assert process.poll() is None, started.text
-        # Others that start may have their say behind it.
+        # Other processes may print after it.
         wait_for(lambda: re.search(r"^curl -sS .*\n\n", started.text, re.MULTILINE))
         yield started
 
 
 def ask(portal: Portal) -> dict[str, Any]:
-    """Run the printed command as it is printed."""
+    """Run the printed command unchanged."""
     (line,) = [line for line in portal.text.splitlines() if line.startswith("curl ")]
     done = subprocess.run(shlex.split(line), check=True, capture_output=True)  # noqa: S603 - what we printed
     answer: dict[str, Any] = json.loads(done.stdout)["response"]
@@ -78,7 +78,7 @@ def ask(portal: Portal) -> dict[str, Any]:
 
 
 def tutorial_shows() -> list[re.Pattern[str]]:
-    """The messages that the tutorial shows, with what is left open in them."""
+    """The messages in the tutorial, with their placeholders."""
     page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     return [
         re.compile(re.escape(text).replace("…", ".*"))
@@ -100,7 +100,7 @@ def stop(portal: Portal, number: int) -> None:
     wait_for(lambda: gone(there))
 
 
-def test_first_run_tells_all_and_the_second_keeps_it(
+def test_first_run_prints_everything_and_the_second_keeps_it(
     surroundings: dict[str, str], tmp_path: Path
 ) -> None:
     with portal(surroundings, tmp_path / "one.log") as first:
@@ -133,7 +133,7 @@ def test_process_that_dies_is_named_and_started_again(
 
 
 def children_named(portal: Portal, name: str) -> list[int]:
-    """The supervisor's own processes whose command has this word."""
+    """The supervisor's child processes whose command contains this word."""
     return [one for one in children_of(portal.process.pid) if name in words_of(one)]
 
 

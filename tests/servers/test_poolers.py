@@ -1,4 +1,4 @@
-"""A pooler between the portal and PostgreSQL: by session it works, by transaction it is refused."""
+"""A pooler before PostgreSQL: session pooling works, transaction pooling is refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ ignore_startup_parameters = options, extra_float_digits
 def pooled(tmp_path: Path, postgres_address: str) -> Iterator[Callable[[str], str]]:
     """The database's address through a pooler of this mode."""
     if pgbouncer is None:
-        pytest.skip("*** there is no pgbouncer here (Debian's package): poolers are not tried ***")
+        pytest.skip(
+            "NO PGBOUNCER HERE: poolers are not tested; on Debian: apt-get install pgbouncer"
+        )
     started = []
 
     def start(mode: str) -> str:

@@ -1,4 +1,4 @@
-"""What a caller sends slowly, without end or twice keeps nobody else waiting, and is answered."""
+"""Slow, endless or duplicate sends delay no other caller, and are answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SENDERS: Final = 500
 STALLED: Final = 2300
 PROBES: Final = ("/livez", "/readyz", "/healthz", "/metrics")
 ROUNDS: Final = 60
-LONGEST_WAIT: Final = 0.1  # seconds for a probe beside slow senders
+LONGEST_WAIT: Final = 0.1  # seconds for a probe during slow sends
 KIND = {"group": "", "version": "v1", "kind": "Pod"}
 RESOURCE = {"group": "", "version": "v1", "resource": "pods"}
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
@@ -44,7 +44,7 @@ class Portal:
     process: int
 
     def says(self, head: str, body: bytes = b"", *, ends: bool = False) -> int:
-        """The status of what is answered to these bytes; ``ends``: nothing comes behind them."""
+        """The status of the answer to these bytes; ``ends``: nothing follows them."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=15) as line:
             line.sendall(head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body)
             if ends:
@@ -53,9 +53,13 @@ class Portal:
         return int(answer.split()[1]) if answer else 0
 
     def review(self, padding: int = 0) -> tuple[str, str]:
-        asked = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
-        asked |= {"kind": KIND, "resource": RESOURCE, "object": POD}
-        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+        request = {"uid": str(uuid.uuid4()), "namespace": "default", "operation": "CREATE"}
+        request |= {"kind": KIND, "resource": RESOURCE, "object": POD}
+        review = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": request,
+        }
         text = json.dumps(review) + " " * padding
         return f"/admission/demo/{self.credential}/validate?timeout=10s", text
 
@@ -86,7 +90,7 @@ def portal(surroundings: dict[str, str], tmp_path: Path, prepared: Any) -> Itera
 
 @contextlib.contextmanager
 def slow_senders(portal: Portal, number: int) -> Iterator[None]:
-    """Callers that promise a body to every address and send two bytes of it."""
+    """Callers that announce a body to every address and send two bytes of it."""
     paths = [
         *("/api/v1/token/", "/accounts/login/", "/", "/decisions/", "/api/v1/clusters/", *PROBES),
         *("/admission/demo/validate", portal.review()[0], "/nowhere", "/static/none.css"),
@@ -107,7 +111,7 @@ def seconds_of(port: int, path: str) -> float:
 
 
 def p99_of_probes(portal: Portal) -> float:
-    """What probes wait, on both ports, beside new slow senders."""
+    """The latency of probes, on both ports, during new slow sends."""
     with slow_senders(portal, SENDERS):
         waited = [
             seconds_of(port, PROBES[number % len(PROBES)])
@@ -154,12 +158,12 @@ def test_two_hosts_are_a_bad_request(portal: Portal) -> None:
     assert portal.says(head, text.encode()) == 400
 
 
-def test_stranger_is_turned_away_before_the_body_came(portal: Portal) -> None:
+def test_unknown_caller_is_rejected_before_the_body_arrives(portal: Portal) -> None:
     head = "POST /admission/demo/guess/validate HTTP/1.1\nHost: x\nContent-Length: 200000"
     assert portal.says(head, b"xx") == 401
 
 
-def test_connections_that_say_nothing_keep_nobody_out(portal: Portal) -> None:
+def test_silent_connections_block_no_other(portal: Portal) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(STALLED):
             line = socket.create_connection(("127.0.0.1", portal.port), timeout=5)

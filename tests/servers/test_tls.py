@@ -1,4 +1,4 @@
-"""The web server by TLS: what it speaks, and how its certificate changes while callers call."""
+"""The web server with TLS: its protocol versions, and replacement of its certificate under load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.servers
 
 @dataclass
 class Web:
-    """A web server that was started."""
+    """A started web server."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -39,8 +39,8 @@ class Web:
         return ssl.PEM_cert_to_DER_cert((self.folder / "tls.crt").read_text())
 
     @contextmanager
-    def asked(self, context: ssl.SSLContext) -> Iterator[http.client.HTTPSConnection]:
-        """A connection that has had one answer."""
+    def connection(self, context: ssl.SSLContext) -> Iterator[http.client.HTTPSConnection]:
+        """A connection that has received one answer."""
         line = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
         with closing(line):
             line.request("GET", "/livez")
@@ -54,7 +54,7 @@ def renew(folder: Path) -> None:
 
 
 def issue(folder: Path) -> None:
-    """An authority, and a certificate of its making that serves both sides."""
+    """An authority, and a certificate from it for both sides."""
     folder.mkdir()
     new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     new += ["-nodes", "-subj", "/CN=gatehouse"]
@@ -67,7 +67,7 @@ def issue(folder: Path) -> None:
 
 
 def old_tls() -> ssl.SSLContext:
-    """What no API server speaks any more."""
+    """TLS versions that no API server uses any more."""
     with warnings.catch_warnings(action="ignore"):
         context = insecure(ssl.TLSVersion.TLSv1_1)
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -108,12 +108,12 @@ def test_tls_is_new_enough_and_connections_are_kept(
 ) -> None:
     with web() as started:
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-            with started.asked(insecure(version)) as line:
+            with started.connection(insecure(version)) as line:
                 kept = line.sock
                 line.request("GET", "/livez")
                 assert line.getresponse().read() == b"ok"
                 assert line.sock is kept
-        with pytest.raises(ssl.SSLError), started.asked(old_tls()):
+        with pytest.raises(ssl.SSLError), started.connection(old_tls()):
             pass
 
 
@@ -139,21 +139,21 @@ def test_pair_that_does_not_fit_is_kept_out(web: Callable[..., contextmanager[We
         wait_for(lambda: "the certificate in use stays" in started.log.read_text())
         os.kill(started.process.pid, signal.SIGHUP)
         wait_for(lambda: started.log.read_text().count("the certificate in use stays") > 1)
-        with started.asked(insecure()) as line:
+        with started.connection(insecure()) as line:
             assert line.sock.getpeercert(binary_form=True) == before  # type: ignore[attr-defined]
 
 
-def test_clients_without_a_certificate_are_turned_away(
+def test_clients_without_a_certificate_are_rejected(
     web: Callable[..., contextmanager[Web]], tmp_path: Path
 ) -> None:
     issue(tmp_path / "tls")
     with web(GATEHOUSE_TLS_CLIENT_CA=str(tmp_path / "tls" / "ca.crt")) as started:
         strange = (OSError, http.client.HTTPException)
-        with pytest.raises(strange), started.asked(insecure()):
+        with pytest.raises(strange), started.connection(insecure()):
             pass
         known = insecure()
         known.load_cert_chain(started.folder / "tls.crt", started.folder / "tls.key")
-        with started.asked(known):
+        with started.connection(known):
             pass
 
 

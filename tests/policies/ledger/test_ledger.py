@@ -11,7 +11,7 @@ from engine.request import AdmissionRequest, Operation
 from engine.wire import loads
 from policies import ledger, services
 from policies.models import Charge, QuotaUsage
-from tests import builders, charging, factories
+from tests import builders, charges, factories
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +38,7 @@ def resize(old: str, new: str, *, uid: str = "u1") -> AdmissionRequest:
 
 
 def admit(request: AdmissionRequest) -> bool:
-    [allowed] = charging.admit(request)
+    [allowed] = charges.admit(request)
     return allowed
 
 

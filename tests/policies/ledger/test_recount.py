@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from policies import ledger, tasks
 from policies.models import Charge, QuotaUsage
-from tests import builders, charging, factories
+from tests import builders, charges, factories
 
 pytestmark = pytest.mark.django_db
 FOUND = {"cluster": "prod", "namespace": "team", "quota": "rq", "resource": "pods"}
@@ -22,7 +22,7 @@ def _one_pod_is_reserved(db: None) -> None:
     factories.resource_quota({"pods": "5", "requests.cpu": "2"})
     container = builders.container(requests={"cpu": "1"})
     pod = builders.pod(container, uid="u1", namespace="team")
-    assert charging.admit(builders.request(pod, namespace="team")) == [True]
+    assert charges.admit(builders.request(pod, namespace="team")) == [True]
 
 
 def drift(**used: str) -> None:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from engine.quantity import Quantity
 from policies import ledger, services
 from policies.models import Charge, QuotaUsage, ResourceQuota
-from tests import builders, charging, factories
+from tests import builders, charges, factories
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def reserve(*uids: str, seconds_ago: int = 0, namespace: str = "team") -> None:
         builders.request(made, namespace=namespace, uid=uid)
         for made, uid in zip(pods, uids, strict=True)
     ]
-    assert all(charging.admit(*requests))
+    assert all(charges.admit(*requests))
     moment = ledger.read_clock() - timedelta(seconds=seconds_ago)
     Charge.objects.filter(object_uid__in=uids).update(reserved_at=moment)
 
@@ -93,7 +93,7 @@ def test_a_list_of_pods_says_nothing_about_other_resources_and_clusters() -> Non
 
 def test_an_orphan_that_was_asked_for_again_waits_anew() -> None:
     reserve("u1", seconds_ago=1000)
-    assert charging.admit(
+    assert charges.admit(
         builders.request(builders.pod(uid="u1", namespace="team"), namespace="team", uid="again")
     ) == [True]
     assert release_orphans() == 0
@@ -160,7 +160,7 @@ def test_a_limit_below_what_is_used_denies_creates_and_takes_deletes() -> None:
     reserve("u1", "u2")
     factories.resource_quota({"pods": "1"})
     assert used() == "2"
-    [allowed] = charging.admit(builders.request(builders.pod(uid="u3"), namespace="team"))
+    [allowed] = charges.admit(builders.request(builders.pod(uid="u3"), namespace="team"))
     assert not allowed
     assert ledger.release("prod", resource="pods", uid="u1") == 1
     assert used() == "1"
@@ -172,7 +172,7 @@ def test_an_object_seen_smaller_gives_back() -> None:
     request = builders.request(
         builders.pod(container, uid="u1", namespace="team"), namespace="team"
     )
-    charging.admit(request)
+    charges.admit(request)
     seen = {quota.uid: {"pods": Quantity.parse("1"), "requests.cpu": Quantity.parse("1500m")}}
     assert ledger.confirm("prod", resource="pods", uid="u1", amounts=seen) == 2
     assert QuotaUsage.objects.get(quota=quota).used == {"pods": "1", "requests.cpu": "1500m"}

@@ -10,7 +10,7 @@ from django.db import connection, connections
 
 from policies import ledger
 from policies.models import Charge, QuotaUsage
-from tests import builders, charging, factories
+from tests import builders, charges, factories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def attempt(uid: str) -> bool:
 def _admit(request: builders.AdmissionRequest) -> bool:
     if connection.vendor == "sqlite":
         connection.cursor().execute("PRAGMA busy_timeout = 60000")
-    [allowed] = charging.admit(request)
+    [allowed] = charges.admit(request)
     return allowed
 
 

@@ -19,7 +19,7 @@ from sync.errors import BusyError, ForbiddenError, NotFoundError
 from sync.models import ClusterAlert, SyncedObject
 from tests import factories
 from tests.builders import request
-from tests.charging import admit
+from tests.charges import admit
 from tests.sync.passes.test_ledger_pass import age, look, used
 from tests.sync.pretended import Manifest, PretendedCluster, native_quota
 

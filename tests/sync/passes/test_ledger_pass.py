@@ -18,7 +18,7 @@ from sync.passes import ledger_pass
 from sync.runs import leases
 from tests import factories
 from tests.builders import request
-from tests.charging import admit
+from tests.charges import admit
 from tests.sync.pretended import Manifest, PretendedCluster, live_pod, native_quota
 
 pytestmark = pytest.mark.django_db

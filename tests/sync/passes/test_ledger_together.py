@@ -20,7 +20,7 @@ from policies.models import Charge
 from sync.passes import ledger_pass
 from tests import factories
 from tests.builders import request
-from tests.charging import admit
+from tests.charges import admit
 from tests.sync.passes.test_ledger_pass import age, let_in, look, used
 from tests.sync.pretended import Manifest, PretendedCluster, live_pod
 

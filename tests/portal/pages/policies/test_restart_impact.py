@@ -15,7 +15,7 @@ from policies import ledger, snapshot
 from policies.models import LedgerPass, LimitRange
 from tests import factories
 from tests.builders import container, pod, request
-from tests.charging import admit
+from tests.charges import admit
 from tests.people import person
 
 if TYPE_CHECKING:

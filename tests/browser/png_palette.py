@@ -1,4 +1,4 @@
-"""A picture of a page with 256 colours at most, as a PNG of a third of the size; plain Python."""
+"""Reduces a PNG to at most 256 colours, a third of its size, in plain Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST: Final = 256
 
 
 def smaller(png: bytes) -> bytes:
-    """Give the same picture with the colours that it shows most; the others are the nearest."""
+    """The same picture with its most frequent colours; the others become the nearest ones."""
     chunks = dict[bytes, bytes]()
     for kind, data in _chunks(png):
         chunks[kind] = chunks.get(kind, b"") + data
@@ -50,7 +50,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def _lines(raw: bytes, width: int, height: int, size: int) -> Iterator[bytearray]:
-    """Take back the filter of each line."""
+    """Undo the filter of each line."""
     above = bytearray(width)
     for number in range(height):
         begin = number * (width + 1)

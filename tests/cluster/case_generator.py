@@ -1,9 +1,9 @@
-"""Chooses what is asked in a namespace, so that allowed and refused come in turn, and narrowly.
+"""Draws the requests of a namespace so that allowed and refused ones alternate, close to bounds.
 
-Cases drawn at random are nearly all refused, and for the same few reasons. Here the engine says
-beforehand what it would answer: for each kind of request the verdicts wanted alternate, and many
-amounts are moved to the last one that is allowed, or one unit beyond. Nothing is left out by that:
-where the engine is wrong, the API server's answer differs. What is asked follows from the seed.
+Requests drawn at random are nearly all refused, and for the same few reasons. Here the engine
+predicts each verdict: for each kind of request the wanted verdicts alternate, and many amounts are
+moved to the last one that is allowed, or one unit beyond. This hides no error of the engine: where
+its prediction is wrong, the API server's answer differs. The seed determines all requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.policy import PolicySet
 from engine.request import Phase
 from tests.cluster.amounts import PAGES, UNIT, spell, value
 from tests.cluster.cases import SHARES, draw_case
-from tests.cluster.questioning import as_seen
+from tests.cluster.evaluation import as_seen
 from tests.cluster.rules import bare, left_of, room_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 10
 _NARROW: Final = 0.6
-"""Of the cases that have amounts, so many are moved to a bound."""
+"""Share of the cases with amounts that are moved to a bound."""
 _PAIRS: Final = 2
 _FORBIDDEN: Final = 403
 _PORTS: Final = 6
@@ -41,14 +41,14 @@ Path = tuple[Any, ...]
 
 
 class Setting(NamedTuple):
-    """What an API server adds to a namespace's policies."""
+    """The policies that an API server adds to those of a namespace."""
 
     limited: list[dict[str, Any]]
     default_priority: str
 
 
-class Aim:
-    """Draws the questions of one namespace."""
+class CaseGenerator:
+    """Draws the cases of one namespace."""
 
     def __init__(self, world: World, random: Random, setting: Setting) -> None:
         self.world = world
@@ -58,8 +58,8 @@ class Aim:
         self._hopeless: set[tuple[str, str, bool]] = set()
         self._reasons: collections.Counter[str] = collections.Counter()
 
-    def question(self) -> Case | None:
-        """The next case; None where all that is left has one verdict only."""
+    def next_case(self) -> Case | None:
+        """The next case; None if all remaining kinds have only one verdict."""
         self._policies = offline.build_policy_set(
             self.world.policies, self._setting.limited, namespace=self.world.name
         )
@@ -78,7 +78,7 @@ class Aim:
         return (*kind, turn) not in self._hopeless
 
     def _allowed(self, operation: str, kind: str) -> Case | None:
-        """A case that is allowed, some just so."""
+        """An allowed case, sometimes exactly at a bound."""
         for case, decision in self._drawn(operation, kind, narrow=0.7):
             if decision.allowed:
                 if self._random.random() < _NARROW / 2:
@@ -87,7 +87,7 @@ class Aim:
         return None
 
     def _refused(self, operation: str, kind: str) -> Case | None:
-        """A case that is refused: by one unit, or for the reason least seen here."""
+        """A refused case: by one unit, or for the rarest reason so far."""
         found: list[tuple[int, Case, str]] = []
         narrowed = 2 if self._random.random() < _NARROW else 0
         for case, decision in self._drawn(operation, kind, narrow=0.7 if narrowed else 0.3):
@@ -110,7 +110,7 @@ class Aim:
     def _drawn(
         self, operation: str, kind: str, *, narrow: float
     ) -> Iterator[tuple[Case, Decision]]:
-        """Some cases of a kind; ``narrow`` is the share of those within the room there is."""
+        """Some cases of a kind; ``narrow`` is the share of those within the available room."""
         before, room = self.world.drawn, room_of(self.world.policies)
         for _ in range(_TRIES):
             within = room if self._random.random() < narrow else None
@@ -120,16 +120,16 @@ class Aim:
                 yield case, decision
 
     def predict(self, case: Case) -> Decision | None:
-        """What the engine would say, the charges of a dry run included."""
-        asked = self.world.placed({**case, "dryRun": False})
-        if asked is None:
+        """The engine's decision, including the charges of a dry run."""
+        placed = self.world.placed({**case, "dryRun": False})
+        if placed is None:
             return None
-        seen = as_seen({**asked, "defaultPriority": self._setting.default_priority})
+        seen = as_seen({**placed, "defaultPriority": self._setting.default_priority})
         request = offline.complete_request(seen["request"])
         return admit(request, self._policies, phase=Phase.BOTH)
 
     def _bounds_of(self, case: Case, decision: Decision) -> Iterator[tuple[Case, Case]]:
-        """An allowed case moved to a bound, and one unit beyond, where it is refused for that."""
+        """An allowed case moved to a bound, and one unit beyond, where that bound refuses it."""
         pairs = [*self._moved(case, decision)]
         self._random.shuffle(pairs)
         for at, over in pairs[:_PAIRS]:
@@ -155,7 +155,7 @@ class Aim:
 
     @staticmethod
     def _more_ports(case: Case, path: Path) -> Iterator[tuple[Case, Case]]:
-        """One port more, and again: where it is too much is found by trying."""
+        """Pairs of one more port each; the caller finds the bound by trying them."""
         forms = [
             _put(case, path, [{"name": f"p{i}", "port": 80 + i} for i in range(many)])
             for many in range(len(_get(case, path)), _PORTS + 1)
@@ -168,7 +168,7 @@ def _is_by_policy(decision: Decision) -> bool:
 
 
 def _amounts_in(case: Case) -> list[tuple[Path, str]]:
-    """Where a case states amounts, and of which resources."""
+    """The paths of a case's amounts, and their resources."""
     if "posted" not in case:
         changes = enumerate(case["changes"])
         return [(("changes", i, 1), path[-1]) for i, (path, _) in changes if "resources" in path]
@@ -184,7 +184,7 @@ def _amounts_in(case: Case) -> list[tuple[Path, str]]:
 
 
 def _ports_in(case: Case) -> Path:
-    """Where a case lists ports; empty where it does not."""
+    """The path of a case's ports; empty if it has none."""
     if "posted" in case:
         return ("posted", "spec", "ports") if case["posted"]["kind"] == "Service" else ()
     for index, (path, _) in enumerate(case["changes"]):
@@ -209,7 +209,7 @@ def _put(case: Case, path: Path, amount: Any) -> Case:
 def _targets(
     policies: list[dict[str, Any]], name: str, amount: int, decision: Decision
 ) -> Iterator[tuple[int, int]]:
-    """What an amount may become at most, with 1, or at least, with -1, by one policy alone."""
+    """The maximum (with 1) or minimum (with -1) of an amount under one policy alone."""
     grown = {(c.quota.name, n): q.nano for c in decision.charges for n, q in c.delta.items()}
     for policy in policies:
         if policy["kind"] == "ResourceQuota":
@@ -226,7 +226,7 @@ def _targets(
 
 
 def _beside(kind: str, name: str, amount: int, decision: Decision) -> int:
-    """What the rest of a pod asks for, where a range is about the whole of it."""
+    """The amounts of a pod's other containers, for a range over the whole pod."""
     if kind != "Pod" or decision.object is None:
         return 0
     total = limit_range_totals(read_pod(decision.object)).limits.get(name)

@@ -1,4 +1,4 @@
-"""What is asked: both verdicts in turn, bounds met and passed by one unit, the same for a seed."""
+"""The generator alternates verdicts, meets bounds exactly, and depends only on its seed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cluster.aiming import Aim, Setting
 from tests.cluster.amounts import UNIT, spell, value
+from tests.cluster.case_generator import CaseGenerator, Setting
 from tests.cluster.cases import draw_before
-from tests.cluster.questioning import as_seen
+from tests.cluster.evaluation import as_seen
 from tests.cluster.rules import draw_limited, draw_policies
 from tests.cluster.worlds import World
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 MANY = 20
 
 
-def aim(seed: str, limited: list[dict[str, Any]] | None = None) -> Aim:
-    """One namespace's, as if an API server had taken all that was drawn."""
-    random, asking = Random(seed), None  # noqa: S311 - repeatable on purpose
-    world = World(asking, "n", drawn=draw_before(random))  # type: ignore[arg-type]
+def generator(seed: str, limited: list[dict[str, Any]] | None = None) -> CaseGenerator:
+    """The generator of one namespace, as if an API server had accepted all drawn objects."""
+    random, api = Random(seed), None  # noqa: S311 - repeatable on purpose
+    world = World(api, "n", drawn=draw_before(random))  # type: ignore[arg-type]
     for manifest in world.drawn.values():
         metadata = {**manifest["metadata"], "resourceVersion": "1"}
         world.before[manifest["kind"]] = {**manifest, "metadata": metadata}
     world.policies = draw_policies(random, limited or [])
-    return Aim(world, random, Setting(limited or [], ""))
+    return CaseGenerator(world, random, Setting(limited or [], ""))
 
 
-def questions(made: Aim) -> list[Case]:
-    return list(itertools.takewhile(bool, (made.question() for _ in range(MANY))))
+def cases_of(made: CaseGenerator) -> list[Case]:
+    return list(itertools.takewhile(bool, (made.next_case() for _ in range(MANY))))
 
 
-def allows(made: Aim, case: Case) -> bool:
+def allows(made: CaseGenerator, case: Case) -> bool:
     decision = made.predict(case)
     assert decision is not None
     return decision.allowed
@@ -49,21 +49,21 @@ def kind_of(case: Case) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("seed", ["a", "b", "c"])
-def test_verdicts_of_a_kind_come_in_turn(seed: str) -> None:
-    made = aim(seed)
-    told: dict[tuple[str, ...], bool] = {}
-    for case in questions(made):
+def test_verdicts_of_a_kind_alternate(seed: str) -> None:
+    made = generator(seed)
+    verdicts: dict[tuple[str, ...], bool] = {}
+    for case in cases_of(made):
         is_allowed = allows(made, case)
-        assert told.get(kind_of(case)) is not is_allowed
-        told[kind_of(case)] = is_allowed
-    assert told
+        assert verdicts.get(kind_of(case)) is not is_allowed
+        verdicts[kind_of(case)] = is_allowed
+    assert verdicts
 
 
 def test_a_case_at_a_bound_is_allowed_and_one_beyond_refused() -> None:
     seen = {"at": 0, "over": 0}
     for seed in "abcdefgh":
-        made = aim(seed)
-        for case in questions(made):
+        made = generator(seed)
+        for case in cases_of(made):
             if near := case.get("near"):
                 assert allows(made, case) is (near == "at")
                 seen[near] += 1
@@ -72,7 +72,7 @@ def test_a_case_at_a_bound_is_allowed_and_one_beyond_refused() -> None:
 
 def test_the_seed_alone_decides() -> None:
     limited = draw_limited(Random("a"))  # noqa: S311 - repeatable on purpose
-    assert questions(aim("a", limited)) == questions(aim("a", limited))
+    assert cases_of(generator("a", limited)) == cases_of(generator("a", limited))
 
 
 def test_an_amount_is_spelled_exactly() -> None:

@@ -1,4 +1,4 @@
-"""Journeys of an editor: make each kind by form and by YAML, edit, compare, restore, import."""
+"""Journeys of the editor: create each kind by form and by YAML, edit, compare, restore, import."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.browser.demo_portal import Portal
     from tests.browser.hands import Hand
-    from tests.browser.serving import Portal
-    from tests.browser.visiting import Visitor
+    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 CLUSTER = "/clusters/demo"
@@ -49,7 +49,7 @@ for kind in (LimitRange, MetadataPolicy, ResourceQuota):
 
 @pytest.fixture(scope="module", autouse=True)
 def left_as_found(portal: Portal) -> Iterator[None]:
-    """What these journeys make judges pods of other journeys no more."""
+    """Policies of these journeys must not judge pods of other journeys."""
     yield
     portal.manage("shell", "-c", CLEAR)
 
@@ -61,12 +61,12 @@ def manifest(plural: str, name: str) -> str:
 
 
 def save(visitor: Visitor, hand: Hand, reason: str) -> None:
-    """Give a reason and save; the page of what is stored then comes.
+    """Give a reason and save; the page of the stored policy follows.
 
-    Where that refuses what runs here, the namespace's name is asked for, and given.
+    If saving would refuse running pods, enter the requested name of the namespace.
     """
     hand.fill(visitor.page.locator("#reason"), reason)
-    visitor.page.wait_for_timeout(800)  # what was typed has been looked at
+    visitor.page.wait_for_timeout(800)  # the typed text has been validated
     with visitor.page.expect_navigation():
         hand.press(visitor.main("button", "Save"))
     confirm = visitor.page.locator("#confirm")
@@ -97,21 +97,21 @@ def test_kind_is_made_by_form(visit: Callable[[str], Visitor], hand: Hand, plura
     assert page.get_by_role("heading", level=1).inner_text() == name
 
 
-def test_button_that_has_the_focus_is_not_pressed_by_a_look(
+def test_validation_does_not_press_the_focused_button(
     visit: Callable[[str], Visitor],
 ) -> None:
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/resourcequotas/new")
     page.locator('[name="hard-0-amount"]').wait_for()
-    with page.expect_request(lambda request: request.method == "POST") as asked:
+    with page.expect_request(lambda request: request.method == "POST") as posted:
         page.get_by_label("Name", exact=True).fill("ui-looked-at")
         page.get_by_role("button", name="Limit pods").focus()
-    sent = parse_qs(asked.value.post_data or "")
+    sent = parse_qs(posted.value.post_data or "")
     assert sent["name"] == ["ui-looked-at"]
     assert "do" not in sent
 
 
-def test_what_is_wrong_with_an_amount_stands_beside_it_until_it_is_mended(
+def test_an_error_is_shown_beside_its_amount_until_it_is_corrected(
     visit: Callable[[str], Visitor], hand: Hand
 ) -> None:
     page = visit("editor").go(f"{PLACE}/resourcequotas/new")
@@ -120,12 +120,12 @@ def test_what_is_wrong_with_an_amount_stands_beside_it_until_it_is_mended(
     amount.wait_for()
     hand.fill(page.locator('[name="hard-0-resource"]'), "pods")
     hand.fill(amount, "ten")
-    told = page.locator("#hard-0-amount-wrong")
-    # The page may be looked at before the amount is typed: then it says that it is missing.
-    told.filter(has_text='Invalid value: "ten"').wait_for()
+    error = page.locator("#hard-0-amount-wrong")
+    # The validation may run before the amount is typed: then it reports a missing amount.
+    error.filter(has_text='Invalid value: "ten"').wait_for()
     assert amount.get_attribute("aria-describedby") == "hard-0-amount-wrong"
     hand.fill(amount, "10")
-    told.wait_for(state="detached")
+    error.wait_for(state="detached")
     assert amount.get_attribute("aria-invalid") is None
 
 
@@ -180,7 +180,7 @@ def test_edit_is_compared_and_restored(
 @pytest.mark.parametrize(
     ("name", "status", "sent"), [("viewer", 200, 403), ("other", 404, 404), ("approver", 404, 404)]
 )
-def test_policy_is_edited_by_those_who_may(
+def test_policy_is_edited_by_permitted_users(
     visit: Callable[[str], Visitor], name: str, status: int, sent: int
 ) -> None:
     visitor, path = visit(name), f"{PLACE}/limitranges/limits/"
@@ -193,19 +193,21 @@ def test_policy_is_edited_by_those_who_may(
 
 
 @pytest.mark.parametrize("name", ["editor", "admin"])
-def test_who_may_edit_is_offered_to(visit: Callable[[str], Visitor], name: str) -> None:
+def test_editing_is_offered_to_permitted_users(visit: Callable[[str], Visitor], name: str) -> None:
     visitor = visit(name)
     visitor.go(f"{PLACE}/limitranges/limits/")
     assert visitor.page.get_by_role("button", name="Save", exact=True).count() == 1
 
 
-def test_pods_that_could_not_restart_are_told(visit: Callable[[str], Visitor], hand: Hand) -> None:
+def test_pods_that_could_not_restart_are_listed(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/limitranges/limits/")
     hand.fill(page.locator('[name="row-0-max"]'), "1")
     page.wait_for_timeout(800)
     with page.expect_navigation():
         hand.press(visitor.main("button", "Ask for the pods that run here"))
-    told = page.get_by_role("region", name="Pods that would be refused")
-    assert told.get_by_role("rowheader").count() > 0
+    pods = page.get_by_role("region", name="Pods that would be refused")
+    assert pods.get_by_role("rowheader").count() > 0
     visitor.check()

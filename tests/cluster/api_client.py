@@ -1,4 +1,4 @@
-"""Asking an API server: one kept connection for each thread, JSON in and out."""
+"""Requests to an API server: one persistent connection per thread, JSON in and out."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _PATHS: Final = {
 
 
 class Answer(NamedTuple):
-    """What came back: the HTTP status and the object, or the Status."""
+    """The HTTP status and the object, or the Status."""
 
     code: int
     body: dict[str, Any]
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the API server took it."""
+        """Whether the API server accepted the request."""
         return self.code < 300
 
     @property
@@ -44,27 +44,27 @@ class Answer(NamedTuple):
         return "" if self.is_allowed else str(self.body.get("message", ""))
 
 
-def place_of(kind: str, namespace: str, name: str = "", sub: str = "") -> str:
+def path_of(kind: str, namespace: str, name: str = "", sub: str = "") -> str:
     """The path of a kind's objects, or of one of them."""
     prefix, resource, namespaced = _PATHS[kind]
     parts = [prefix, *(["namespaces", namespace] if namespaced else []), resource, name, sub]
     return "/".join(part for part in parts if part)
 
 
-class Asking:
-    """Asks one cluster as its administrator, from any thread."""
+class ApiClient:
+    """Sends requests to one cluster as its administrator, from any thread."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._own = cluster, threading.local()
         self._lines: list[http.client.HTTPSConnection] = []
 
     def close(self) -> None:
-        """End the connections of all threads."""
+        """Close the connections of all threads."""
         for line in self._lines:
             line.close()
 
     def ask(self, method: str, path: str, body: object = None) -> Answer:
-        """Send one request; a connection that the server closed meanwhile is made anew once."""
+        """Send one request; reconnect once if the server has closed the connection."""
         try:
             return self._ask(method, path, body)
         except (http.client.HTTPException, OSError):
@@ -85,16 +85,16 @@ class Asking:
 
     def create(self, manifest: dict[str, Any], namespace: str = "", *, dry: bool = False) -> Answer:
         """Post an object."""
-        path = place_of(manifest["kind"], namespace)
+        path = path_of(manifest["kind"], namespace)
         return self.ask("POST", path + ("?dryRun=All" if dry else ""), manifest)
 
     def replace(
         self, manifest: dict[str, Any], namespace: str = "", *, sub: str = "", dry: bool = False
     ) -> Answer:
         """Put an object, or one of its subresources."""
-        path = place_of(manifest["kind"], namespace, manifest["metadata"]["name"], sub)
+        path = path_of(manifest["kind"], namespace, manifest["metadata"]["name"], sub)
         return self.ask("PUT", path + ("?dryRun=All" if dry else ""), manifest)
 
     def read(self, kind: str, namespace: str, name: str = "") -> Answer:
         """Get one object, or the list of all of a kind."""
-        return self.ask("GET", place_of(kind, namespace, name))
+        return self.ask("GET", path_of(kind, namespace, name))

@@ -1,4 +1,4 @@
-"""A cluster whose requests a portal sees, and that portal's look at it by its own account."""
+"""A cluster with a portal in the path of its requests, and passes of the portal's ledger."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tests.cluster.asking import Asking
+from tests.cluster.api_client import ApiClient
 from tests.cluster.portal import Portal, portal
 from tests.cluster.servers import Cluster, Options, cluster
 from tests.processes import ROOT, wait_for
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tests.cluster.binaries import Binaries
 
 PLACE: Final = "reality"
-"""Where a quota of the portal alone counts pods."""
+"""The namespace in which a quota of the portal alone counts pods."""
 COUNTED: Final = "counted"
-"""Where a quota counts many things, in the cluster and in the portal."""
+"""The namespace in which a quota counts many kinds, in the cluster and in the portal."""
 CONTROLLER: Final = "resourcequota-controller"
-_LOOK: Final = """
+_PASS_SCRIPT: Final = """
 import json, sys
 import django; django.setup()
 from datetime import timedelta
@@ -38,12 +38,12 @@ from sync.client import Client
 from sync.connect.kubeconfig import parse
 cluster = Cluster.objects.get(name="demo")
 for line in sys.stdin:
-    asked = json.loads(line)
-    if asked["aged"]:
+    options = json.loads(line)
+    if options["aged"]:
         names = ("reserved_at", "created", "updated")
         past = {name: F(name) - timedelta(minutes=3) for name in names}
         Charge.objects.filter(cluster=cluster).update(**past)
-    with Client(parse(asked["kubeconfig"])) as client:
+    with Client(parse(options["kubeconfig"])) as client:
         counts = ledger_pass.look_over(cluster, client, None)
     used = QuotaUsage.objects.filter(cluster=cluster).values_list("namespace", "used")
     alerts = ClusterAlert.objects.filter(cluster=cluster, resolved=None)
@@ -56,8 +56,8 @@ for line in sys.stdin:
 """
 
 
-class Look(NamedTuple):
-    """What came of one look, by namespace: amounts used, differences to the cluster's figures."""
+class PassResult(NamedTuple):
+    """The result of one ledger pass, by namespace: used amounts, differences to the cluster."""
 
     counts: dict[str, int]
     used: dict[str, dict[str, str]]
@@ -66,36 +66,36 @@ class Look(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The cluster, the portal in the path of its requests, and the administrator's questions."""
+    """The cluster, the portal in the path of its requests, and the administrator's client."""
 
     cluster: Cluster
     portal: Portal
-    asking: Asking
+    api: ApiClient
     worker: subprocess.Popen[str]
 
     @property
     def account(self) -> Path:
-        """The kubeconfig of the portal's own account, with the rights that were printed for it."""
+        """The kubeconfig of the portal's own account, with the permissions printed for it."""
         return self.cluster.folder / "account.kubeconfig"
 
-    def look(self, *, aged: bool = False) -> Look:
-        """Have the portal look at the cluster once; ``aged``: as if three minutes had gone by."""
-        asked = {"aged": aged, "kubeconfig": self.account.read_text()}
+    def run_pass(self, *, aged: bool = False) -> PassResult:
+        """Run one ledger pass; ``aged``: as if three minutes had passed."""
+        options = {"aged": aged, "kubeconfig": self.account.read_text()}
         assert self.worker.stdin
         assert self.worker.stdout
-        self.worker.stdin.write(json.dumps(asked) + "\n")
+        self.worker.stdin.write(json.dumps(options) + "\n")
         self.worker.stdin.flush()
         line = self.worker.stdout.readline()
-        assert line, (self.portal.folder / "looking.log").read_text()
-        return Look(**json.loads(line))
+        assert line, (self.portal.folder / "ledger-pass.log").read_text()
+        return PassResult(**json.loads(line))
 
     def live(self, namespace: str = PLACE) -> int:
-        """How many pods there are."""
-        found = self.asking.ask("GET", f"/api/v1/namespaces/{namespace}/pods?limit=1").body
+        """The number of pods."""
+        found = self.api.ask("GET", f"/api/v1/namespaces/{namespace}/pods?limit=1").body
         return len(found["items"]) + int(found["metadata"].get("remainingItemCount") or 0)
 
     def used(self, namespace: str = PLACE, name: str = "pods") -> int:
-        """What the ledger says is used of a whole number at this moment."""
+        """The ledger's current used amount of a whole number."""
         file = self.portal.folder / "gatehouse.sqlite3"
         with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as reading:
             rows = reading.execute(
@@ -105,32 +105,32 @@ class Place(NamedTuple):
 
 
 def whole(text: str) -> int:
-    """Read a whole number as Kubernetes writes it."""
+    """Parse a whole number in Kubernetes' format."""
     return int(text[:-1]) * 1000 if text.endswith("k") else int(text)
 
 
 def quota(namespace: str, **hard: str) -> dict[str, Any]:
-    """A quota of a namespace, named like it."""
+    """A quota named like its namespace."""
     metadata = {"name": namespace, "namespace": namespace}
     spec = {"hard": hard}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
 
 
 @contextlib.contextmanager
-def looked_at(
+def ledger_setup(
     binaries: Binaries, folder: Path, quotas: list[dict[str, Any]], more: list[dict[str, Any]]
 ) -> Iterator[Place]:
-    """A cluster and its portal, which knows the quotas; ``more`` is made in the cluster first."""
+    """A cluster and its portal, which knows the quotas; ``more`` is created in the cluster."""
     controllers = (CONTROLLER,) if binaries.controller_manager else ()
     with (
         cluster(binaries, Options(controllers=controllers)) as made,
         portal(folder / "portal") as gatehouse,
-        contextlib.closing(Asking(made)) as asking,
-        _looking(gatehouse) as worker,
+        contextlib.closing(ApiClient(made)) as api,
+        _pass_worker(gatehouse) as worker,
     ):
-        place = Place(made, gatehouse, asking, worker)
+        place = Place(made, gatehouse, api, worker)
         for name in dict.fromkeys(each["metadata"]["namespace"] for each in quotas):
-            asking.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         whole_list = {"apiVersion": "v1", "kind": "List", "items": more}
         done = made.kubectl("create", "--filename", "-", stdin=whole_list)
         assert done.returncode == 0, done.stderr
@@ -149,13 +149,13 @@ def looked_at(
 
 
 @contextlib.contextmanager
-def _looking(gatehouse: Portal) -> Iterator[subprocess.Popen[str]]:
-    """A process among the portal's own code that looks whenever a line asks it to."""
+def _pass_worker(gatehouse: Portal) -> Iterator[subprocess.Popen[str]]:
+    """A process with the portal's code that runs a pass for each line of input."""
     gatehouse.around["GATEHOUSE_CLUSTER_ADDRESSES"] = "127.0.0.0/8"
     with (
-        (gatehouse.folder / "looking.log").open("wb") as log,
+        (gatehouse.folder / "ledger-pass.log").open("wb") as log,
         subprocess.Popen(  # noqa: S603 - our own words
-            [sys.executable, "-c", _LOOK],
+            [sys.executable, "-c", _PASS_SCRIPT],
             env=gatehouse.around,
             cwd=ROOT,
             stdin=subprocess.PIPE,
@@ -176,10 +176,10 @@ def _write_account(made: Cluster) -> None:
 
 
 def is_refused(place: Place) -> bool:
-    """Whether a canary is, after both webhooks."""
+    """Whether a canary is refused, after both webhooks."""
     container = {"name": "c", "image": "i"}
     annotations = {"policy.gatehouse.dev/canary": "abc"}
     metadata = {"name": "probe", "annotations": annotations}
     spec = {"containers": [container]}
     probe = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-    return "mutating webhook: " in place.asking.create(probe, "default", dry=True).message
+    return "mutating webhook: " in place.api.create(probe, "default", dry=True).message

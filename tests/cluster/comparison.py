@@ -1,8 +1,8 @@
-"""The engine's answer beside the API server's: where they differ, and what does not count.
+"""Compares the engine's answer with the API server's, and classifies differences that do not count.
 
-An API server stops at the first range or quota that fails, in an order of its own, and lists the
-findings of one range in any order; the engine lists everything. So its text must be what the
-engine says of one policy, and what is stored must be so under some order of the policies.
+An API server stops at the first range or quota that fails, in its own order, and lists the
+violations of one range in any order; the engine lists everything. So its text must equal the
+engine's text for one policy, and the stored object must follow from some order of the policies.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SCOPES_TEXT: Final = "insufficient quota to match these scopes"
 
 
 class Difference(NamedTuple):
-    """One mark on which both do not agree."""
+    """One property in which both disagree."""
 
     mark: str
     server: Any
@@ -65,9 +65,9 @@ class Difference(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What came of a comparison: ``apart`` names why a difference does not count.
+    """The result of a comparison: ``apart`` names why a difference does not count.
 
-    ``reason`` is the engine's first reason, empty where it allows.
+    ``reason`` is the engine's first reason, empty if it allows.
     """
 
     differences: tuple[Difference, ...] = ()
@@ -77,7 +77,7 @@ class Verdict(NamedTuple):
 
 
 def compare(case: Case, observed: Observed) -> Verdict:
-    """Hold the engine's answer to a case against the API server's."""
+    """Compare the engine's answer to a case with the API server's."""
     request, policies, phase = offline.read_case(case)
     verdicts = []
     for ordered in _orders(policies):
@@ -94,11 +94,11 @@ def compare(case: Case, observed: Observed) -> Verdict:
 
 
 def _orders(policies: PolicySet) -> Iterator[PolicySet]:
-    """The policies in many orders, by name first: an API server reads them in its own.
+    """The policies in many orders, by name first: an API server reads them in its own order.
 
-    Those of the ranges come first: which quota comes first changes no more than a text.
+    The orders of ranges come first: the order of quotas changes only a text.
     """
-    # Not product(), which would make all orders of a dozen quotas before the first is asked for.
+    # Not product(), which would compute all orders of a dozen quotas before the first one.
     pairs = (
         (quotas, ranges)
         for quotas in itertools.permutations(policies.resource_quotas)
@@ -112,7 +112,9 @@ def _differences(
     request: AdmissionRequest, decision: Decision, observed: Observed
 ) -> Iterator[Difference]:
     if decision.allowed != observed.is_allowed:
-        yield Difference("verdict", _told(observed.code, observed.message), _words(decision))
+        yield Difference(
+            "verdict", _answer_text(observed.code, observed.message), _decision_text(decision)
+        )
         return
     if not decision.allowed:
         yield from _refusal(request, decision, observed)
@@ -123,15 +125,15 @@ def _differences(
     if request.resource.resource == "pods" and _note(observed.object) != _note(decision.object):
         yield Difference("annotation", _note(observed.object), _note(decision.object))
     if observed.used is not None:
-        told = {q: {n: str(a) for n, a in used.items()} for q, used in decision.used.items()}
-        if told != observed.used:
-            yield Difference("used", observed.used, told)
+        ours = {q: {n: str(a) for n, a in used.items()} for q, used in decision.used.items()}
+        if ours != observed.used:
+            yield Difference("used", observed.used, ours)
 
 
 def _refusal(
     request: AdmissionRequest, decision: Decision, observed: Observed
 ) -> Iterator[Difference]:
-    # The plugin forgets to wrap this one: a server's bug that is not followed.
+    # The plugin fails to wrap this one: a bug that the engine does not copy.
     code = 403 if observed.message.startswith(_SCOPES_TEXT) else observed.code
     if code != decision.code:
         yield Difference("code", observed.code, decision.code)
@@ -141,7 +143,7 @@ def _refusal(
 
 def _is_expected(request: AdmissionRequest, decision: Decision, message: str) -> bool:
     if decision.code == _INVALID:
-        # API validation knows more rules than those about resources, and no policies.
+        # API validation has rules beyond resources, and no policies.
         theirs = _INVALID_PARTS.split(message.partition(" is invalid: ")[2].strip("[]"))
         ours = {text_of(v) for v in decision.violations if v.reason is Reason.INVALID_OBJECT}
         return ours == {text for text in theirs if text in ours or _ABOUT_AMOUNTS.match(text)}
@@ -149,12 +151,12 @@ def _is_expected(request: AdmissionRequest, decision: Decision, message: str) ->
 
 
 def expected(request: AdmissionRequest, decision: Decision) -> list[str]:
-    """The texts that an API server may give for this refusal: one for each policy that may fail."""
+    """The texts that an API server may give for this refusal: one for each failing policy."""
     stage = next(s for s in _STAGES if decision.violations[0].reason in s)
     groups: dict[Any, list[str]] = {}
     seen: dict[Any, Reason] = {}
     for violation in decision.violations:
-        # A quota stops at its first trouble, a range lists all of its own.
+        # A quota stops at its first violation, a range lists all of its own.
         first = seen.setdefault(violation.policy, violation.reason)
         if violation.reason in stage and (violation.reason is first or first in _RANGE):
             groups.setdefault(violation.policy, []).append(violation.message)
@@ -168,7 +170,7 @@ def expected(request: AdmissionRequest, decision: Decision) -> list[str]:
 
 
 def _parts(message: str) -> tuple[str, ...]:
-    """A text without regard to the order inside its brackets."""
+    """A text, independent of the order inside its brackets."""
     head, bracket, rest = message.partition(": [")
     if not bracket or not rest.endswith("]"):
         return (message,)
@@ -195,7 +197,7 @@ def _note(obj: Mapping[str, Any] | None) -> str | None:
 
 
 def _apart(case: Case, decision: Decision, observed: Observed) -> str:
-    """Why a difference does not count; empty where it does."""
+    """Why a difference does not count; empty if it does."""
     if is_beyond(case):
         return "numbers beyond 9.2e15"
     if decision.allowed and observed.is_allowed:
@@ -215,12 +217,12 @@ def _apart_by_others(decision: Decision, observed: Observed) -> str:
 
 
 def _apart_in_store(case: Case, decision: Decision, observed: Observed) -> str:
-    """Why a difference in what was stored, or in what is used then, does not count.
+    """Why a difference in the stored object or in the used amounts does not count.
 
-    An API server sums up in memory; whoever reads the object has the text of the sum alone, which
-    does not tell whether it was one of binary amounts. And it fills in a pod's own huge pages on
-    reading, and again after each webhook: those that a LimitRange has added count then, and not
-    where LimitRanger itself has added them.
+    An API server sums up in memory; a reader of the object has only the text of the sum, which
+    does not show whether its parts were binary amounts. It also fills in a pod's own huge pages
+    when it reads the pod, and again after each webhook: those that a LimitRange added count then,
+    but not those that LimitRanger itself added.
     """
     theirs, ours = resources(observed.object), resources(decision.object)
     if not _has_own(case) or _note(observed.object) != _note(decision.object):
@@ -235,7 +237,7 @@ def _apart_in_store(case: Case, decision: Decision, observed: Observed) -> str:
 
 
 def _has_own(case: Case) -> bool:
-    """Whether the object, a pod, has resources as a whole."""
+    """Whether the object, a pod, has pod-level resources."""
     return "resources" in (case["request"]["object"].get("spec") or {})
 
 
@@ -253,7 +255,7 @@ def _without_own_pages(found: dict[str, dict[str, str]]) -> dict[str, dict[str, 
 
 
 def is_beyond(value_in: object) -> bool:
-    """Whether an amount stands anywhere that releases up to 1.36 cannot count to."""
+    """Whether any amount exceeds the range of releases up to 1.36."""
     if isinstance(value_in, dict):
         return any(is_beyond(each) for each in value_in.values())
     if isinstance(value_in, list):
@@ -267,7 +269,7 @@ def is_beyond(value_in: object) -> bool:
 
 
 def _is_exact_ratio(decision: Decision, observed: Observed) -> bool:
-    """Whether all that the server found in excess are ratios that are met to the digit."""
+    """Whether the server's only additional violations are ratios that are met exactly."""
     ours = {violation.message for violation in decision.violations}
     text = observed.message.partition(" is forbidden: ")[2].strip("[]")
     more = [part for part in _PARTS.split(text) if part not in ours]
@@ -275,9 +277,9 @@ def _is_exact_ratio(decision: Decision, observed: Observed) -> bool:
     return bool(more) and all(m and value(m[1]) == value(m[2]) for m in matches)
 
 
-def _told(code: int, message: str) -> str:
+def _answer_text(code: int, message: str) -> str:
     return f"{code} {message}".strip()
 
 
-def _words(decision: Decision) -> str:
-    return _told(decision.code, decision.message)
+def _decision_text(decision: Decision) -> str:
+    return _answer_text(decision.code, decision.message)

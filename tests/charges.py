@@ -1,4 +1,4 @@
-"""Decide and charge as admission does, one request or several in one transaction."""
+"""Decides and charges like admission, one request or several in one transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = "2026-01-01T00:00:00Z"
 
 
 def admit(*requests: AdmissionRequest, in_cluster: str = "prod") -> list[bool]:
-    """Judge requests about one namespace in one book; which of them were allowed."""
+    """Decide requests about one namespace in one book; returns which were allowed."""
     cluster_id = Cluster.objects.get(name=in_cluster).pk
     policies = snapshot.load(in_cluster, requests[0].namespace)
     ids = dict(

@@ -1,4 +1,4 @@
-"""The portal as a person starts it, with demo data and people of each role, to be visited."""
+"""The portal as users start it, with demo data and people of each role."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ READY: Final = "Ctrl-C stops it"
 
 @dataclass(frozen=True)
 class Portal:
-    """A running portal: where it is, and what its own code finds around it."""
+    """A running portal: its port, and the environment of its code."""
 
     port: int
     around: dict[str, str]
 
     @property
     def address(self) -> str:
-        """What people type."""
+        """The address that users type."""
         return f"http://127.0.0.1:{self.port}"
 
     def run(self, name: str) -> dict[str, Any]:
-        """Run a module of this folder among the portal's own code; gives what it prints as JSON."""
+        """Run a module of this folder with the portal's code; returns its output as JSON."""
         found: dict[str, Any] = json.loads(self._python("-m", f"tests.browser.{name}"))
         return found
 
     def manage(self, *words: str) -> str:
-        """Run one of the portal's commands; gives what it prints."""
+        """Run one of the portal's commands; returns its output."""
         return self._python("manage.py", *words)
 
     def _python(self, *words: str) -> str:
@@ -56,7 +56,7 @@ class Portal:
 
 
 def surroundings(folder: Path, port: int) -> dict[str, str]:
-    """An environment with a data folder of its own and nobody's settings."""
+    """An environment with a separate data folder and no inherited settings."""
     around = {name: text for name, text in os.environ.items() if "GATEHOUSE" not in name}
     return {
         **around,
@@ -74,7 +74,7 @@ def surroundings(folder: Path, port: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def portal(folder: Path) -> Iterator[Portal]:
-    """Web, worker and beat over a fresh database; ended with all they started."""
+    """Web, worker and beat over a new database; ended with all their children."""
     port, log = free_port(), folder / "log"
     around = surroundings(folder, port)
     words = [sys.executable, "-m", "portal.dev.run", "--port", str(port)]

@@ -1,4 +1,4 @@
-"""The smallest case that still shows a difference: parts are left out while it stays."""
+"""Reduces a case to the smallest one that still shows a difference, by removing parts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import copy
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.cluster.questioning import Found, ask
+from tests.cluster.evaluation import Found, ask
 from tests.cluster.worlds import Barrier, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.cluster.asking import Asking
+    from tests.cluster.api_client import ApiClient
     from tests.cluster.cases import Case
 
 _NUMBERS: Final = itertools.count(1)
@@ -22,16 +22,16 @@ _NEEDED: Final = frozenset(
 )
 
 
-def shrink(asking: Asking, case: Case, default_priority: str) -> Found | None:
-    """Leave out all that can be; None where the difference does not show again."""
-    smallest = _try(asking, case, default_priority)
+def shrink(api: ApiClient, case: Case, default_priority: str) -> Found | None:
+    """Remove all removable parts; None if the difference does not occur again."""
+    smallest = _try(api, case, default_priority)
     if smallest is None:
         return None
     attempts = 0
     while attempts < _ATTEMPTS:
         for part in smaller(smallest.case):
             attempts += 1
-            found = _try(asking, part, default_priority)
+            found = _try(api, part, default_priority)
             if found is not None:
                 smallest = found
                 break
@@ -42,24 +42,24 @@ def shrink(asking: Asking, case: Case, default_priority: str) -> Found | None:
     return smallest
 
 
-def _try(asking: Asking, case: Case, default_priority: str) -> Found | None:
-    """Ask anew in a namespace of its own."""
-    world = World(asking, f"shrink-{next(_NUMBERS)}")
+def _try(api: ApiClient, case: Case, default_priority: str) -> Found | None:
+    """Evaluate the case again in a new namespace."""
+    world = World(api, f"shrink-{next(_NUMBERS)}")
     before = [case["before"]] if "before" in case else []
     world.make(copy.deepcopy(case["policies"]), before)
-    Barrier(asking).wait()
+    Barrier(api).wait()
     try:
         answer = ask(world, {**case, "policies": []}, default_priority)
     except LookupError:
-        return None  # a change leads to a part that is left out
+        return None  # a change refers to a removed part
     if answer is None or answer[2].apart or not answer[2].differences:
         return None
-    asked, observed, verdict = answer
-    return Found({**asked, "policies": case["policies"]}, observed, verdict)
+    placed, observed, verdict = answer
+    return Found({**placed, "policies": case["policies"]}, observed, verdict)
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Every case with one part less, the large parts first."""
+    """Every case with one part less, large parts first."""
     for index in range(len(case["policies"])):
         yield {**case, "policies": case["policies"][:index] + case["policies"][index + 1 :]}
     for index in range(len(case.get("changes", ()))):
@@ -70,7 +70,7 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def _without_one(value: Any) -> Iterator[Any]:
-    """Every form of a value that lacks one entry anywhere."""
+    """Every form of a value without one of its entries, at any depth."""
     if isinstance(value, list):
         yield from _shorter(value)
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The comparison bites: what differs is told, what an API server's order explains is not."""
+"""The comparison reports real differences and excuses those of an API server's order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.comparing import Verdict, compare
+from tests.cluster.comparison import Verdict, compare
 from tests.cluster.conformance import Tally
 from tests.cluster.worlds import Observed
 
@@ -62,7 +62,7 @@ MEMORY = limit_range("a", defaultRequest={"memory": "1Mi"})
         (MEMORY, refused('pods "p" is forbidden: exceeded quota: q'), ["verdict"]),
     ],
 )
-def test_difference_is_told(policy: Any, observed: Observed, marks: list[str]) -> None:
+def test_difference_is_reported(policy: Any, observed: Observed, marks: list[str]) -> None:
     verdict = compare(case(policy), observed)
     assert [difference.mark for difference in verdict.differences] == marks
     assert verdict.apart == ""
@@ -82,7 +82,7 @@ def test_ranges_may_set_defaults_in_any_order() -> None:
     assert (verdict.differences, verdict.by_order) == ((), True)
 
 
-def test_what_does_not_count_is_named() -> None:
+def test_excluded_differences_are_named() -> None:
     beyond = limit_range("a", max={"cpu": "10P"})
     assert compare(case(beyond), refused("x")).apart == "numbers beyond 9.2e15"
     ratio = limit_range("a", maxLimitRequestRatio={"cpu": "1"})
@@ -103,19 +103,19 @@ def test_a_sum_of_the_pod_is_spelled_as_servers_do() -> None:
         {"name": name, "image": "i", "resources": {"requests": {"memory": memory}}}
         for name, memory in (("a", "256000Ki"), ("b", "1e8"))
     ]
-    asked = case(quota("q", "1"), quota("r", "2"))
+    given = case(quota("q", "1"), quota("r", "2"))
     own = {"limits": {"cpu": "4"}}
-    asked["request"]["object"]["spec"] = {"containers": containers, "resources": own}
+    given["request"]["object"]["spec"] = {"containers": containers, "resources": own}
     amounts = "requested: requests.memory={}, used: requests.memory=0, limited: requests.memory=1"
     text = 'pods "p" is forbidden: exceeded quota: q, ' + amounts
-    assert compare(asked, refused(text.format("362144000"))).differences == ()
-    other = compare(asked, refused(text.format("362144k")))
+    assert compare(given, refused(text.format("362144000"))).differences == ()
+    other = compare(given, refused(text.format("362144k")))
     assert (len(other.differences), other.apart) == (1, "")
 
 
 def test_huge_pages_that_only_webhooks_bring_up_to_the_pod_do_not_count() -> None:
-    asked = case(limit_range("a", default={"hugepages-2Mi": "2Mi"}))
-    asked["request"]["object"]["spec"] = {
+    given = case(limit_range("a", default={"hugepages-2Mi": "2Mi"}))
+    given["request"]["object"]["spec"] = {
         "containers": CONTAINERS,
         "resources": {"limits": {"cpu": "4"}},
     }
@@ -128,21 +128,21 @@ def test_huge_pages_that_only_webhooks_bring_up_to_the_pod_do_not_count() -> Non
     sides = ("hugepages-2Mi request for container c", "hugepages-2Mi limit for container c")
     note = f"LimitRanger plugin set: {'; '.join(sides)}"
     metadata = {"annotations": {"kubernetes.io/limit-ranger": note}}
-    verdict = compare(asked, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
+    verdict = compare(given, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
     assert verdict.apart == "huge pages of the pod after webhooks"
     containers[0]["resources"]["limits"] = {"cpu": "3"}
-    verdict = compare(asked, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
+    verdict = compare(given, Observed(201, "", {"metadata": metadata, "spec": spec}, None))
     assert verdict.apart == ""
 
 
-def test_the_first_reason_is_told() -> None:
+def test_the_first_reason_is_reported() -> None:
     assert compare(case(BOTH), refused(REFUSED)).reason == "MinConstraint"
     assert compare(case(MEMORY), stored("1Mi")).reason == ""
 
 
-def test_shares_are_of_what_was_compared() -> None:
-    tally, asked = Tally(0), {"operation": "CREATE", "posted": {"kind": "Pod"}}
+def test_shares_count_only_compared_cases() -> None:
+    tally, given = Tally(0), {"operation": "CREATE", "posted": {"kind": "Pod"}}
     for code, apart in ((201, ""), (403, ""), (403, ""), (403, ""), (422, "refused elsewhere")):
-        tally.add(asked, Observed(code, "", {}, None), Verdict(apart=apart))
+        tally.add(given, Observed(code, "", {}, None), Verdict(apart=apart))
     assert tally.shares() == {"CREATE pod": (0.25, 0.75)}
     assert tally.apart == {"refused elsewhere": 1}

@@ -1,4 +1,4 @@
-"""Another admission webhook, which refuses some pods after the portal has let them in."""
+"""A second admission webhook, which refuses some pods after the portal has admitted them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ENDINGS = ("0", "3", "7")
-"""Pods whose names end so are refused: three of ten."""
+"""The name endings of refused pods: three of ten."""
 
 
 class _Answer(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
-        allowed = not asked["object"]["metadata"]["name"].endswith(ENDINGS)
-        response = {"uid": asked["uid"], "allowed": allowed}
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
+        allowed = not request["object"]["metadata"]["name"].endswith(ENDINGS)
+        response = {"uid": request["uid"], "allowed": allowed}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
         body = json.dumps({**review, "response": response}).encode()
         self.send_response(200)
@@ -36,12 +36,12 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Suppress the log."""
 
 
 @contextlib.contextmanager
-def refusing(folder: Path, namespace: str) -> Iterator[dict[str, Any]]:
-    """Serve it by TLS; gives the configuration that puts it in the path of a namespace's pods."""
+def second_webhook(folder: Path, namespace: str) -> Iterator[dict[str, Any]]:
+    """Serve it over TLS; yields the configuration that registers it for a namespace's pods."""
     folder.mkdir(parents=True)
     authority = make_authority(folder)
     pair = issue(folder, "tls", authority, subject="/CN=refusing")

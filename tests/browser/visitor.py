@@ -1,4 +1,4 @@
-"""A person at the portal: signed in or not, watched all the time."""
+"""A user at the portal, signed in or not, whose pages are watched for errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.browser.watching import Watch
+from tests.browser.watch import Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ _OVERFLOWS: Final = """() => {
 
 
 class Visitor:
-    """One browser context with one page; ``leave`` checks that nothing went wrong."""
+    """One browser context with one page; ``leave`` fails on unexpected errors."""
 
     def __init__(self, browser: Browser, address: str, state: Any = None) -> None:
         self.address = address
@@ -50,12 +50,12 @@ class Visitor:
         self.page: Page = self.context.new_page()
 
     def leave(self) -> None:
-        """Close the page; fails if there was any trouble that nobody looked for."""
+        """Close the page; fails on any error that the test did not expect."""
         self.context.close()
         self.watch.check()
 
     def go(self, path: str, *, status: int = 200) -> Page:
-        """Open an address of the portal and check all that holds for every page."""
+        """Open an address of the portal and check the invariants of every page."""
         answer = self.page.goto(path, wait_until="load")
         assert answer is not None
         assert answer.status == status, f"{answer.status} at {path}"
@@ -63,11 +63,11 @@ class Visitor:
         return self.page
 
     def check(self) -> None:
-        """Check what was noticed since the last time."""
+        """Check for errors since the last check."""
         self.watch.check()
 
     def sign_in(self, name: str, password: str, hand: Hand) -> None:
-        """Through the form, as people do."""
+        """Sign in by the form."""
         self.go("/accounts/login/")
         hand.fill(self.page.get_by_label("Username"), name)
         hand.fill(self.page.get_by_label("Password"), password)
@@ -75,14 +75,14 @@ class Visitor:
         self.page.wait_for_url(lambda url: "/accounts/login/" not in url)
 
     def look(self, *, theme: str, size: dict[str, int]) -> None:
-        """See the same page in another theme and width."""
+        """Show the same page in another theme and width."""
         self.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
         self.page.set_viewport_size({"width": size["width"], "height": size["height"]})
 
     def hindrances(self, axe: Path, *, only_colours: bool = False) -> list[str]:
-        """What axe has against the page as it is shown now; a line each.
+        """The axe violations of the page as currently shown, one line each.
 
-        ``only_colours``: all that another theme can change.
+        ``only_colours``: only the rules that depend on the theme.
         """
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(axe.read_text(encoding="utf-8"))
@@ -95,24 +95,24 @@ class Visitor:
         ]
 
     def overflow(self) -> str:
-        """What is wider than the window; empty as it should be."""
-        told: str = self.page.evaluate(_OVERFLOWS)
-        return told
+        """The parts wider than the window; normally empty."""
+        wide: str = self.page.evaluate(_OVERFLOWS)
+        return wide
 
     def main(self, role: Any, name: str) -> Locator:
-        """A part of the page's own content, by its whole name."""
+        """A part of the page's own content, by its full name."""
         return self.page.get_by_role("main").get_by_role(role, name=name, exact=True).first
 
     def post(self, path: str, **fields: str) -> int:
-        """Send a form that the page does not show; gives the answer's status."""
+        """Send a form that the page does not show; returns the answer's status."""
         found = _TOKEN.search(self.context.request.get("/account/").text())
         given = {**fields, "csrfmiddlewaretoken": found[1] if found else ""}
         answer = self.context.request.post(path, form=given, max_redirects=0)
         return answer.status
 
     def until(self, path: str, text: str) -> None:
-        """Load a page again and again until it says something; a worker is at it."""
+        """Reload a page until it contains a text that a worker produces."""
         deadline = time.monotonic() + SECONDS
         while text not in self.go(path).get_by_role("main").inner_text():
-            assert time.monotonic() < deadline, f"{path} never says {text!r}"
+            assert time.monotonic() < deadline, f"{path} never contains {text!r}"
             self.page.wait_for_timeout(250)

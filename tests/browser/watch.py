@@ -1,4 +1,4 @@
-"""What no page may do, whoever visits it: each context is watched from its first page on."""
+"""Watches each browser context for errors that no page may cause, from its first page on."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     )
 
 HOST: Final = "127.0.0.1"
-TOLD: Final = "BLOCKED BY THE POLICY"
-# Chromium says aloud of some violations, and of all with this.
+BLOCKED: Final = "BLOCKED BY THE POLICY"
+# Chromium reports only some violations; this listener reports all.
 LISTEN: Final = f"""
 document.addEventListener("securitypolicyviolation", (event) =>
-  console.error("{TOLD}", event.violatedDirective, event.blockedURI, event.sample));
+  console.error("{BLOCKED}", event.violatedDirective, event.blockedURI, event.sample));
 """
 _OURS: Final = ("data:", "blob:", "about:")
 _STATUS: Final = "Failed to load resource: the server responded with a status of"
 _LEFT: Final = ("htmx:afterRequest", "htmx:sendAbort")
-"""What htmx says when a page is left, or asked anew, while it is being asked."""
+"""Messages of htmx when a page is left or reloaded during a request."""
 
 
 @dataclass
 class Watch:
-    """Listens to a context; ``troubles`` are in words, and none is expected."""
+    """Listens to a context; ``troubles`` are texts, and none is expected."""
 
     troubles: list[str] = field(default_factory=list)
 
     def over(self, context: BrowserContext) -> None:
-        """Listen to all that happens there from now on."""
+        """Listen to all further events of a context."""
         context.add_init_script(LISTEN)
         context.on("console", self._console)
         context.on("weberror", self._error)
@@ -45,12 +45,12 @@ class Watch:
         context.on("dialog", self._dialog)
 
     def check(self) -> None:
-        """Fail if there was any trouble since the last time."""
+        """Fail on errors since the last check."""
         troubles, self.troubles = self.troubles, []
         assert not troubles, "\n".join(troubles)
 
     def _console(self, message: ConsoleMessage) -> None:
-        # A status is judged with its response: a page that says "not found" does no wrong.
+        # ``_response`` judges statuses: a page with status 404 is correct.
         if message.type == "error" and not message.text.startswith((_STATUS, *_LEFT)):
             self.troubles.append(f"console of {message.page and message.page.url}: {message.text}")
 
@@ -59,7 +59,7 @@ class Watch:
 
     def _request(self, request: Request) -> None:
         if not request.url.startswith(_OURS) and urlsplit(request.url).hostname != HOST:
-            self.troubles.append(f"asked another host: {request.url}")
+            self.troubles.append(f"request to another host: {request.url}")
 
     def _response(self, response: Response) -> None:
         is_page = response.request.resource_type in {"document", "fetch", "xhr"}

@@ -1,6 +1,6 @@
-"""Policies of the databases under test; run as a process of its own: ``python -m …seeding``.
+"""Policies of the databases under test; run as a separate process: ``python -m …seed``.
 
-Prints the secrets of the clusters as JSON; only those that are named are made. Each namespace is
+Prints the secrets of the clusters as JSON; only the named clusters are created. Each namespace is
 one kind of load:
 
 hot     one quota of ``HARD`` pods
@@ -75,7 +75,7 @@ def _rules(number: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Migrate, make the named clusters with policies and credentials; print the secrets."""
+    """Migrate, create the named clusters with policies and credentials; print the secrets."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     import django  # noqa: PLC0415 - the settings' name comes first
 

@@ -1,10 +1,10 @@
-"""A smaller case is a case: parts go, what makes it one stays."""
+"""A reduced case remains a case: optional parts are removed, required ones stay."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.cluster.shrinking import smaller
+from tests.cluster.reduction import smaller
 from tests.cluster.worlds import changed
 
 QUOTA = {"kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}
@@ -40,7 +40,7 @@ def test_each_part_goes_once_and_names_stay() -> None:
     assert all(policy["metadata"] == {"name": "q"} for form in forms for policy in form["policies"])
 
 
-def test_what_is_asked_is_not_changed_in_place() -> None:
-    asked = case()
-    list(smaller(asked))
-    assert asked == case()
+def test_the_original_case_is_not_changed_in_place() -> None:
+    original = case()
+    list(smaller(original))
+    assert original == case()

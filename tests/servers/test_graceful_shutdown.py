@@ -1,4 +1,4 @@
-"""Portals that stop while callers call: side by side on one database, none of them is missed."""
+"""Portals on one database that stop under load: no call is lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Portal:
 def two_portals(
     surroundings: dict[str, str], tmp_path: Path, prepared: Any
 ) -> Iterator[list[Portal]]:
-    """Two on one database, each with a folder of its own."""
+    """Two on one database, each with a separate folder."""
     found = []
     with ExitStack() as stack:
         for name in ("one", "two"):
@@ -67,7 +67,7 @@ def two_portals(
 
 
 class Balancer:
-    """Which port is next: those that were ready when asked last, one after the other."""
+    """The next port: those that were ready at the last check, in turn."""
 
     def __init__(self, portals: list[Portal]) -> None:
         self._portals = portals
@@ -84,7 +84,7 @@ class Balancer:
 
 
 def reviews(credential: str) -> Callable[[http.client.HTTPConnection], int]:
-    """Ask for one more decision."""
+    """Request one more decision."""
     path = f"/admission/demo/{credential}/validate?timeout=10s"
 
     def post(line: http.client.HTTPConnection) -> int:
