@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from admission.writer.pending_decision import Stamp
     from engine.chain import Prepared
     from engine.request import AdmissionRequest
-    from policies.ledger import Book
+    from policies.ledger.book import Book
     from policies.snapshot import ClusterPolicies, QuotaKey, Snapshot
 
 __all__ = [

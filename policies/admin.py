@@ -9,8 +9,9 @@ from django.contrib import admin, messages
 from django.urls import reverse
 from django.utils.html import format_html
 
-from policies import ledger, services
+from policies import services
 from policies.drafts.kinds import BY_NAME
+from policies.ledger.release import release
 from policies.models import (
     Charge,
     Cluster,
@@ -284,7 +285,7 @@ class ChargeAdmin(_MayAct, _ReadOnly):
         # By object, not by row: an object is charged to all its quotas, or to none.
         objects = {(row.cluster.name, row.resource, row.object_uid) for row in queryset}
         count = sum(
-            ledger.release(cluster, resource=resource, uid=uid)
+            release(cluster, resource=resource, uid=uid)
             for cluster, resource, uid in sorted(objects)
         )
         messages.success(request, f"{counted(count, 'charges')} released.")

@@ -8,6 +8,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from policies import ledger
+from policies.ledger.recount import recount
 from policies.models import Cluster
 
 log = logging.getLogger(__name__)
@@ -17,7 +18,7 @@ log = logging.getLogger(__name__)
 def report_differences() -> None:
     """Log quotas whose ``used`` is not the sum of their charges; changes nothing."""
     for name in Cluster.objects.order_by("name").values_list("name", flat=True):
-        for found in ledger.recount(name):
+        for found in recount(name):
             log.error("quota ledger of %s: %s", name, found)
 
 

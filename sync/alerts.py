@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import IntegrityError, transaction
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.models import ClusterAlert
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from django.db.models import Count
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from policies.models import LedgerPass
 from sync.models import (
     ClusterAlert,

@@ -9,6 +9,7 @@ from django.db import transaction
 from engine import chain
 from engine.request import Phase
 from policies import ledger, snapshot
+from policies.ledger.book import Book, open_book
 from policies.models import Cluster, QuotaUsage
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def admit(*requests: AdmissionRequest, in_cluster: str = "prod") -> list[bool]:
     )
     keys = [(cluster_id, *ledger.object_key(request)) for request in requests]
     with transaction.atomic():
-        book = ledger.open_book(ids.values(), keys)
+        book = open_book(ids.values(), keys)
         verdicts = [
             _decide(
                 book,
@@ -45,7 +46,7 @@ def admit(*requests: AdmissionRequest, in_cluster: str = "prod") -> list[bool]:
 
 
 def _decide(
-    book: ledger.Book, key: ledger.Key, ids: dict[str, int], prepared: Prepared, name: str
+    book: Book, key: ledger.Key, ids: dict[str, int], prepared: Prepared, name: str
 ) -> bool:
     used = {
         quota: book.used(ids[quota], key, prepared.before.get(quota, {}))

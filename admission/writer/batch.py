@@ -20,14 +20,15 @@ from admission.writer import session
 from admission.writer.failpoints import hit
 from admission.writer.pending_decision import OverBudgetError, UnavailableError, fail_all
 from admission.writer.session import Remedy, kind_of
-from policies import ledger, snapshot
+from policies import snapshot
 from policies.db.deferred import transaction_of_few_packets
+from policies.ledger.book import ask_book
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from admission.writer.pending_decision import PendingDecision
-    from policies.ledger import Book
+    from policies.ledger.book import Book
     from policies.snapshot import Revisions
 
 ATTEMPTS: Final = 6  # of one batch that loses its connection or its locks
@@ -183,7 +184,7 @@ def _ask(
     quota_ids = {quota_id for item in items for quota_id in item.quota_ids}
     objects = {item.object_key for item in items if item.quota_ids}
     clusters = {stamp[0] for item in items if (stamp := item.stamp)}
-    book = ledger.ask_book(quota_ids, objects, waits=waits)
+    book = ask_book(quota_ids, objects, waits=waits)
     return book, snapshot.ask_revisions(sorted(clusters))
 
 

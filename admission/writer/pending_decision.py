@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from uuid import UUID
 
-    from policies.ledger import Book
+    from policies.ledger.book import Book
     from policies.snapshot import Snapshot
 
 LOOK_EVERY: Final = 0.25  # seconds between two looks at whether waiting makes sense

@@ -10,10 +10,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from engine.resource_list import parse, stored, to_json
+from policies.db.clock import read_clock
 from policies.ledger.book import (
     OPENING_NAME,
     OPENING_RESOURCE,
@@ -41,10 +42,6 @@ ORPHAN_AGE: Final = dt.timedelta(seconds=120)
 """The lease of a reservation: after it an object that was not seen was not created."""
 LIST_MARGIN: Final = dt.timedelta(seconds=60)
 """A list may lack what was admitted so shortly before it began."""
-_CLOCK: Final = {
-    "postgresql": "SELECT clock_timestamp()",
-    "sqlite": "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')",
-}
 
 
 class _QuotaCameBackError(Exception):
@@ -202,15 +199,6 @@ def release_orphans(
         return _release(ledger, [row for row in ledger.read(waiting) if row.object_uid not in uids])
 
     return _in_each_namespace(waiting, work, guard)
-
-
-def read_clock() -> dt.datetime:
-    """Read the database's clock: leases of all processes are measured by this one."""
-    with connection.cursor() as cursor:
-        cursor.execute(_CLOCK[connection.vendor])
-        [now] = cursor.fetchone()
-    found = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
-    return found.replace(tzinfo=found.tzinfo or dt.UTC)
 
 
 def _open_charges(cluster: str, **which: object) -> QuerySet[Charge]:

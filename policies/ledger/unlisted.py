@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from engine.resource_list import equals, parse, remove_zeros, stored
+from policies.db.clock import read_clock
 from policies.ledger.book import (
     CONFIRMED,
     OPENING_NAME,
@@ -22,7 +23,7 @@ from policies.ledger.book import (
     statements,
 )
 from policies.ledger.recount import OPEN_STATES
-from policies.ledger.release import LIST_MARGIN, ORPHAN_AGE, read_clock
+from policies.ledger.release import LIST_MARGIN, ORPHAN_AGE
 from policies.ledger.rows import NewCharge, text_of
 from policies.models import Charge
 

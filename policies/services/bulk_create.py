@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 
-from policies import ledger
+from policies.ledger.recount import open_accounts
 from policies.models import LimitRange, Namespace, PolicyObject, ResourceQuota
 from policies.services.manifests import (
     DEFAULT_NAMESPACE,
@@ -92,7 +92,7 @@ def store_new(
     rows = (row for policy in policies for row in drafted_rows(policy))
     for row_model, of_model in _by_model(rows).items():
         row_model._default_manager.bulk_create(of_model)  # noqa: SLF001 - Django's own API
-    ledger.open_accounts(cluster, [(new.instance, opening_balance(new.given)) for new in quotas])
+    open_accounts(cluster, [(new.instance, opening_balance(new.given)) for new in quotas])
     for policy in policies:
         policy.forget_drafts()
     return record_objects([new.instance for new in news], [new.after for new in news], author)

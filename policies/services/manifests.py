@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from engine.errors import DecodeError
 from engine.resource_quota import decode_resource_quota
-from policies import ledger
+from policies.ledger.release import set_opening_balance
 from policies.models import (
     Cluster,
     LimitRange,
@@ -75,7 +75,7 @@ def apply_manifest(  # noqa: PLR0913 - all by name
         is_new = instance.pk is None
         saved = _save(instance, user=user, reason=reason, expected_revision=expected_revision)
         if is_new and isinstance(instance, ResourceQuota) and (used := opening_balance(manifest)):
-            ledger.set_opening_balance(instance, used)
+            set_opening_balance(instance, used)
             instance.uncounted = [name for name in instance.uncounted if name not in used]
             ResourceQuota.objects.filter(pk=instance.pk).update(uncounted=instance.uncounted)
     return saved

@@ -19,7 +19,7 @@ from django.db.models import Q
 
 from engine.policy import Authority, Enforcement
 from engine.resource_quota import is_tracked, resources_of
-from policies import ledger
+from policies.db.clock import read_clock
 from policies.models import (
     Cluster,
     LedgerPass,
@@ -139,7 +139,7 @@ def names_to_count(cluster: Cluster, names: Iterable[str]) -> list[str]:
 
 def _is_followed(cluster: Cluster) -> bool:
     """Whether the portal enforces in the cluster, and a worker follows it now."""
-    now = ledger.read_clock()
+    now = read_clock()
     every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
     is_looked_after = Q(sync_state__lease_until__gt=now) | Q(
         sync_state__last_success__gt=now - max(2 * every, _ALIVE)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from policies import ledger
+from policies.ledger.recount import settle
+from policies.ledger.release import lock_quotas
 from policies.models import PolicyObject, ResourceQuota, ResourceQuotaRow
 from policies.services.observed import note_new_names
 from policies.services.write import (
@@ -36,7 +37,7 @@ def save_policy(
     with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
             # Before anything is read: a decision must not charge what is about to be summed up.
-            ledger.lock_quotas(policy.owner.name, policy.namespace_name)
+            lock_quotas(policy.owner.name, policy.namespace_name)
         stored = stored_version(policy)
         check_fresh(stored, expected_revision)
         check_identity(stored, policy)
@@ -71,7 +72,7 @@ def _write(policy: PolicyObject) -> None:
             setattr(row, manager.field.name, policy)
         manager.bulk_create(rows)
     if isinstance(policy, ResourceQuota):
-        ledger.settle(policy)
+        settle(policy)
 
 
 def _write_quota_rows(quota: ResourceQuota, rows: list[ResourceQuotaRow]) -> None:
@@ -92,7 +93,7 @@ def delete_policy(
     """Delete a policy; its revisions stay, and a quota's charges wait for its restoration."""
     with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
-            ledger.lock_quotas(policy.owner.name, policy.namespace_name)
+            lock_quotas(policy.owner.name, policy.namespace_name)
         stored = stored_version(policy)
         check_fresh(stored, expected_revision)
         before = stored.to_manifest() if stored else None

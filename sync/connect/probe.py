@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync import alerts
 from sync.connect.permissions import ESSENTIAL_VERBS, GRANTS, grants_of
 from sync.errors import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from policies.models import Cluster
 from sync import alerts
 from sync.connect import connections

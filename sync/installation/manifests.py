@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Q
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from policies.models import WebhookCredential
 from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION, Grant, grants_of, remark_on
 from sync.installation.configurations import WebhookClientConfig, differences, key_in, webhooks

@@ -10,7 +10,8 @@ from engine.policy import Authority
 from engine.quantity import QuantityError
 from engine.resource_list import mask, parse
 from engine.resource_quota import counted_of, is_final, names_of
-from policies import ledger, snapshot
+from policies import snapshot
+from policies.db.clock import read_clock
 from policies.ledger.live_objects import CompleteList, Live
 from policies.ledger.unlisted import Unlisted
 from sync.connect.permissions import SECRETS, where_counted
@@ -109,7 +110,7 @@ def list_all(
 ) -> CompleteList:
     """List all objects of a resource, Secrets in these namespaces alone; raises APIError."""
     # The database's clock, as in the ledger: charges are compared with it.
-    started = ledger.read_clock()
+    started = read_clock()
     items = list(_items(client, resource, namespaces))
     quotas = list(_bound(places, resource))
     return CompleteList(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Final
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes.lifecycle import LEASE, STOPPED
 from sync.runs.pause import description

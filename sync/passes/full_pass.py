@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db.models import Count
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from policies.plurals import counted
 from sync import reconcile
 from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState

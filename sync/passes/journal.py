@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.models import SyncResult, SyncRun
 from sync.passes.baseline import differences_of
 from sync.values import ObjectKey

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 
 from engine.resource_quota import resources_of
-from policies import ledger, services
+from policies import services
+from policies.db.clock import read_clock
 from policies.ledger.live_objects import count_vanished, meet
+from policies.ledger.release import confirm_seen, release_orphans
 from policies.ledger.unlisted import end_by_lease
 from policies.models import LedgerPass
 from sync import alerts, policy_writes, reconcile
@@ -106,7 +108,7 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     counts: Counter[str] = Counter()
     if not places:
         return counts
-    begun = ledger.read_clock()
+    begun = read_clock()
     figures = list(figures_of(client, places))
     wanted = resources_in(places)
     look = _Look(cluster, client, lease, places, begun)
@@ -115,7 +117,7 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     with _guard(lease)():
         usage_comparison.compare(cluster, figures, seen, now=begun)
         _forget_others(cluster, {str(each) for each in wanted})
-        finished = ledger.read_clock()
+        finished = read_clock()
         done = {"started": begun, "finished": finished, "counts": dict(counts), "trouble": ""}
         LedgerPass.objects.update_or_create(cluster=cluster, resource=WHOLE, defaults=done)
     return counts
@@ -129,7 +131,7 @@ def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
     new = services.uncounted(cluster)
     if not new:
         return
-    places, begun = places_of(cluster), ledger.read_clock()
+    places, begun = places_of(cluster), read_clock()
     list(figures_of(client, places))  # it stores the figures in the places
     due = resources_of(name for quota in new for name in quota.names)
     wanted = {each: where for each, where in resources_in(places).items() if each in due}
@@ -197,7 +199,7 @@ def is_due(run: SyncRun) -> bool:
         return run.mode != run.Mode.PREVIEW
     rows = LedgerPass.objects.filter(cluster=run.cluster_id, resource=WHOLE)
     last = rows.values_list("finished", flat=True).first()
-    if last is None or ledger.read_clock() - last >= EVERY:
+    if last is None or read_clock() - last >= EVERY:
         return True
     return bool(services.uncounted(run.cluster))
 
@@ -237,7 +239,7 @@ def _list(
 def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
     """Confirm, correct and release the charges of one resource by its complete list."""
     names = cluster.name, seen.resource
-    orphans = ledger.release_orphans(
+    orphans = release_orphans(
         names[0], resource=names[1], seen=seen.objects, list_started=seen.started, guard=guard
     )
     row, _ = LedgerPass.objects.get_or_create(cluster=cluster, resource=seen.resource)
@@ -249,14 +251,14 @@ def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
     believe = not is_doubtful or row.doubted is not None
     met = meet(seen, believe=believe, guard=guard)
     # Last, since a confirmed charge looks fresh, as if an update had just been admitted.
-    confirmed = ledger.confirm_seen(names[0], resource=names[1], seen=seen.objects, guard=guard)
+    confirmed = confirm_seen(names[0], resource=names[1], seen=seen.objects, guard=guard)
     counts = Counter(
         confirmed=confirmed,
         added=met.added,
         corrected=met.corrected,
         released=met.released + orphans,
     )
-    row.started, row.finished = seen.started, ledger.read_clock()
+    row.started, row.finished = seen.started, read_clock()
     row.objects_seen, row.counts, row.trouble = len(seen.objects), dict(counts), ""
     row.doubted = None if believe else seen.started
     with guard():

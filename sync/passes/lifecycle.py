@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync import alerts, policy_writes
 from sync.errors import (
     APIError,

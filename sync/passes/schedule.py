@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.models import ClusterConnection, SyncedObject, SyncRun, SyncState
 from sync.passes.lifecycle import Mode, State, recover_lost, request
 from sync.runs.queue import PERSON, STOPPED, ready, room_for_watches

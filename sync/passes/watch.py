@@ -13,7 +13,7 @@ import mmap
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.errors import ExpiredError
 from sync.models import SyncCursor, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import DatabaseError, connection, transaction
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.models import SyncRun, SyncState
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from policies.services.write import Action, policy_write
 from sync import policy_writes
 from sync.connect.connections import describe, record_connection

@@ -11,7 +11,7 @@ import pytest
 from admission.decide import Call, decide
 from engine.request import Phase
 from policies import services, snapshot
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from policies.models import PolicyRevision, QuotaUsage, ResourceQuota
 from sync import policy_writes
 from sync.connect import connections

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
-from policies import ledger
+from policies.ledger.recount import recount
 from policies.management.console import FINDINGS, USAGE, Console, find_cluster
 from policies.models import Cluster, Namespace
 
@@ -48,7 +48,7 @@ class Command(Console):
         found = [
             {"cluster": name, **asdict(difference)}
             for name in _clusters(options["cluster"], namespace)
-            for difference in ledger.recount(name, namespace=namespace, repair=repair)
+            for difference in recount(name, namespace=namespace, repair=repair)
         ]
         if options["output"] == "json":
             self.stdout.write(json.dumps({"differences": found, "repaired": repair}, indent=2))

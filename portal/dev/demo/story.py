@@ -11,6 +11,8 @@ from django.utils import timezone
 from admission.record import backdate
 from engine.resource_list import to_json
 from policies import ledger, services
+from policies.ledger.book import ask_book
+from policies.ledger.release import confirm_seen
 from policies.manifests.bundle import read_bundle
 from policies.manifests.import_bundle import Author, import_bundle
 from policies.manifests.sources import read_sources
@@ -83,7 +85,7 @@ def _write_charges(pods: list[DemoPod]) -> None:
     }
     keys = [(clusters[pod.workload.cluster], *ledger.object_key(pod.request)) for pod in pods]
     with transaction.atomic():
-        book = ledger.ask_book(quotas.values(), keys)()
+        book = ask_book(quotas.values(), keys)()
         for pod, key in zip(pods, keys, strict=True):
             for charge in pod.charges:
                 number = quotas[*pod.workload.place, charge.quota.name]
@@ -91,4 +93,4 @@ def _write_charges(pods: list[DemoPod]) -> None:
         book.write()
     for cluster, number in clusters.items():
         seen = {key[2] for key in keys if key[0] == number}
-        ledger.confirm_seen(cluster, resource="pods", seen=seen)
+        confirm_seen(cluster, resource="pods", seen=seen)

@@ -25,7 +25,7 @@ from policies.db.pipeline import Pipeline
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from policies.ledger import Book
+    from policies.ledger.book import Book
     from policies.snapshot import Snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,6 +10,8 @@ from engine.quantity import Quantity
 from engine.request import AdmissionRequest, Operation
 from engine.wire import loads
 from policies import ledger, services
+from policies.ledger.recount import recount
+from policies.ledger.release import confirm, release
 from policies.models import Charge, QuotaUsage
 from tests import builders, charges, factories
 
@@ -49,7 +51,7 @@ def used(name: str = "rq") -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def _ledger_is_even() -> Any:
     yield
-    assert ledger.recount("prod") == []
+    assert recount("prod") == []
 
 
 def test_a_create_is_charged() -> None:
@@ -99,7 +101,7 @@ def test_growth_of_an_object_of_the_opening_balance() -> None:
     factories.resource_quota({"requests.cpu": "3"}, used={"requests.cpu": "1"})
     assert [admit(resize("1", "2")), admit(resize("1", "2"))] == [True, True]
     assert used() == {"requests.cpu": "2"}
-    ledger.release("prod", resource="pods", uid="u1")
+    release("prod", resource="pods", uid="u1")
     assert used() == {"requests.cpu": "0"}
 
 
@@ -133,8 +135,8 @@ def test_several_quotas_are_charged_each() -> None:
 def test_release_gives_back_and_only_once() -> None:
     factories.resource_quota({"pods": "1"})
     admit(create())
-    assert ledger.release("prod", resource="pods", uid="u1") == 1
-    assert ledger.release("prod", resource="pods", uid="u1") == 0
+    assert release("prod", resource="pods", uid="u1") == 1
+    assert release("prod", resource="pods", uid="u1") == 0
     assert used() == {"pods": "0"}
     assert Charge.objects.get().amounts == {"pods": "1"}
 
@@ -142,7 +144,7 @@ def test_release_gives_back_and_only_once() -> None:
 def test_a_released_object_can_be_charged_again() -> None:
     factories.resource_quota({"pods": "1"})
     admit(create())
-    ledger.release("prod", resource="pods", uid="u1")
+    release("prod", resource="pods", uid="u1")
     assert admit(create())
     assert (used(), Charge.objects.get().state) == ({"pods": "1"}, "reserved")
 
@@ -150,9 +152,9 @@ def test_a_released_object_can_be_charged_again() -> None:
 def test_confirm_keeps_or_corrects_the_amounts() -> None:
     quota = factories.resource_quota({"pods": "5", "requests.cpu": "5"})
     admit(create("3"))
-    assert ledger.confirm("prod", resource="pods", uid="u1") == 1
+    assert confirm("prod", resource="pods", uid="u1") == 1
     seen = {quota.uid: {"pods": Quantity.parse("1"), "requests.cpu": Quantity.parse("1")}}
-    ledger.confirm("prod", resource="pods", uid="u1", amounts=seen)
+    confirm("prod", resource="pods", uid="u1", amounts=seen)
     assert used() == {"pods": "1", "requests.cpu": "1"}
     admit(resize("1", "2"))
     assert Charge.objects.get().state == "confirmed"
@@ -162,7 +164,7 @@ def test_charges_of_a_deleted_quota_are_released_all_the_same() -> None:
     quota = factories.resource_quota({"pods": "5"})
     admit(create())
     deleted = services.delete_policy(policy=quota, user="x").revision
-    assert ledger.release("prod", resource="pods", uid="u1") == 1
+    assert release("prod", resource="pods", uid="u1") == 1
     assert deleted is not None
     services.restore_revision(revision=deleted, user="x")
     assert used() == {"pods": "0"}
@@ -192,6 +194,6 @@ def test_untracked_names_are_never_charged() -> None:
 def test_recount_reports_and_repairs() -> None:
     factories.resource_quota({"pods": "5"}, used={"pods": "3"})
     QuotaUsage.objects.update(used={"pods": "4"})
-    [found] = ledger.recount("prod", repair=True)
+    [found] = recount("prod", repair=True)
     assert (found.quota, found.resource, found.used, found.charged) == ("rq", "pods", "4", "3")
     assert used() == {"pods": "3"}

@@ -16,12 +16,15 @@ from engine.decision import Charge as DecidedCharge
 from engine.policy import PolicyRef
 from engine.quantity import Quantity
 from engine.resource_list import parse
-from policies import ledger
+from policies.ledger.book import Book, open_book
+from policies.ledger.recount import recount, settle
+from policies.ledger.release import confirm, confirm_seen, release, set_opening_balance
 from policies.models import Charge, Namespace, QuotaUsage, ResourceQuota, ResourceQuotaRow
 from tests import factories
 from tests.sequential_ledger import SequentialQuota, growth_of
 
 if TYPE_CHECKING:
+    from policies import ledger
     from tests.sequential_ledger import Amounts, Change
 
 pytestmark = [pytest.mark.django_db, pytest.mark.no_cover]
@@ -64,7 +67,7 @@ def make_start(number: int) -> Start:
         start.quotas[name], start.hard[name] = quota, read_hard(dice)
         start.opening[name] = {n: dice.randint(0, 2) for n in start.hard[name]}
         set_rows(quota, start.hard[name])
-        ledger.set_opening_balance(quota, quantities(start.opening[name]))
+        set_opening_balance(quota, quantities(start.opening[name]))
     return start
 
 
@@ -74,7 +77,7 @@ def set_rows(quota: ResourceQuota, hard: Amounts) -> None:
         ResourceQuotaRow(quota=quota, resource=name, hard=str(amount))
         for name, amount in hard.items()
     )
-    ledger.settle(quota)
+    settle(quota)
 
 
 class History:
@@ -96,12 +99,12 @@ class History:
         uids = self.dice.choices(UIDS, k=self.dice.randint(1, 4))
         owner = self.namespace.cluster_id
         with transaction.atomic():
-            book = ledger.open_book(self.ids.values(), [(owner, "pods", uid) for uid in uids])
+            book = open_book(self.ids.values(), [(owner, "pods", uid) for uid in uids])
             for uid in uids:
                 self._decide(book, (owner, "pods", uid))
             book.write()
 
-    def _decide(self, book: ledger.Book, key: ledger.Key) -> None:
+    def _decide(self, book: Book, key: ledger.Key) -> None:
         uid, present = key[2], [name for name in QUOTAS if self.model[name].exists]
         change = self._change_of(uid)
         for name in present:
@@ -120,7 +123,7 @@ class History:
         wanted = {"pods": 1, "requests.cpu": self.dice.randint(0, 4)}
         return self.live.get(uid, {}), wanted
 
-    def _charge(self, book: ledger.Book, name: str, key: ledger.Key, change: Change) -> None:
+    def _charge(self, book: Book, name: str, key: ledger.Key, change: Change) -> None:
         quota = self.model[name]
         before, after = map(quota.cut, change)
         delta, whole = quantities(growth_of(before, after)), quantities(after)
@@ -137,7 +140,7 @@ class History:
             self.uids[name]: quantities(quota.cut(self.live[uid]))
             for name, quota in self.model.items()
         }
-        ledger.confirm("prod", resource="pods", uid=uid, amounts=amounts)
+        confirm("prod", resource="pods", uid=uid, amounts=amounts)
         for quota in self.model.values():
             entry = quota.entries.get(uid)
             if entry is not None and entry.state != "released":
@@ -145,7 +148,7 @@ class History:
 
     def confirm_seen(self) -> None:
         """A list shows what lives."""
-        ledger.confirm_seen("prod", resource="pods", seen=self.live)
+        confirm_seen("prod", resource="pods", seen=self.live)
         for quota in self.model.values():
             for uid in self.live.keys() & quota.entries.keys():
                 if quota.entries[uid].state == "reserved":
@@ -155,7 +158,7 @@ class History:
         """The object is gone."""
         uid = self.dice.choice(UIDS)
         self.live.pop(uid, None)
-        ledger.release("prod", resource="pods", uid=uid)
+        release("prod", resource="pods", uid=uid)
         for quota in self.model.values():
             if uid in quota.entries:
                 quota.entries[uid].state = "released"
@@ -228,9 +231,9 @@ def test_after_a_pass_the_ledger_is_what_lives() -> None:
         history.live.pop(uid, None)
     for uid in UIDS:
         if uid in history.live:
-            ledger.confirm("prod", resource="pods", uid=uid)
+            confirm("prod", resource="pods", uid=uid)
         else:
-            ledger.release("prod", resource="pods", uid=uid)
+            release("prod", resource="pods", uid=uid)
     held = Charge.objects.filter(resource="pods").exclude(state="released")
     assert {row.object_uid for row in held} <= history.live.keys()
-    assert ledger.recount("prod") == []
+    assert recount("prod") == []

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from policies import ledger, tasks
+from policies import tasks
+from policies.ledger.recount import recount
 from policies.models import Charge, QuotaUsage
 from tests import builders, charges, factories
 
@@ -93,4 +94,4 @@ def test_the_task_reports_and_repairs_nothing(caplog: Any) -> None:
     drift(pods="4")
     tasks.report_differences()
     assert "used='4'" in caplog.text
-    assert len(ledger.recount("prod")) == 2
+    assert len(recount("prod")) == 2

@@ -13,6 +13,10 @@ from engine.decision import Charge as DecidedCharge
 from engine.policy import PolicyRef
 from engine.quantity import Quantity
 from policies import ledger, services
+from policies.db.clock import read_clock
+from policies.ledger.book import Book, open_book
+from policies.ledger.recount import recount
+from policies.ledger.release import confirm, confirm_seen, release, release_orphans
 from policies.models import Charge, Cluster, QuotaUsage, ResourceQuota
 from tests import factories
 
@@ -52,33 +56,33 @@ def charge_batch(dice: random.Random) -> None:
     rows = rows[: dice.randint(2, len(rows))]
     keys = [(cluster, "pods", uid) for uid in dice.sample(UIDS, 6)]
     with transaction.atomic():
-        book = ledger.open_book([row.pk for row in rows], keys)
+        book = open_book([row.pk for row in rows], keys)
         for key in keys * 3:
             for row in rows:
                 charge_one(book, row.pk, key)
         book.write()
 
 
-def charge_one(book: ledger.Book, quota_id: int, key: ledger.Key) -> None:
+def charge_one(book: Book, quota_id: int, key: ledger.Key) -> None:
     if book.has(quota_id) and book.used(quota_id, key, {})["pods"] < Quantity.from_int(HARD):
         book.charge(quota_id, key, name="p", decided=DECIDED)
 
 
 def release_some(dice: random.Random) -> None:
     for uid in dice.sample(UIDS, 3):
-        ledger.release("prod", resource="pods", uid=uid)
+        release("prod", resource="pods", uid=uid)
 
 
 def show_list(dice: random.Random) -> None:
-    ledger.confirm_seen("prod", resource="pods", seen=set(dice.sample(UIDS, 20)))
-    ledger.confirm("prod", resource="pods", uid=dice.choice(UIDS))
+    confirm_seen("prod", resource="pods", seen=set(dice.sample(UIDS, 20)))
+    confirm("prod", resource="pods", uid=dice.choice(UIDS))
 
 
 def show_old_list(dice: random.Random) -> None:
     Charge.objects.filter(object_uid=dice.choice(UIDS), state="reserved").update(
-        reserved_at=ledger.read_clock().replace(year=2020)
+        reserved_at=read_clock().replace(year=2020)
     )
-    ledger.release_orphans("prod", list_started=ledger.read_clock(), seen=())
+    release_orphans("prod", list_started=read_clock(), seen=())
 
 
 def write_policy(dice: random.Random) -> None:
@@ -93,7 +97,7 @@ def delete_and_restore(_dice: random.Random) -> None:
 
 
 def repair(_dice: random.Random) -> None:
-    assert ledger.recount("prod", repair=True) == [], "under lock nothing is ever uneven"
+    assert recount("prod", repair=True) == [], "under lock nothing is ever uneven"
 
 
 def in_thread(work: Callable[[random.Random], None], number: int) -> None:
@@ -127,7 +131,7 @@ def at_once(work: tuple[Callable[[random.Random], None], ...], count: int) -> No
 
 
 def check_all() -> None:
-    assert ledger.recount("prod") == []
+    assert recount("prod") == []
     for row in QuotaUsage.objects.all():
         held = Charge.objects.filter(quota_uid=row.quota_uid).exclude(state="released")
         assert row.used == {"pods": str(held.count())}

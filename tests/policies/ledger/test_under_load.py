@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection, connections
 
-from policies import ledger
+from policies.ledger.recount import recount
+from policies.ledger.release import release
 from policies.models import Charge, QuotaUsage
 from tests import builders, charges, factories
 
@@ -40,7 +41,7 @@ def give_back(uid: str) -> bool:
     try:
         if connection.vendor == "sqlite":
             connection.cursor().execute("PRAGMA busy_timeout = 60000")
-        return ledger.release("prod", resource="pods", uid=uid) > 0
+        return release("prod", resource="pods", uid=uid) > 0
     finally:
         connections.close_all()
 
@@ -60,7 +61,7 @@ def test_exactly_as_many_as_there_is_room_for() -> None:
     verdicts = at_once(attempt, [f"u{i}" for i in range(30)])
     assert verdicts.count(True) == 7
     assert used() == ["7", "7"]
-    assert ledger.recount("prod") == []
+    assert recount("prod") == []
 
 
 def test_each_asked_three_times_counts_once() -> None:

@@ -15,7 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from engine.quantity import ZERO
-from policies import ledger, services, snapshot
+from policies import services, snapshot
+from policies.ledger.recount import settle
 from policies.models import (
     Cluster,
     LimitRange,
@@ -130,7 +131,7 @@ class Chance:
                 setattr(row, manager.field.name, policy)
             manager.bulk_create(rows)
         if isinstance(policy, ResourceQuota):
-            ledger.settle(policy)
+            settle(policy)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -12,7 +12,8 @@ from django.core.management import CommandError, call_command
 
 from admission.models import AuditEvent, Tally
 from admission.models.tally import added, counted
-from policies import ledger, services, snapshot
+from policies import services, snapshot
+from policies.ledger.recount import recount
 from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
 from policies.snapshot import Authentication
 from portal.auth.accounts import ensure_first_admin
@@ -60,7 +61,7 @@ def test_demo_begins_with_a_month_that_adds_up() -> None:
     }
     full = QuotaUsage.objects.get(namespace="payments", quota__name="critical")
     assert full.used["pods"] == "20"
-    assert ledger.recount(CLUSTER) == []
+    assert recount(CLUSTER) == []
 
 
 def test_demo_has_the_policies_of_both_stories() -> None:

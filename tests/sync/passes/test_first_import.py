@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from policies import services
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from policies.models import (
     Charge,
     LimitRange,

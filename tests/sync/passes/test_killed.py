@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.models import SyncResult, SyncRun, SyncState
 from sync.passes import full_pass, lifecycle
 from sync.runs import leases

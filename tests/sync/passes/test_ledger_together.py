@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from engine.request import Operation
 from engine.resource_list import parse
-from policies import ledger
+from policies.db.clock import read_clock
+from policies.ledger.release import confirm_seen
 from policies.models import Charge
 from sync.passes import ledger_pass
 from tests import factories
@@ -69,9 +70,9 @@ def test_list_that_was_ten_minutes_on_its_way_releases_nothing_early(
     there.put(live_pod("other"))
     for name in ("orphan", "young"):
         let_in(live_pod(name))
-    ledger.confirm_seen("prod", resource="pods", seen=[_uid("young")])
+    confirm_seen("prod", resource="pods", seen=[_uid("young")])
     age(timedelta(minutes=5))
-    began = ledger.read_clock() - timedelta(minutes=10)
+    began = read_clock() - timedelta(minutes=10)
     with monkeypatch.context() as late:
         late.setattr(ledger_pass.ledger, "read_clock", lambda: began)
         assert look(there) == {"added": 1}

@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError
 
 from policies import services
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.errors import (
     APIError,
     BusyError,

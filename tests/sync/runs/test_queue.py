@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from policies.ledger import read_clock
+from policies.db.clock import read_clock
 from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes import schedule, watch
 from sync.runs import leases

@@ -11,7 +11,8 @@ from django.utils import timezone
 from admission.record import backdate
 from admission.record.backdate import PastCall
 from engine.request import Operation, Phase
-from policies import ledger, snapshot
+from policies import snapshot
+from policies.ledger.release import release
 from policies.models import LedgerPass, LimitRange
 from tests import factories
 from tests.builders import container, pod, request
@@ -142,7 +143,7 @@ def test_owner_asks_as_it_did_before_anything_was_changed(editor: Client) -> Non
 def test_what_is_gone_is_not_asked_for_and_what_is_unknown_is_counted(editor: Client) -> None:
     factories.resource_quota({"pods": "9"})
     running(asks("web-1"), asks("web-2"))
-    ledger.release("prod", resource="pods", uid="uid-web-1")
+    release("prod", resource="pods", uid="uid-web-1")
     admit(asks("older"))
     LedgerPass.objects.create(cluster=factories.cluster(), resource="pods", finished=timezone.now())
     found = asked_of(editor, TIGHT)

@@ -1,0 +1,22 @@
+"""The database's clock, by which leases and the ages of charges are measured."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+from django.db import connection
+
+_CLOCK: Final = {
+    "postgresql": "SELECT clock_timestamp()",
+    "sqlite": "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')",
+}
+
+
+def read_clock() -> dt.datetime:
+    """Read the database's clock: hosts disagree about the time, their database does not."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOCK[connection.vendor])
+        [now] = cursor.fetchone()
+    found = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
+    return found.replace(tzinfo=found.tzinfo or dt.UTC)
