@@ -52,7 +52,7 @@ class HoldForm(_HoldForm):
 class HoldsView(PortalPage):
     """The holds of the places that the person sees, a form for another one, and their release."""
 
-    template_name = "portal/holds.html"
+    template_name = "access/legal_holds.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Only for those who hold decisions somewhere."""

@@ -111,13 +111,13 @@ class PeopleNamesView(PortalPage):
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Give them as options."""
         names = names_like(request.GET.get("subject", ""), request.user)
-        return render(request, "portal/_people_names.html", {"names": names})
+        return render(request, "access/_names.html", {"names": names})
 
 
 class PeopleView(PortalPage):
     """All bindings that the signed-in person may know of, and the forms to change them."""
 
-    template_name = "portal/people.html"
+    template_name = "access/people.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Only for those who give roles somewhere."""

@@ -29,7 +29,7 @@ MOST: Final = settings.REST_KNOX["TOKEN_LIMIT_PER_USER"]
 class AccountView(PortalPage):
     """Roles and tokens; a new token is shown once, in the answer that makes it."""
 
-    template_name = "portal/account.html"
+    template_name = "account/account.html"
 
     def may(self, permission: str) -> bool:
         """One's own tokens need no permission."""
@@ -70,7 +70,7 @@ class AccountView(PortalPage):
 class PasswordView(PasswordChangeView):
     """A new password for oneself; it ends one's other sessions and all tokens."""
 
-    template_name = "portal/password.html"
+    template_name = "account/password.html"
     success_url = reverse_lazy("account")
 
     def form_valid(self, form: Any) -> HttpResponse:

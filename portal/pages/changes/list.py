@@ -29,7 +29,7 @@ _MOST_DIGITS: Final = 18
 class ChangesView(PortalPage):
     """The changes, newest first, a page at a time."""
 
-    template_name = "policies/changes.html"
+    template_name = "changes/history.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The page that was asked for, and what may be asked for."""

@@ -29,7 +29,7 @@ LONGEST_LINE: Final = 4
 class RevisionsView(PolicyPage):
     """The versions of a policy, newest first; two of them can be compared."""
 
-    template_name = "policies/policy_revisions.html"
+    template_name = "changes/versions.html"
 
     def may_post(self) -> bool:
         """Nothing is written from here."""
@@ -84,7 +84,7 @@ class RevisionsView(PolicyPage):
 class RevisionPageView(PolicyPage):
     """One version: what it changed, the whole of it, and a way to have it back."""
 
-    template_name = "policies/policy_revision.html"
+    template_name = "changes/version.html"
 
     def find_revision(self) -> PolicyRevision:
         """The version that the address names."""

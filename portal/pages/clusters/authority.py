@@ -39,7 +39,7 @@ class AuthorityView(ClusterPage):
     ``?to=`` is the second step: the same numbers, a reason, and the button.
     """
 
-    template_name = "policies/cluster_authority.html"
+    template_name = "clusters/authority.html"
     permission = "policies.change_cluster"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class ConnectForm(forms.Form):
 class ConnectView(_FormMixin, PortalPage):
     """The form, and what comes of it: the cluster's page with what was found."""
 
-    template_name = "policies/cluster_connect.html"
+    template_name = "clusters/connect.html"
     permission = "sync.add_clusterconnection"
     form_class = ConnectForm
 

@@ -32,7 +32,7 @@ SHOWN: Final = 10
 class ClusterDetailView(ClusterPage):
     """Everything about a cluster at a glance; what can be done has pages of its own."""
 
-    template_name = "policies/cluster_detail.html"
+    template_name = "clusters/cluster.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The tables and the marks of the page."""

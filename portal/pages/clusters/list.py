@@ -13,7 +13,7 @@ from sync.models import SyncedObject
 class FleetView(PortalPage):
     """All clusters, each in a line."""
 
-    template_name = "policies/cluster_list.html"
+    template_name = "clusters/clusters.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The lines and what they add up to."""

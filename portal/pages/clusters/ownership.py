@@ -35,7 +35,7 @@ class OwnershipView(ClusterPage):
     chosen ``object`` rows is meant.
     """
 
-    template_name = "policies/syncownership_list.html"
+    template_name = "clusters/ownership.html"
     permission = TAKING
 
     def permission_for(self, request: HttpRequest) -> str:

@@ -41,7 +41,7 @@ class RunOutcome:
 class RunListView(ClusterPage):
     """All runs over a cluster, newest first; its form asks for another one."""
 
-    template_name = "policies/syncrun_list.html"
+    template_name = "clusters/runs.html"
     permission = "sync.add_syncrun"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class RunListView(ClusterPage):
 class RunView(ClusterPage):
     """One run, live while it goes on; its form confirms deletions that were held."""
 
-    template_name = "policies/syncrun_detail.html"
+    template_name = "clusters/run.html"
     permission = "sync.change_syncrun"
     run: SyncRun
 
@@ -122,7 +122,7 @@ class RunView(ClusterPage):
 class ProgressView(RunView):
     """The part of a run's page that changes while it goes on."""
 
-    template_name = "policies/_progress.html"
+    template_name = "clusters/_progress.html"
     permission: ClassVar[str] = ""
     http_method_names = ["get", "head"]
 

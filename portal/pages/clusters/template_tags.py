@@ -42,7 +42,7 @@ def in_words(moment: dt.datetime) -> str:
     return "just now" if seconds >= 0 else "in a moment"
 
 
-@register.inclusion_tag("policies/_alert_strip.html", takes_context=True)
+@register.inclusion_tag("clusters/_alert_strip.html", takes_context=True)
 def alert_strip(context: Any) -> dict[str, Any]:
     """The first open alerts of the clusters that the user sees, and how many there are."""
     found = alerts_for(context["request"].user)

@@ -35,7 +35,7 @@ TAIL: Final = 50
 class DecisionListView(RecordMixin, TemplateView):
     """The record, newest first, with its filter, counts beside it and bars above."""
 
-    template_name = "admission/auditevent_list.html"
+    template_name = "decisions/decisions.html"
 
     def get(self, request: HttpRequest, *_args: Any, **kwargs: Any) -> HttpResponse:
         """Turn what was typed into the bar into an address, unless something is wrong with it."""
@@ -141,7 +141,7 @@ class NewerDecisionsView(RecordMixin, View):
             line.event = events[line.newest.id]
         query = {name: request.GET.get(name, "") for name in search.filter.filters}
         context = {"rows": lines, "number": len(sample.rows), "tail": _tail(sample, query)}
-        return render(request, "admission/_newer.html", context)
+        return render(request, "decisions/_newer.html", context)
 
 
 _WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}

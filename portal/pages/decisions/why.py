@@ -31,7 +31,7 @@ LONGEST: Final = 60_000
 class WhyView(PortalPage):
     """Why it came out so, what would have passed, whether it would today, and who made it so."""
 
-    template_name = "portal/why.html"
+    template_name = "decisions/why.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The decision, and what is worked out of it; one question more for each exceeded quota."""

@@ -22,7 +22,7 @@ CHANGES: Final = 5
 class HomeView(PortalPage):
     """In words first, then over time, then what needs a person; it loads itself anew."""
 
-    template_name = "portal/home.html"
+    template_name = "home/home.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Everything the page shows; a fixed number of questions for any number of clusters."""

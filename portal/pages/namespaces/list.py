@@ -41,7 +41,7 @@ class NamespaceLine:
 class NamespaceListView(ClusterPage):
     """All namespaces of a cluster, a page at a time."""
 
-    template_name = "portal/namespaces.html"
+    template_name = "namespaces/namespaces.html"
     takes_part = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ OUTCOME: Final = "outcome"
 class NamespacePageView(ClusterPage):
     """The page of a namespace; what is sent to it is tried, and nothing is kept."""
 
-    template_name = "portal/namespace.html"
+    template_name = "namespaces/namespace.html"
     namespace: Namespace
 
     def may(self, permission: str) -> bool:
@@ -64,7 +64,7 @@ class NamespacePageView(ClusterPage):
         status = 422 if outcome.get("problems") else 200
         shown = {**outcome, "draft": draft, "pasted": pasted}
         if self.request.headers.get("HX-Target") == OUTCOME:
-            self.template_name = "portal/_namespace_outcome.html"
+            self.template_name = "namespaces/_outcome.html"
             # A script swaps answers that are fine only, and what is wrong with it is the answer.
             return self.render_to_response({**shown, **self.names()})
         context = self.get_context_data(**{**self.kwargs, **shown, **self.sections(policies)})

@@ -45,7 +45,7 @@ NO_REASON: Final = "Say why: the reason stays on record."
 class EditorView(PolicyPage):
     """The editor of a stored policy."""
 
-    template_name = "policies/policy_edit.html"
+    template_name = "policies/editor.html"
     is_new: ClassVar[bool] = False
 
     def may_post(self) -> bool:
@@ -247,7 +247,7 @@ class EditorView(PolicyPage):
             theirs=self.history().first(),
             reason=self.reason,
         )
-        self.template_name = "policies/editor/conflict.html"
+        self.template_name = "policies/conflict.html"
         return self.render_to_response(context, status=409)
 
     def answer(self, state: EditorState, *, status: int = 200, **more: Any) -> HttpResponse:

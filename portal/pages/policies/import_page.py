@@ -35,7 +35,7 @@ NOT_TEXT: Final = "The file is no UTF-8 text."
 class ImportView(ClusterPage):
     """A text of many policies, what it would change, and a button that saves all of it."""
 
-    template_name = "policies/policy_import.html"
+    template_name = "policies/import.html"
     takes_part = True
 
     def may(self, permission: str) -> bool:

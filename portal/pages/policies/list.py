@@ -37,7 +37,7 @@ LONGEST: Final = 253
 class PolicyListView(ClusterPage):
     """The policies of a cluster, a page of them at a time."""
 
-    template_name = "policies/policy_list.html"
+    template_name = "policies/policies.html"
     takes_part = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class _Same:
 class QuotaBoardView(PortalPage):
     """All namespaces with quotas that the reader may see, a page at a time."""
 
-    template_name = "portal/board.html"
+    template_name = "quotas/board.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of rows; a fixed number of questions for any number of namespaces."""

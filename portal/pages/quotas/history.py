@@ -91,12 +91,12 @@ class Waiting:
 class QuotaStoryView(ClusterPage):
     """The drawer of the board, and the same as a page of its own."""
 
-    template_name = "portal/board_story.html"
+    template_name = "quotas/history.html"
 
     def get_template_names(self) -> list[str]:
         """The story alone for the drawer."""
         if self.request.headers.get("HX-Target") == DRAWER:
-            return ["portal/_board_story.html"]
+            return ["quotas/_history.html"]
         return [self.template_name]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

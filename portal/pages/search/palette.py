@@ -127,7 +127,7 @@ def _address(route: str, query: str) -> str:
 class FindView(LoginRequiredMixin, TemplateView):
     """What was found, as lines for the palette."""
 
-    template_name = "portal/_found.html"
+    template_name = "search/_found.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Mark the answer as not to be stored."""

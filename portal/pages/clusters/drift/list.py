@@ -89,7 +89,7 @@ def state_counts(cluster: Cluster) -> list[dict[str, Any]]:
 class ObjectListView(ClusterPage):
     """All objects of a cluster that are compared, by state and by name."""
 
-    template_name = "policies/syncedobject_list.html"
+    template_name = "clusters/objects.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines, the states to choose from and what was searched."""

@@ -34,7 +34,7 @@ OVERTAKEN: Final = "One of the sides changed after this page was shown. Look aga
 class ObjectView(ClusterPage):
     """The three sides of an object beside each other; its form settles what differs."""
 
-    template_name = "policies/syncedobject_detail.html"
+    template_name = "clusters/object.html"
     permission = "sync.change_syncedobject"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def test_script_gets_the_outcome_alone(reader: Client) -> None:
     factories.namespace()
     address = "/clusters/prod/namespaces/team/?c=app&rc=lots"
     response = reader.get(address, headers={"HX-Request": "true", "HX-Target": "outcome"})
-    assert response.templates[0].name == "portal/_namespace_outcome.html"
+    assert response.templates[0].name == "namespaces/_outcome.html"
     assert reasons(response.context) == ["UnreadableObject"]
 
 

@@ -194,7 +194,7 @@ def test_story_for_the_drawer_is_a_part_and_of_one_class(reader: Client) -> None
         response = reader.get(
             f"/quotas/prod/team/?class={priority}", headers={"HX-Target": "drawer-story"}
         )
-        assert response.templates[0].name == "portal/_board_story.html"
+        assert response.templates[0].name == "quotas/_history.html"
         assert len(response.context["stories"]) == number
 
 
