@@ -11,6 +11,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import importlib.util
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -24,15 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCES: Final = ROOT / "portal" / "frontend"
+FAMILIES: Final = ROOT / "portal" / "pages"
 STATIC: Final = ROOT / "portal" / "static"
 STAMP: Final = STATIC / ".stamp"
 PACKAGES: Final = ROOT / "node_modules"
 LOCK: Final = ROOT / "package-lock.json"
 OLDEST_NODE: Final = 18
-_PLAIN: Final = (
-    "css/fonts.css", "icons.svg", "js/board.css", "js/board.js", "js/editor.js", "js/explorer.js",
-    "js/plots.css", "js/plots.js", "js/portal.js", "js/theme.js",
-)  # fmt: skip
+_OF_PACKAGES: Final = ("fonts.css", "icons.svg", "plots.css", "quotas.css")
+_IMPORT: Final = re.compile(r'@import url\("([^"]+)"\);')
 
 
 class BundleError(Exception):
@@ -67,6 +68,7 @@ def _fingerprint() -> str:
 def _read_by_the_bundle() -> Iterator[Path]:
     yield LOCK
     yield from sorted(path for path in SOURCES.rglob("*") if path.is_file())
+    yield from sorted(path for path in FAMILIES.rglob("*") if path.suffix in {".css", ".js"})
     yield from sorted((ROOT / "templates").rglob("*.html"))
 
 
@@ -119,13 +121,22 @@ def _run(words: list[str]) -> None:
 
 
 def _make_plain() -> None:
-    """Put the style as it is written where pages look for it, and nothing in the other places."""
+    """Put the style as it is written where pages look for it; what needs packages stays empty."""
     folder = STATIC / "portal"
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(SOURCES / "css", folder / "css")
-    for name in _PLAIN:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("", encoding="utf-8")
+    folder.mkdir(parents=True)
+    entries = json.loads((SOURCES / "entries.json").read_text("utf-8"))
+    texts = {
+        name: _style(ROOT / entries[name]) if name.endswith(".css") else "" for name in entries
+    }
+    texts |= {"mark.svg": (SOURCES / "mark.svg").read_text("utf-8")}
+    for name, text in (texts | dict.fromkeys(_OF_PACKAGES, "")).items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _style(path: Path) -> str:
+    """Give a style with the styles that it imports in their places."""
+    return _IMPORT.sub(lambda found: _style(path.parent / found[1]), path.read_text("utf-8"))
 
 
 def _say(text: str) -> None:

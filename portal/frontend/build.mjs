@@ -1,9 +1,9 @@
 // Bundles what the pages load into portal/static/portal: `node portal/frontend/build.mjs`.
-// Everything comes from the installed packages and this folder; nothing is fetched here.
+// Everything comes from the installed packages, this folder and portal/pages; nothing is fetched.
 
 import { build } from "esbuild";
-import { readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { copyFile, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -32,21 +32,14 @@ async function sprite() {
   return `<svg xmlns="http://www.w3.org/2000/svg">\n${body}\n</svg>\n`;
 }
 
+const entries = JSON.parse(await readFile(join(HERE, "entries.json"), "utf8"));
 await rm(OUT, { recursive: true, force: true });
 await build({
   absWorkingDir: ROOT,
-  entryPoints: [
-    "css/portal.css",
-    "css/fonts.css",
-    "css/editor.css",
-    "js/theme.js",
-    "js/portal.js",
-    "js/plots.js",
-    "js/board.js",
-    "js/explorer.js",
-    "js/editor.js",
-  ].map((name) => join(HERE, name)),
-  outbase: HERE,
+  entryPoints: Object.entries(entries).map(([out, source]) => ({
+    in: join(ROOT, source),
+    out: out.slice(0, -extname(out).length), // esbuild adds the ending itself
+  })),
   outdir: OUT,
   bundle: true,
   minify: true,
@@ -57,4 +50,5 @@ await build({
   legalComments: "linked",
   logLevel: "warning",
 });
+await copyFile(join(HERE, "mark.svg"), join(OUT, "mark.svg"));
 await writeFile(join(OUT, "icons.svg"), await sprite());

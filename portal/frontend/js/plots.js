@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { token } from "./colours.js";
 
 const VERDICTS = [
   { label: "allowed", token: "--bar-allowed" },
@@ -11,16 +12,6 @@ const VERDICTS = [
 ];
 const HEIGHT = 260;
 const drawn = new Map();
-
-const token = (name) => {
-  // A canvas knows no light-dark(): an element resolves it.
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const colour = getComputedStyle(probe).color;
-  probe.remove();
-  return colour;
-};
 
 const DAY = 86400;
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });

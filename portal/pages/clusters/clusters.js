@@ -1,6 +1,4 @@
-// Pages about clusters work without this file. It keeps a run's progress fresh, and asks before
-// something is written.
-"use strict";
+// Keeps the progress of a run fresh. The pages about clusters work without it.
 
 const PAUSE = 2000;
 
@@ -24,43 +22,4 @@ function follow(place) {
   setTimeout(look, PAUSE);
 }
 
-function ask(question, label, go) {
-  const dialog = document.createElement("dialog");
-  const words = document.createElement("p");
-  const row = document.createElement("div");
-  const [back, yes] = ["Go back", label].map((text) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = text;
-    row.append(button);
-    return button;
-  });
-  words.id = "question";
-  words.textContent = question;
-  row.className = "row";
-  yes.className = "primary";
-  dialog.setAttribute("aria-labelledby", words.id);
-  dialog.append(words, row);
-  back.addEventListener("click", () => dialog.close());
-  yes.addEventListener("click", () => {
-    dialog.close();
-    go();
-  });
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-}
-
 for (const place of document.querySelectorAll("[data-poll]")) follow(place);
-
-document.addEventListener("submit", (event) => {
-  const form = event.target;
-  const button = event.submitter;
-  const question = button?.dataset.confirm || form.dataset.confirm;
-  if (!question || form.dataset.sure) return;
-  event.preventDefault();
-  ask(question, button?.textContent || "Yes", () => {
-    form.dataset.sure = "yes";
-    form.requestSubmit(button);
-  });
-});

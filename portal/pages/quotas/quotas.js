@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { token } from "../../frontend/js/colours.js";
 
 const HEIGHT = 180;
 const TOKENS = ["--bar-allowed", "--bar-denied", "--bar-mutated", "--note", "--good", "--muted"];
@@ -10,16 +11,6 @@ const drawn = new Map();
 const date = new Intl.DateTimeFormat("en-GB", {
   day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZone: "UTC",
 });
-
-const token = (name) => {
-  // A canvas knows no light-dark(): an element resolves it.
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const colour = getComputedStyle(probe).color;
-  probe.remove();
-  return colour;
-};
 
 function draw(place) {
   const { times, series } = JSON.parse(place.dataset.lines);
