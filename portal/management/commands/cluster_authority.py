@@ -11,7 +11,7 @@ from engine.policy import Authority
 from policies import services
 from policies.management.console import USAGE, Console, find_cluster
 from policies.models import Cluster
-from portal.pages.clusters.authority_impact import DAYS, DECISIONS, LONGEST, preview
+from portal.pages.clusters.authority import DAYS, DECISIONS, LONGEST, preview
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from admission.models import AuditHold
 from policies import roles
 from policies.models import Cluster
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

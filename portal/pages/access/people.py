@@ -14,7 +14,7 @@ from django.urls import reverse_lazy
 
 from policies import roles, services
 from policies.models import Cluster, RoleBinding
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from knox.models import AuthToken
 
 from policies import roles
 from portal.pages.access.people import ROLE_WORDS
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -6,8 +6,7 @@ from typing import Final
 
 from django.urls import path
 
-from portal.pages.changes.list import ChangesView
-from portal.pages.changes.revisions import RevisionPageView, RevisionsView
+from portal.pages.changes.history import ChangesView, RevisionPageView, RevisionsView
 
 _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     # Where the object stands, what its name in addresses begins with, what the path does not say.

@@ -1,7 +1,8 @@
-"""The page of a cluster's authority: what a switch would change, and the switch."""
+"""The page of a cluster's authority: the decisions that a switch would change, and the switch."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -9,17 +10,31 @@ from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.utils import timezone
 
+from admission.models import AuditEvent
+from engine.policy import Authority
 from policies import services
 from policies.models import Cluster, LimitRange, MetadataPolicy, ResourceQuota
-from portal.pages.clusters.authority_impact import DAYS, DECISIONS, preview
+from policies.simulation.authority_preview import AuthorityImpact, Judged, what_changes
 from portal.pages.clusters.drift.list import lines_of, listed
 from portal.pages.clusters.status import webhook_mark
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.http import HttpRequest, HttpResponse
 
+
+DAYS: Final = 7
+"""Days that are looked back, unless somebody asks for others."""
+LONGEST: Final = 90
+_READ: Final = (
+    "created", "namespace", "name", "violations", "observed", "reasons", "more_violations",
+    "more_observed",
+)  # fmt: skip
+DECISIONS: Final = 5000
+"""The newest decisions that are judged again at most."""
 SHOWN: Final = 20
 CHOICES: Final = (1, DAYS, 30)
 """Days that can be looked back."""
@@ -104,3 +119,52 @@ def _differences(cluster: Cluster) -> dict[str, Any]:
         "differing_count": differing.count(),
         "webhook_mark": webhook_mark(cluster, timezone.now()),
     }
+
+
+def preview(
+    cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS
+) -> AuthorityImpact:
+    """Look at the newest decisions of some days, and at what both sides do not have in common."""
+    return what_changes(
+        Authority(to),
+        judged(cluster, days, most),
+        missing=services.not_native(cluster),
+        differing=_differing(cluster),
+    )
+
+
+def judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
+    """The newest decisions with what a change of authority can move between its two lists."""
+    since = datetime.now(UTC) - timedelta(days=days)
+    rows = AuditEvent.objects.for_cluster(cluster.name).filter(
+        created__gte=since, phase="validate", dry_run=False
+    )
+    # Of nine columns of JSON two are read: to decode the others would be most of the work.
+    read = rows.only(*_READ).with_authority()
+    for event in read.newest_by_pieces(most):
+        refused = [found["reason"] for found in event.violations]
+        observed = [found["reason"] for found in event.observed]
+        # Of what is not listed the reasons are kept, though not who they are of.
+        others = [each for each in event.reasons.split() if each not in {*refused, *observed}]
+        yield Judged(
+            id=event.pk,
+            namespace=event.namespace,
+            target=event.target,
+            authority=event.authority,
+            refused=(*refused, *others) if event.more_violations else tuple(refused),
+            observed=(*observed, *others) if event.more_observed else tuple(observed),
+            message=_first(event),
+        )
+
+
+def _first(event: AuditEvent) -> str:
+    found = event.violations or event.observed
+    return str(found[0]["message"]) if found else ""
+
+
+def _differing(cluster: Cluster) -> list[str]:
+    rows = SyncedObject.objects.filter(
+        cluster=cluster, kind__in=("LimitRange", "ResourceQuota"), gone=None
+    ).exclude(state=SyncedObject.State.IN_SYNC)
+    ordered = rows.exclude(differences=[]).order_by("namespace", "kind", "name")
+    return [f"{row.kind} {row.namespace}/{row.name}" for row in ordered]

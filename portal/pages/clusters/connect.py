@@ -14,7 +14,7 @@ from django.views.generic.edit import FormMixin
 from policies import roles
 from policies.models import Cluster
 from policies.validators import DNS_LABEL
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 from sync.connect import join, kubeconfig
 from sync.connect.join import NotUsableError
 from sync.connect.kubeconfig import KubeconfigError

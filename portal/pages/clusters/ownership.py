@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from policies import services
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 from sync.models import SyncedObject, SyncOwnership
 from sync.passes import resolution
 

@@ -12,9 +12,8 @@ from django.db.models import Case, Count, IntegerField, Value, When
 from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
-from portal.pages.addresses import object_address
 from portal.pages.clusters.status import UNDER_WAY
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncResult, SyncRun
 from sync.passes import lifecycle, resolution
 from sync.passes.advice import advice

@@ -1,4 +1,4 @@
-"""The explorer of decisions: search, counts, export. The address is its whole state."""
+"""The explorer of decisions: visible decisions, search, counts, live tail, export."""
 
 from __future__ import annotations
 
@@ -7,29 +7,94 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import Http404, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView, View
 
-from admission.models import decision_id
+from admission.models import AuditEvent, AuditEventQuerySet, SavedView, decision_id
 from admission.record.filters import LENGTHS
 from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
 from admission.record.search.facets import facets, with_fields
 from admission.record.search.groups import grouped
 from admission.record.search.pages import PagePosition, page
+from admission.record.search.search import Search
+from admission.record.search.visibility import sees_places
+from policies import roles
 from policies.tokens import TakesToken
-from portal.pages.decisions.access import RecordMixin
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
-    from django.http.response import HttpResponseBase
+    from django.http import HttpRequest, HttpResponseBase
 
     from admission.record.search.sample import Sample
-    from admission.record.search.search import Search
+
 
 TAIL: Final = 50
+_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
+
+
+class RecordMixin(LoginRequiredMixin):
+    """Only for people who are logged in, and never kept by a cache."""
+
+    request: HttpRequest
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Mark the answer as not to be stored."""
+        response = super().dispatch(request, *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    def visible(self) -> AuditEventQuerySet:
+        """The decisions that the person may see."""
+        user = self.request.user
+        rows = AuditEvent.objects.all()
+        return roles.visible(rows, user, cluster="cluster", namespace="namespace")
+
+    @property
+    def has_role(self) -> bool:
+        """Whether there is anything at all that the person may see."""
+        user = self.request.user
+        return roles.sees_all(user) or bool(roles.bindings_of(user))
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether the person may hold decisions of any place against retention."""
+        return roles.may_somewhere(self.request.user, "admission.add_audithold")
+
+    def views(self) -> list[SavedView]:
+        """The person's own views, and those that others share and whose places the person sees.
+
+        One that names no place is about all of them: it is for those who see any.
+        """
+        user = self.request.user
+        found = SavedView.objects.usable_by(user).select_related("owner")
+        return [
+            each
+            for each in found
+            if each.owner_id == user.pk or (self.has_role and sees_places(user, each.query))
+        ]
+
+    def whole_clusters(self, asked: str) -> list[str] | None:
+        """The clusters of which the person sees all; None: all there are.
+
+        Raises ``LookupError`` where that is not all that the person sees of what is asked.
+        """
+        user = self.request.user
+        if roles.sees_all(user):
+            return None
+        if asked and roles.sees(user, asked, ""):
+            return [asked]
+        bindings = roles.bindings_of(user)
+        if asked or any(each.namespace for each in bindings):
+            raise LookupError(asked)
+        return [each.cluster for each in bindings]
+
+    def search(self) -> Search:
+        """What the address asks for, among those."""
+        return Search(self.request.GET.dict(), self.visible())
 
 
 class DecisionListView(RecordMixin, TemplateView):
@@ -142,9 +207,6 @@ class NewerDecisionsView(RecordMixin, View):
         query = {name: request.GET.get(name, "") for name in search.filter.filters}
         context = {"rows": lines, "number": len(sample.rows), "tail": _tail(sample, query)}
         return render(request, "decisions/_newer.html", context)
-
-
-_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
 
 
 class ExportView(TakesToken, RecordMixin, View):

@@ -16,7 +16,7 @@ from admission.models import AuditEvent, SavedView
 from admission.models.saved_view import LONGEST_QUERY
 from admission.record.filters import AuditEventFilter
 from admission.record.search.facets import with_fields
-from portal.pages.decisions.access import RecordMixin
+from portal.pages.decisions.explorer import RecordMixin
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

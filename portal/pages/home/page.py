@@ -12,7 +12,7 @@ from policies import roles
 from portal.health import background, key_check
 from portal.pages.clusters.status import alerts_for, clusters_in_part, standings
 from portal.pages.home import figures
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 NEWEST: Final = 8
 ALERTS: Final = 6

@@ -12,7 +12,7 @@ from django.db.models import Count
 from policies import roles
 from policies.models import LimitRange, MetadataPolicy, Namespace, ResourceQuota
 from portal.pages.clusters.status import NEEDS_A_LOOK
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:

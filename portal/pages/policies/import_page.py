@@ -18,7 +18,7 @@ from policies.drafts.kinds import KINDS
 from policies.manifests.bundle import DEFAULT_NAMESPACE
 from policies.manifests.problems import ManifestError
 from policies.plurals import counted
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -19,8 +19,8 @@ from policies.models import (
     PriorityClass,
     ResourceQuota,
 )
-from portal.pages.permissions import ClusterPage
 from portal.pages.policies.page import names_of, route_of
+from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

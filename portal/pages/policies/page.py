@@ -16,7 +16,7 @@ from policies import roles
 from policies.drafts.draft import PolicyPlace
 from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
 from policies.models import LimitedResource, Namespace, PolicyRevision
-from portal.pages.permissions import find_cluster
+from portal.pages.views import find_cluster
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase

@@ -23,7 +23,7 @@ from policies.ledger.levels import (
 )
 from policies.models import PriorityClass, QuotaUsage
 from portal.pages.namespaces.list import turned
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

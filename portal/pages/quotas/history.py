@@ -18,7 +18,7 @@ from policies import ledger, snapshot
 from policies.ledger.levels import Level, counts_class, levels_of
 from policies.models import Namespace
 from portal.pages.namespaces.usage import held_of
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

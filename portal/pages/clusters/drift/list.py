@@ -9,10 +9,9 @@ from django.core.paginator import Paginator
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from policies import services
-from portal.pages.addresses import object_address
 from portal.pages.clusters.drift.sides import Choice, choice_of, noted_differences
 from portal.pages.clusters.status import NEEDS_A_LOOK, counted_states
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:

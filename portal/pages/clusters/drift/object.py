@@ -1,7 +1,9 @@
-"""The page of one synced object: baseline, both sides, resolution."""
+"""The page of one synced object: its three sides, its resolution, its revisions."""
 
 from __future__ import annotations
 
+import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -9,26 +11,36 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.shortcuts import get_object_or_404, redirect
 
 from policies import services
-from portal.pages.addresses import NO_NAMESPACE, object_address
-from portal.pages.clusters.drift.history import decisions_of, revisions_of
+from policies.models import PolicyRevision
 from portal.pages.clusters.drift.list import STATE_WORDS
-from portal.pages.clusters.drift.sides import choices_of, normal_form, sides_of
-from portal.pages.permissions import ClusterPage
+from portal.pages.clusters.drift.sides import (
+    Side,
+    choices_of,
+    lines_of_manifest,
+    normal_form,
+    sides_of,
+)
+from portal.pages.views import NO_NAMESPACE, ClusterPage, object_address
 from sync import reconcile
 from sync.models import SyncedObject
 from sync.passes import resolution, undo
 from sync.values import READ_KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from django.http import HttpRequest, HttpResponse
 
     from policies.models import Recorded
+
 
 SETTLED_HERE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
 """States that end when a person has chosen."""
 DECIDED: Final = "decided: the next pass carries it out"
 SIDES: Final = ("ours", "theirs")
 OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
+SHOWN: Final = 10
+CHOSEN: Final = {"ours": "took all of ours", "theirs": "took all of theirs", "undone": "undid it"}
 
 
 class ObjectView(ClusterPage):
@@ -143,3 +155,62 @@ def seen(thing: SyncedObject, ours: Recorded | None) -> str:
 
 def _revision(ours: Recorded | None) -> int:
     return ours.revision if ours else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One write of our side; a line is (``+``, ``-`` or a space, text)."""
+
+    revision: PolicyRevision
+    lines: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionRecord:
+    """What somebody decided, in words, with all sides as they were."""
+
+    revision: PolicyRevision
+    words: str
+    sides: Sequence[Side]
+    is_undoable: bool
+    comes_back_open: bool
+
+
+def revisions_of(thing: SyncedObject) -> list[Revision]:
+    """The last writes of our side, newest first."""
+    names = {"kind": thing.kind, "namespace": thing.namespace, "name": thing.name}
+    found = PolicyRevision.objects.of(cluster=thing.cluster.name, **names).order_by("-number")
+    return [Revision(one, _changes(one.before, one.after)) for one in found[:SHOWN]]
+
+
+def decisions_of(thing: SyncedObject) -> list[ResolutionRecord]:
+    """The last decisions, newest first; one of them at most can be undone."""
+    undoable = undo.can_be_undone(thing)
+    return [_decision(thing, one, undoable) for one in undo.decisions(thing)]
+
+
+def _decision(
+    thing: SyncedObject, one: PolicyRevision, undoable: PolicyRevision | None
+) -> ResolutionRecord:
+    sides: dict[str, Any] = (one.before or {})["spec"]
+    return ResolutionRecord(
+        revision=one,
+        words=_words((one.after or {})["spec"]["choices"]),
+        sides=sides_of(sides["base"], sides["ours"], sides["theirs"]),
+        is_undoable=undoable is not None and undoable.pk == one.pk,
+        comes_back_open=undo.comes_back_open(thing, one),
+    )
+
+
+def _words(choices: str | Mapping[str, str]) -> str:
+    if isinstance(choices, str):
+        return CHOSEN.get(choices, choices)
+    return "chose " + ", ".join(f"{field}: {side}" for field, side in choices.items())
+
+
+def _changes(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> list[tuple[str, str]]:
+    """All lines of both, with what was added and what was taken away."""
+    compared = difflib.ndiff(lines_of_manifest(before), lines_of_manifest(after))
+    return [(line[0], line[2:]) for line in compared if line[0] != "?"]

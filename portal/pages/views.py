@@ -1,4 +1,4 @@
-"""Base views of the pages: sign-in, permissions, and visible clusters."""
+"""Views that all pages derive from: sign-in, permission, the cluster of the address; links."""
 
 from __future__ import annotations
 
@@ -8,15 +8,35 @@ from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.urls import NoReverseMatch, reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
 
 from policies import roles
 from policies.models import Cluster
-from portal.pages.addresses import NO_NAMESPACE
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
+
+    from sync.models import SyncedObject, SyncResult
+
+
+NO_NAMESPACE: Final = "-"
+"""Stands for the namespace of an object that has none; no namespace can be called so."""
+
+
+def object_address(cluster: str, thing: SyncedObject | SyncResult) -> str:
+    """The page of an object; empty where its names do not fit into an address."""
+    names = {
+        "cluster": cluster,
+        "kind": thing.kind,
+        "namespace": thing.namespace or NO_NAMESPACE,
+        "name": thing.name,
+    }
+    try:
+        return reverse("cluster-object", kwargs=names)
+    except NoReverseMatch:
+        return ""
 
 
 PAUSING: Final = "sync.change_clusterconnection"
