@@ -111,7 +111,7 @@ class PeopleNamesView(PortalPage):
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Give them as options."""
         names = names_like(request.GET.get("subject", ""), request.user)
-        return render(request, "access/_names.html", {"names": names})
+        return render(request, "parts/_options.html", {"names": names})
 
 
 class PeopleView(PortalPage):

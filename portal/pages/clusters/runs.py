@@ -50,8 +50,6 @@ class RunListView(ClusterPage):
         return super().get_context_data(
             **kwargs,
             page=page,
-            newer_query=f"page={page.previous_page_number()}" if page.has_previous() else "",
-            older_query=f"page={page.next_page_number()}" if page.has_next() else "",
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
@@ -84,7 +82,6 @@ class RunView(ClusterPage):
         if outcome in OUTCOMES:
             results = results.filter(outcome=outcome)
         page = Paginator(results, PAGE_SIZE).get_page(self.request.GET.get("page"))
-        suffix = f"&outcome={outcome}" if outcome in OUTCOMES else ""
         return super().get_context_data(
             **kwargs,
             **progress(run),
@@ -93,10 +90,6 @@ class RunView(ClusterPage):
             outcome=outcome,
             choices=_choices(run, outcome),
             held=run.results.filter(outcome=SyncResult.Outcome.HELD).order_by("namespace", "name"),
-            newer_query=f"page={page.previous_page_number()}{suffix}"
-            if page.has_previous()
-            else "",
-            older_query=f"page={page.next_page_number()}{suffix}" if page.has_next() else "",
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:

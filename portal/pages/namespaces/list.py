@@ -16,8 +16,6 @@ from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
-    from django.http import QueryDict
-
     from policies.models import Cluster
 
 PAGE_SIZE: Final = 50
@@ -62,8 +60,6 @@ class NamespaceListView(ClusterPage):
             lines=lines_of(self.cluster, list(page)),
             page=page,
             search=search,
-            newer_query=turned(query, page.previous_page_number() if page.has_previous() else 0),
-            older_query=turned(query, page.next_page_number() if page.has_next() else 0),
         )
 
 
@@ -94,12 +90,3 @@ def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[NamespaceLin
         )
         for each in namespaces
     ]
-
-
-def turned(query: QueryDict, number: int) -> str:
-    """The query string of another page; empty where there is none."""
-    if not number:
-        return ""
-    kept = query.copy()
-    kept["page"] = str(number)
-    return kept.urlencode()

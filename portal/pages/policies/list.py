@@ -61,7 +61,7 @@ class PolicyListView(ClusterPage):
             lines=self.lines(page.object_list),
             asked=asked,
             is_asked=any(asked.values()),
-            kinds=[kind for kind in BY_NAME.values() if not kind.is_configuration],
+            kinds=[kind.name for kind in BY_NAME.values() if not kind.is_configuration],
             makes=[kind for kind in BY_NAME.values() if kind.is_namespaced],
             modes=list(Enforcement),
             namespaces=list(namespaces.values_list("name", flat=True)[:NAMES_OFFERED]),
@@ -69,7 +69,6 @@ class PolicyListView(ClusterPage):
                 roles.may_somewhere(user, roles.writing(kind.name, "add"))
                 for kind in BY_NAME.values()
             ),
-            **self._queries(page),
         )
 
     def find(self, asked: dict[str, str]) -> Any:
@@ -142,18 +141,6 @@ class PolicyListView(ClusterPage):
         )
         found = revisions.values_list("kind", "namespace", "name", "number", "user")
         return {(kind, space, name, number): user for kind, space, name, number, user in found}
-
-    def _queries(self, page: Any) -> dict[str, str]:
-        """The query strings of the pages before and after."""
-        query = self.request.GET.copy()
-        found = {"newer_query": "", "older_query": ""}
-        if page.has_previous():
-            query["page"] = str(page.previous_page_number())
-            found["newer_query"] = query.urlencode()
-        if page.has_next():
-            query["page"] = str(page.next_page_number())
-            found["older_query"] = query.urlencode()
-        return found
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str, str, int]:

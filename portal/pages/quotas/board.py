@@ -22,7 +22,6 @@ from policies.ledger.levels import (
     worst,
 )
 from policies.models import PriorityClass, QuotaUsage
-from portal.pages.namespaces.list import turned
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
@@ -126,8 +125,6 @@ class QuotaBoardView(PortalPage):
             search=search,
             cluster=cluster if cluster in clusters else "",
             clusters=sorted(clusters),
-            newer_query=turned(query, page.previous_page_number() if page.has_previous() else 0),
-            older_query=turned(query, page.next_page_number() if page.has_next() else 0),
         )
 
 

@@ -17,8 +17,6 @@ from sync.models import SyncedObject
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from django.http import QueryDict
-
     from policies.models import Cluster
 
 PAGE_SIZE: Final = 50
@@ -107,16 +105,14 @@ class ObjectListView(ClusterPage):
             page=page,
             search=search,
             state=",".join(states),
-            choices=_choices(self.cluster, query, states),
+            choices=_choices(self.cluster, states),
             may_own=self.may("sync.add_syncownership"),
             may_release=self.may("sync.delete_syncownership"),
             back=query.urlencode(),
-            newer_query=_turned(query, page.previous_page_number() if page.has_previous() else 0),
-            older_query=_turned(query, page.next_page_number() if page.has_next() else 0),
         )
 
 
-def _choices(cluster: Cluster, query: QueryDict, states: list[str]) -> list[dict[str, Any]]:
+def _choices(cluster: Cluster, states: list[str]) -> list[dict[str, Any]]:
     counts = {row["state"]: row["number"] for row in state_counts(cluster)}
     wanted: list[tuple[str, list[str]]] = [
         ("all", []),
@@ -127,24 +123,8 @@ def _choices(cluster: Cluster, query: QueryDict, states: list[str]) -> list[dict
         {
             "label": label,
             "number": sum(counts[state] for state in group or counts),
-            "query": _narrowed(query, ",".join(group)),
+            "state": ",".join(group),
             "current": states == group,
         }
         for label, group in wanted
     ]
-
-
-def _narrowed(query: QueryDict, states: str) -> str:
-    kept = query.copy()
-    kept.pop("page", None)
-    kept["state"] = states
-    return kept.urlencode()
-
-
-def _turned(query: QueryDict, number: int) -> str:
-    """The query string of another page; empty where there is none."""
-    if not number:
-        return ""
-    kept = query.copy()
-    kept["page"] = str(number)
-    return kept.urlencode()
