@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sync.models import SyncedObject, SyncResult
 
 
+_DIGITS: Final = 19
 NO_NAMESPACE: Final = "-"
 """Stands for the namespace of an object that has none; no namespace can be called so."""
 
@@ -48,11 +49,15 @@ class PortalPage(LoginRequiredMixin, TemplateView):
 
     permission: ClassVar[str] = ""
     """What sending the page's form needs; a page without one has no form."""
+    somewhere: ClassVar[str] = ""
+    """The permission without which, in whatever place, the page does not open."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Let in who may come in; names that no database could hold lead nowhere."""
         if not request.user.is_authenticated:
             return self.handle_no_permission()
+        if self.somewhere and not roles.may_somewhere(request.user, self.somewhere):
+            raise PermissionDenied
         if any("\0" in str(value) for value in kwargs.values()):
             raise Http404
         if request.method == "POST" and not self.may(self.permission_for(request)):
@@ -129,3 +134,8 @@ def find_cluster(name: str) -> Cluster:
         Cluster.objects.select_related("connection", "sync_state", "webhook_health"), name=name
     )
     return found
+
+
+def whole_number(text: str) -> int:
+    """A number that a browser sent; 0 for none, or for one that no column of 64 bits holds."""
+    return int(text) if text.isdecimal() and len(text) < _DIGITS else 0

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.shortcuts import get_object_or_404, redirect
 
 from admission.models import AuditHold
 from policies import roles
 from policies.models import Cluster
-from portal.pages.views import PortalPage
+from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
 
     _HoldForm = forms.ModelForm[AuditHold]
@@ -53,12 +53,7 @@ class HoldsView(PortalPage):
     """The holds of the places that the person sees, a form for another one, and their release."""
 
     template_name = "access/legal_holds.html"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Only for those who hold decisions somewhere."""
-        if request.user.is_authenticated and not roles.may_somewhere(request.user, HOLDING):
-            raise PermissionDenied
-        return super().dispatch(request, *args, **kwargs)
+    somewhere = HOLDING
 
     def permission_for(self, _request: HttpRequest) -> str:
         """Making and releasing are one right, in the hold's own place."""
@@ -75,16 +70,13 @@ class HoldsView(PortalPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The holds with whether they may be released, and the form."""
         user = self.request.user
-        rows = roles.visible(
-            AuditHold.objects.all(), user, cluster="cluster", namespace="namespace"
-        )
         holds = [
             {
                 "hold": hold,
                 "may_release": hold.released is None
                 and roles.may(user, HOLDING, cluster=hold.cluster, namespace=hold.namespace),
             }
-            for hold in rows[:MOST]
+            for hold in self.visible()[:MOST]
         ]
         clusters = roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name")
         given = {"form": HoldForm(), **kwargs}
@@ -108,8 +100,9 @@ class HoldsView(PortalPage):
 
     def _hold(self) -> AuditHold:
         """The hold that is to be released; one in a place that is not seen is not there."""
-        number = self.request.POST["release"]
-        rows = roles.visible(
-            AuditHold.objects.all(), self.request.user, cluster="cluster", namespace="namespace"
-        )
-        return get_object_or_404(rows, pk=int(number[:18]) if number.isdecimal() else 0)
+        return get_object_or_404(self.visible(), pk=whole_number(self.request.POST["release"]))
+
+    def visible(self) -> QuerySet[AuditHold]:
+        """The holds of the places that the person sees."""
+        rows, user = AuditHold.objects.all(), self.request.user
+        return roles.visible(rows, user, cluster="cluster", namespace="namespace")

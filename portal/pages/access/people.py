@@ -8,17 +8,15 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
 
 from policies import roles, services
 from policies.models import Cluster, RoleBinding
-from portal.pages.views import PortalPage
+from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from django.http import HttpRequest, HttpResponse
 
 GIVING: Final = "policies.add_rolebinding"
@@ -102,11 +100,7 @@ def names_like(words: str, user: Any) -> list[str]:
 class PeopleNamesView(PortalPage):
     """The names that the field of the form offers, to those who give roles somewhere."""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Only for those who give roles somewhere."""
-        if request.user.is_authenticated and not roles.may_somewhere(request.user, GIVING):
-            raise PermissionDenied
-        return super().dispatch(request, *args, **kwargs)
+    somewhere = GIVING
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Give them as options."""
@@ -118,12 +112,7 @@ class PeopleView(PortalPage):
     """All bindings that the signed-in person may know of, and the forms to change them."""
 
     template_name = "access/people.html"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Only for those who give roles somewhere."""
-        if request.user.is_authenticated and not roles.may_somewhere(request.user, GIVING):
-            raise PermissionDenied
-        return super().dispatch(request, *args, **kwargs)
+    somewhere = GIVING
 
     def permission_for(self, request: HttpRequest) -> str:
         """Giving and taking back are two rights."""
@@ -138,10 +127,7 @@ class PeopleView(PortalPage):
         return _place(post.get("cluster", "").strip(), post.get("namespace", "").strip())
 
     def _taken(self) -> RoleBinding:
-        number = self.request.POST["take"]
-        if not number.isdecimal():
-            number = "0"
-        return get_object_or_404(RoleBinding, pk=int(number[:18]))
+        return get_object_or_404(RoleBinding, pk=whole_number(self.request.POST["take"]))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The bindings by subject, the form, and what was done before."""
@@ -167,17 +153,12 @@ class PeopleView(PortalPage):
             try:
                 binding = services.bind_role(binding=form.binding(), author=request.user)
             except ValidationError as error:
-                _show(form, error)
+                for name, texts in error.message_dict.items():
+                    form.add_error(name if name in form.fields else None, texts)
             else:
                 messages.success(request, f"Given: {binding}.")
                 return redirect("people")
         return self.render_to_response(self.get_context_data(form=form), status=422)
-
-
-def _show(form: BindingForm, error: ValidationError) -> None:
-    """Put what the model says to the fields of the form."""
-    for name, texts in error.message_dict.items():
-        form.add_error(name if name in form.fields else None, texts)
 
 
 def _place(cluster: str, namespace: str) -> roles.RoleScope:
@@ -186,15 +167,13 @@ def _place(cluster: str, namespace: str) -> roles.RoleScope:
     return roles.RoleScope(cluster, exact if cluster else "")
 
 
-def _listed(user: Any) -> Sequence[dict[str, Any]]:
+def _listed(user: Any) -> list[dict[str, Any]]:
+    """The bindings that a person may know of, each with whether the person may take it back."""
     rows = RoleBinding.objects.select_related("user", "group")
     found = roles.visible(rows, user, cluster="cluster", namespace="namespace")
-    return [
-        {"binding": each, "may_take": _may_take(user, each)}
-        for each in found.order_by("user__username", "group__name", "cluster", "namespace", "role")
-    ]
-
-
-def _may_take(user: Any, binding: RoleBinding) -> bool:
-    at = _place(binding.cluster, binding.namespace)
-    return roles.may(user, TAKING, cluster=at.cluster, namespace=at.namespace)
+    lines = []
+    for each in found.order_by("user__username", "group__name", "cluster", "namespace", "role"):
+        at = _place(each.cluster, each.namespace)
+        may_take = roles.may(user, TAKING, cluster=at.cluster, namespace=at.namespace)
+        lines.append({"binding": each, "may_take": may_take})
+    return lines

@@ -17,7 +17,7 @@ from policies.drafts.kinds import BY_NAME
 from policies.manifests import diff_in_words
 from policies.models import Cluster, Namespace, PolicyRevision
 from portal.pages.policies.page import PolicyPage, address_of, names_of, route_of
-from portal.pages.views import PortalPage
+from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,6 @@ LONGEST: Final = 253
 LINES: Final = 4
 """What one change says in the list; its own page has all."""
 FILTERS: Final = ("cluster", "namespace", "kind", "user")
-_MOST_DIGITS: Final = 18
 
 
 class ChangesView(PortalPage):
@@ -45,14 +44,16 @@ class ChangesView(PortalPage):
             name: self.request.GET.get(name, "").replace("\0", "").strip()[:LONGEST]
             for name in FILTERS
         }
-        found = list(self._older(self.find(asked))[: ON_A_PAGE + 1])
+        before = whole_number(self.request.GET.get("before", ""))
+        rows = self.find(asked)
+        found = list((rows.filter(pk__lt=before) if before else rows)[: ON_A_PAGE + 1])
         shown = found[:ON_A_PAGE]
         return super().get_context_data(
             **kwargs,
             lines=_lines(shown),
             asked=asked,
             is_asked=any(asked.values()),
-            is_later=bool(self._before),
+            is_later=bool(before),
             kinds=sorted({*BY_NAME, "Cluster", "Namespace", "ClusterConnection"}),
             older=self._query(before=str(shown[-1].pk)) if len(found) > ON_A_PAGE else "",
             newest=self._query(),
@@ -63,14 +64,6 @@ class ChangesView(PortalPage):
         wanted = {name: text for name, text in asked.items() if text}
         rows = PolicyRevision.objects.filter(**wanted).order_by("-id")
         return roles.visible(rows, self.request.user, cluster="cluster", namespace="namespace")
-
-    @property
-    def _before(self) -> int:
-        text = self.request.GET.get("before", "")
-        return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
-
-    def _older(self, rows: QuerySet[PolicyRevision]) -> QuerySet[PolicyRevision]:
-        return rows.filter(pk__lt=self._before) if self._before else rows
 
     def _query(self, **more: str) -> str:
         query = self.request.GET.copy()
@@ -91,16 +84,19 @@ def _lines(shown: Sequence[PolicyRevision]) -> list[dict[str, Any]]:
             "cluster__name", "name"
         )
     )
-    return [_line(one, has_page=(one.cluster, one.namespace) in alive) for one in shown]
+    return [
+        _line(one, _address(one) if (one.cluster, one.namespace) in alive else "") for one in shown
+    ]
 
 
-def _line(one: PolicyRevision, *, has_page: bool) -> dict[str, Any]:
+def _line(one: PolicyRevision, address: str) -> dict[str, Any]:
+    """One change with the first of its differences in words, and the page that has all of them."""
     said = diff_in_words.changes(one.before, one.after)
     return {
         "revision": one,
         "changes": said[:LINES],
         "more": max(0, len(said) - LINES),
-        "address": _address(one) if has_page else "",
+        "address": address,
     }
 
 
@@ -125,7 +121,7 @@ class RevisionsView(PolicyPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of versions, and the two that are to be compared."""
         history = self.history()
-        if before := self._number("before"):
+        if before := whole_number(self.request.GET.get("before", "")):
             history = history.filter(number__lt=before)
         found = list(history[: ON_A_PAGE + 1])
         if not found and self.manifest is None:
@@ -133,28 +129,14 @@ class RevisionsView(PolicyPage):
         shown = found[:ON_A_PAGE]
         return super().get_context_data(
             **kwargs,
-            versions=[self.line(each) for each in shown],
+            versions=[_line(each, version_address(self, each.number)) for each in shown],
             older=shown[-1].number if len(found) > ON_A_PAGE else 0,
             is_deleted=self.manifest is None,
             compared=self._compared(),
         )
 
-    def line(self, one: PolicyRevision) -> dict[str, Any]:
-        """A version with what it changed, in words."""
-        said = diff_in_words.changes(one.before, one.after)
-        return {
-            "revision": one,
-            "changes": said[:LINES],
-            "more": max(0, len(said) - LINES),
-            "address": version_address(self, one.number),
-        }
-
-    def _number(self, name: str) -> int:
-        text = self.request.GET.get(name, "")
-        return int(text) if text.isdecimal() and len(text) < 19 else 0  # noqa: PLR2004 - 64 bits
-
     def _compared(self) -> dict[str, Any] | None:
-        one, other = sorted((self._number("a"), self._number("b")))
+        one, other = sorted(whole_number(self.request.GET.get(name, "")) for name in ("a", "b"))
         if not one or one == other:
             return None
         found = {each.number: each for each in self.history().filter(number__in=(one, other))}

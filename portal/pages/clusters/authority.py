@@ -40,6 +40,7 @@ CHOICES: Final = (1, DAYS, 30)
 """Days that can be looked back."""
 AT_ONCE: Final = 500
 """Decisions that are judged while somebody waits for the page; more on demand."""
+ENFORCED_BY_BOTH: Final = ("LimitRange", "ResourceQuota")
 DIFFERING: Final = (
     SyncedObject.State.CONFLICT,
     SyncedObject.State.DRIFTED,
@@ -63,28 +64,22 @@ class AuthorityView(ClusterPage):
         is_native = cluster.authority == Cluster.Authority.NATIVE
         other = Cluster.Authority.PORTAL if is_native else Cluster.Authority.NATIVE
         is_sure = self.request.GET.get("to") == other or "form_error" in kwargs
+        asked = self.request.GET.get("days", "")
+        days = next((each for each in CHOICES if str(each) == asked), DAYS)
+        most = DECISIONS if "more" in self.request.GET else AT_ONCE
+        change = preview(cluster, other, days=days, most=most)
         return super().get_context_data(
             **kwargs,
             is_native=is_native,
             other=other,
             is_sure=is_sure,
+            days=days,
+            choices=CHOICES,
+            is_cut=change.looked_at == most,
+            more=DECISIONS if most == change.looked_at < DECISIONS else 0,
+            change=change,
             **_differences(cluster),
-            **self._preview(other),
         )
-
-    def _preview(self, other: str) -> dict[str, Any]:
-        """Decide the newest decisions again as the other one would."""
-        asked = self.request.GET.get("days", "")
-        days = next((each for each in CHOICES if str(each) == asked), DAYS)
-        most = DECISIONS if "more" in self.request.GET else AT_ONCE
-        change = preview(self.cluster, other, days=days, most=most)
-        return {
-            "days": days,
-            "choices": CHOICES,
-            "is_cut": change.looked_at == most,
-            "more": DECISIONS if most == change.looked_at < DECISIONS else 0,
-            "change": change,
-        }
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Switch to the one that the page offered, if it is still the other one and it says why."""
@@ -106,9 +101,7 @@ class AuthorityView(ClusterPage):
 def _differences(cluster: Cluster) -> dict[str, Any]:
     """Count what the choice is about, and name what would be judged otherwise."""
     absent = services.not_native(cluster)
-    differing = listed(cluster).filter(
-        kind__in=("LimitRange", "ResourceQuota"), state__in=DIFFERING
-    )
+    differing = listed(cluster).filter(kind__in=ENFORCED_BY_BOTH, state__in=DIFFERING)
     return {
         "ranges": LimitRange.objects.filter(namespace__cluster=cluster).count(),
         "quotas": ResourceQuota.objects.filter(namespace__cluster=cluster).count(),
@@ -125,11 +118,15 @@ def preview(
     cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS
 ) -> AuthorityImpact:
     """Look at the newest decisions of some days, and at what both sides do not have in common."""
+    rows = SyncedObject.objects.filter(
+        cluster=cluster, kind__in=ENFORCED_BY_BOTH, gone=None
+    ).exclude(state=SyncedObject.State.IN_SYNC)
+    differing = rows.exclude(differences=[]).order_by("namespace", "kind", "name")
     return what_changes(
         Authority(to),
         judged(cluster, days, most),
         missing=services.not_native(cluster),
-        differing=_differing(cluster),
+        differing=[f"{row.kind} {row.namespace}/{row.name}" for row in differing],
     )
 
 
@@ -142,10 +139,11 @@ def judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
     # Of nine columns of JSON two are read: to decode the others would be most of the work.
     read = rows.only(*_READ).with_authority()
     for event in read.newest_by_pieces(most):
-        refused = [found["reason"] for found in event.violations]
-        observed = [found["reason"] for found in event.observed]
+        refused = [each["reason"] for each in event.violations]
+        observed = [each["reason"] for each in event.observed]
         # Of what is not listed the reasons are kept, though not who they are of.
         others = [each for each in event.reasons.split() if each not in {*refused, *observed}]
+        found = event.violations or event.observed
         yield Judged(
             id=event.pk,
             namespace=event.namespace,
@@ -153,18 +151,5 @@ def judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
             authority=event.authority,
             refused=(*refused, *others) if event.more_violations else tuple(refused),
             observed=(*observed, *others) if event.more_observed else tuple(observed),
-            message=_first(event),
+            message=str(found[0]["message"]) if found else "",
         )
-
-
-def _first(event: AuditEvent) -> str:
-    found = event.violations or event.observed
-    return str(found[0]["message"]) if found else ""
-
-
-def _differing(cluster: Cluster) -> list[str]:
-    rows = SyncedObject.objects.filter(
-        cluster=cluster, kind__in=("LimitRange", "ResourceQuota"), gone=None
-    ).exclude(state=SyncedObject.State.IN_SYNC)
-    ordered = rows.exclude(differences=[]).order_by("namespace", "kind", "name")
-    return [f"{row.kind} {row.namespace}/{row.name}" for row in ordered]

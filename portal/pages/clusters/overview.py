@@ -83,11 +83,14 @@ class ClusterDetailView(ClusterPage):
         """The tables and the marks of the page."""
         cluster = self.cluster
         runs = SyncRun.objects.filter(cluster=cluster)
+        health = getattr(cluster, "webhook_health", None)
         differing = listed(cluster).filter(state__in=NEEDS_A_LOOK)
         return super().get_context_data(
             **kwargs,
             **_connection(cluster),
-            **_webhooks(cluster),
+            health=health,
+            webhook_mark=webhook_mark(cluster, timezone.now()),
+            webhooks=webhook_words(health) if health else {},
             states=state_counts(cluster),
             alerts=open_alerts().filter(cluster=cluster),
             runs=runs[:SHOWN],
@@ -123,15 +126,6 @@ def _clock(skew: float | None) -> str:
     if skew is None:
         return "not compared yet"
     return f"{abs(skew):.1f} s {'behind' if skew < 0 else 'ahead of'} ours"
-
-
-def _webhooks(cluster: Cluster) -> dict[str, Any]:
-    health = getattr(cluster, "webhook_health", None)
-    return {
-        "health": health,
-        "webhook_mark": webhook_mark(cluster, timezone.now()),
-        "webhooks": webhook_words(health) if health else {},
-    }
 
 
 @dataclass(frozen=True, slots=True)

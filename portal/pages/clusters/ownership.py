@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
-from django.http import Http404, HttpResponseBadRequest, QueryDict
+from django.http import HttpResponseBadRequest, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from policies import services
-from portal.pages.views import ClusterPage
+from portal.pages.views import ClusterPage, whole_number
 from sync.models import SyncedObject, SyncOwnership
 from sync.passes import resolution
 
@@ -64,9 +64,17 @@ class OwnershipView(ClusterPage):
         if "scope" in request.POST:
             return self._from_list(request.POST["scope"], request.POST.get("do", ""))
         if "release" in request.POST:
-            self._release(request.POST["release"])
+            number = whole_number(request.POST["release"])
+            owned = get_object_or_404(SyncOwnership, cluster=self.cluster, pk=number)
+            names = {"namespace": owned.namespace, "kind": owned.kind, "name": owned.name}
+            self._release_all([names])
         else:
-            self._take(request.POST.get("namespace", "").strip())
+            namespace = request.POST.get("namespace", "").strip()
+            objects = SyncedObject.objects.filter(cluster=self.cluster, gone=None)
+            if namespace and not objects.filter(namespace=namespace).exists():
+                messages.error(request, "Nothing is known in a namespace of that name.")
+            else:
+                self._take_all([{"namespace": namespace, "kind": "", "name": ""}])
         return redirect("cluster-ownership", self.cluster.name)
 
     def _from_list(self, scope: str, action: str) -> HttpResponse:
@@ -103,7 +111,7 @@ class OwnershipView(ClusterPage):
         with services.policy_write(self.cluster):
             for place in places:
                 resolution.take_ownership(self.cluster, self.username, **place)
-        messages.success(self.request, f"The portal owns {_told(places)} from now on.")
+        messages.success(self.request, f"The portal owns {_listed(places)} from now on.")
 
     def _release_all(self, places: list[Place]) -> None:
         with services.policy_write(self.cluster):
@@ -113,7 +121,7 @@ class OwnershipView(ClusterPage):
                 if resolution.release_ownership(self.cluster, self.username, **place)
             ]
         if done:
-            words = f"Taken back: {_told(done)}. The portal only reads there from now on."
+            words = f"Taken back: {_listed(done)}. The portal only reads there from now on."
             messages.success(self.request, words)
         if left := len(places) - len(done):
             messages.warning(
@@ -122,22 +130,8 @@ class OwnershipView(ClusterPage):
                 "the whole cluster is taken back as such.",
             )
 
-    def _take(self, namespace: str) -> None:
-        known = SyncedObject.objects.filter(cluster=self.cluster, namespace=namespace, gone=None)
-        if namespace and not known.exists():
-            messages.error(self.request, "There is nothing known in a namespace of that name.")
-            return
-        self._take_all([{"namespace": namespace, "kind": "", "name": ""}])
 
-    def _release(self, number: str) -> None:
-        if not number.isdecimal():
-            raise Http404
-        owned = get_object_or_404(SyncOwnership, cluster=self.cluster, pk=int(number))
-        names = {"namespace": owned.namespace, "kind": owned.kind, "name": owned.name}
-        self._release_all([names])
-
-
-def _told(places: list[Place]) -> str:
+def _listed(places: list[Place]) -> str:
     rest = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
     return ", ".join(_in_words(place) for place in places[:SHOWN]) + rest
 

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Case, Count, IntegerField, Value, When
+from django.db.models import Count
 from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
-from portal.pages.clusters.status import UNDER_WAY
+from portal.pages.clusters.status import UNDER_WAY, rank
 from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncResult, SyncRun
 from sync.passes import lifecycle, resolution
 from sync.passes.advice import advice
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
 
 PAGE_SIZE: Final = 50
@@ -78,7 +77,7 @@ class RunView(ClusterPage):
         """The run, its counts and a page of what it did."""
         run = self.find_run()
         outcome = self.request.GET.get("outcome", "")
-        results = _by_urgency(run.results.all())
+        results = run.results.order_by(rank("outcome", OUTCOMES), "id")
         if outcome in OUTCOMES:
             results = results.filter(outcome=outcome)
         page = Paginator(results, PAGE_SIZE).get_page(self.request.GET.get("page"))
@@ -133,15 +132,6 @@ def progress(run: SyncRun) -> dict[str, Any]:
         "under_way": run.state in UNDER_WAY,
         "percent": min(100, 100 * run.done // run.total) if run.total else None,
     }
-
-
-def _by_urgency(results: QuerySet[SyncResult]) -> QuerySet[SyncResult]:
-    rank = Case(
-        *(When(outcome=each, then=Value(place)) for place, each in enumerate(OUTCOMES)),
-        default=Value(len(OUTCOMES)),
-        output_field=IntegerField(),
-    )
-    return results.order_by(rank, "id")
 
 
 def _choices(run: SyncRun, current: str) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from sync.models import ClusterAlert, ClusterConnection, SyncedObject, SyncRun, 
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Iterable
 
 NEEDS_A_LOOK: Final = (
     SyncedObject.State.CONFLICT,
@@ -115,13 +116,18 @@ def alerts_for(user: Any) -> QuerySet[ClusterAlert]:
 
 def open_alerts() -> QuerySet[ClusterAlert]:
     """What needs a person now, critical first, then the newest."""
-    rank = Case(
-        When(severity=ClusterAlert.Severity.CRITICAL, then=Value(0)),
-        default=Value(1),
+    found = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
+    return found.order_by(rank("severity", [ClusterAlert.Severity.CRITICAL]), "-since", "-id")
+
+
+def rank(column: str, order: Iterable[str]) -> Case:
+    """The place of a column's value in an order, to sort by; other values come last."""
+    values = tuple(order)
+    return Case(
+        *(When(**{column: value}, then=Value(place)) for place, value in enumerate(values)),
+        default=Value(len(values)),
         output_field=IntegerField(),
     )
-    found = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
-    return found.order_by(rank, "-since", "-id")
 
 
 def under_way() -> QuerySet[SyncRun]:

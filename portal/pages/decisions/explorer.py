@@ -36,6 +36,11 @@ TAIL: Final = 50
 _WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
 
 
+def visible_decisions(user: Any) -> AuditEventQuerySet:
+    """The decisions that a person may see."""
+    return roles.visible(AuditEvent.objects.all(), user, cluster="cluster", namespace="namespace")
+
+
 class RecordMixin(LoginRequiredMixin):
     """Only for people who are logged in, and never kept by a cache."""
 
@@ -46,12 +51,6 @@ class RecordMixin(LoginRequiredMixin):
         response = super().dispatch(request, *args, **kwargs)
         add_never_cache_headers(response)
         return response
-
-    def visible(self) -> AuditEventQuerySet:
-        """The decisions that the person may see."""
-        user = self.request.user
-        rows = AuditEvent.objects.all()
-        return roles.visible(rows, user, cluster="cluster", namespace="namespace")
 
     @property
     def has_role(self) -> bool:
@@ -94,7 +93,11 @@ class RecordMixin(LoginRequiredMixin):
 
     def search(self) -> Search:
         """What the address asks for, among those."""
-        return Search(self.request.GET.dict(), self.visible())
+        return Search(self.request.GET.dict(), visible_decisions(self.request.user))
+
+    def fields(self, search: Search) -> dict[str, str]:
+        """The text of each field of the filter, as the address has it."""
+        return {name: self.request.GET.get(name, "") for name in search.filter.filters}
 
 
 class DecisionListView(RecordMixin, TemplateView):
@@ -118,7 +121,7 @@ class DecisionListView(RecordMixin, TemplateView):
         search = self.search()
         place = PagePosition.of(self.request.GET)
         found = page(search, place)
-        query = self._query(search)
+        query = self.fields(search)
         typed = self.request.GET.get("q", "")
         return super().get_context_data(
             **kwargs,
@@ -143,10 +146,6 @@ class DecisionListView(RecordMixin, TemplateView):
             views=self.views(),
             **self._bars(search, found.sample, query),
         )
-
-    def _query(self, search: Search) -> dict[str, str]:
-        given = self.request.GET
-        return {name: given.get(name, "") for name in search.filter.filters}
 
     def _bars(self, search: Search, sample: Sample, query: dict[str, str]) -> dict[str, Any]:
         if not search.is_valid:
@@ -204,8 +203,8 @@ class NewerDecisionsView(RecordMixin, View):
         events = search.events(line.newest.id for line in lines)
         for line in lines:
             line.event = events[line.newest.id]
-        query = {name: request.GET.get(name, "") for name in search.filter.filters}
-        context = {"rows": lines, "number": len(sample.rows), "tail": _tail(sample, query)}
+        tail = _tail(sample, self.fields(search))
+        context = {"rows": lines, "number": len(sample.rows), "tail": tail}
         return render(request, "decisions/_newer.html", context)
 
 

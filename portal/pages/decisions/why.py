@@ -56,7 +56,9 @@ class WhyView(PortalPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The decision, and what is worked out of it; one question more for each exceeded quota."""
-        event = self._event()
+        event = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
+        if event is None or not roles.sees(self.request.user, event.cluster, event.namespace):
+            raise Http404
         revisions = redecide.revisions_of(event)
         return super().get_context_data(
             **kwargs,
@@ -74,12 +76,6 @@ class WhyView(PortalPage):
             **self._asked_again(event, revisions),
         )
 
-    def _event(self) -> AuditEvent:
-        found = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
-        if found is None or not roles.sees(self.request.user, found.cluster, found.namespace):
-            raise Http404
-        return found
-
     def _asked_again(self, event: AuditEvent, revisions: list[PolicyRevision]) -> dict[str, Any]:
         request = redecide.request_of(event)
         if request is None:
@@ -90,6 +86,7 @@ class WhyView(PortalPage):
         now = redecide.rules_now(event)
         decision = redecide.judge(request, now)
         ways = _ways(event, request, rules.policies if rules else now)
+        address = settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
         return {
             "today": decision,
             "today_differs": decision.allowed != event.allowed,
@@ -99,15 +96,9 @@ class WhyView(PortalPage):
             ],
             "is_searched": not event.allowed and event.operation in ("CREATE", "UPDATE"),
             "copies": [
-                each
-                for each in copies(event, request, rules, self._address())
-                if len(each.text) <= LONGEST
+                each for each in copies(event, request, rules, address) if len(each.text) <= LONGEST
             ],
         }
-
-    def _address(self) -> str:
-        """The portal's address, as clusters call it."""
-        return settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
 
 
 def _ways(event: AuditEvent, request: AdmissionRequest, policies: Any) -> list[Suggestion]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -11,19 +11,19 @@ from django.db.models import Count, Sum
 from django.db.models.functions import TruncDay, TruncHour
 from django.utils.timezone import now as current_time
 
-from admission.models import AuditEvent, Tally
+from admission.models import Tally
 from admission.models.tally import added, column_of, stretch_of, with_hits
 from admission.models.tally import counted as tallied
 from policies import roles
 from policies.models import PolicyRevision
 from policies.plurals import counted
+from portal.pages.decisions.explorer import visible_decisions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.db.models.functions.datetime import TruncBase
 
-    from admission.models import AuditEventQuerySet
     from portal.pages.clusters.status import Standing
 
 Span = tuple[datetime, datetime]
@@ -68,29 +68,20 @@ class WindowStep:
         return self.allowed + self.mutated + self.would_deny + self.denied
 
 
-def seen(user: Any) -> AuditEventQuerySet:
-    """The decisions that the user may see."""
-    rows = AuditEvent.objects.all()
-    return roles.visible(rows, user, cluster="cluster", namespace="namespace")
-
-
 def bars(window: Window, now: datetime, user: Any) -> list[WindowStep]:
     """The answers in each step of the window, the running one last; steps without any included."""
     first = _cut(now - window.length, window.step) + window.step
-    sums: dict[datetime, Counter[str]] = {}
+    sums: defaultdict[datetime, Counter[str]] = defaultdict(Counter)
     border = _border(now)
     span = first, border
     older = _tallied(span, window.cut) if roles.sees_all(user) else _counted(span, window.cut, user)
-    for start, counts in [*older, (border, _live(border, user))]:
+    live = added(tallied(visible_decisions(user).filter(created__gte=border)).values())
+    for start, counts in [*older, (border, live)]:
         if start >= first:
-            sums.setdefault(_cut(start, window.step), Counter()).update(counts)
+            sums[_cut(start, window.step)].update(counts)
     steps = int((now - first) / window.step) + 1
     starts = [first + number * window.step for number in range(steps)]
-    return [_bar(start, sums.get(start, Counter())) for start in starts]
-
-
-def _bar(start: datetime, counts: Counter[str]) -> WindowStep:
-    return WindowStep(start, *(counts[name] for name in OUTCOMES))
+    return [WindowStep(start, *(sums[start][name] for name in OUTCOMES)) for start in starts]
 
 
 def _cut(moment: datetime, step: timedelta) -> datetime:
@@ -114,16 +105,12 @@ def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str,
 
 def _counted(span: Span, cut: type[TruncBase], user: Any) -> list[tuple[datetime, dict[str, int]]]:
     """The same for one who does not see all: tallies know no namespace."""
-    rows = seen(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
+    rows = visible_decisions(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
     found = with_hits(rows).values_list(cut("created", tzinfo=UTC), "verdict", "has_hits")
     return [
         (start, {column_of(verdict, "hit" if has_hits else ""): number})
         for start, verdict, has_hits, number in found.annotate(Count("id"))
     ]
-
-
-def _live(border: datetime, user: Any) -> dict[str, int]:
-    return added(tallied(seen(user).filter(created__gte=border)).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +125,7 @@ class Share:
 
 def refusals(since: datetime, user: Any, *, most: int = 5) -> dict[str, list[Share]]:
     """Where the newest refusals fall: by reason and by namespace, the most frequent first."""
-    rows = seen(user).denied().filter(created__gte=since).newest_first()
+    rows = visible_decisions(user).denied().filter(created__gte=since).newest_first()
     reasons: Counter[str] = Counter()
     places: Counter[tuple[str, str]] = Counter()
     for cluster, namespace, words in rows.values_list("cluster", "namespace", "reasons")[:SAMPLE]:
@@ -170,16 +157,16 @@ class Latency:
 
 def latencies(user: Any) -> dict[str, Latency]:
     """Latency by cluster, of the newest answers."""
-    rows = seen(user).newest_first().values_list("cluster", "duration_us")[:SAMPLE]
+    rows = visible_decisions(user).newest_first().values_list("cluster", "duration_us")[:SAMPLE]
     times: dict[str, list[int]] = {}
     for cluster, microseconds in rows:
         times.setdefault(cluster, []).append(microseconds)
-    return {cluster: _latency(sorted(found)) for cluster, found in times.items()}
-
-
-def _latency(times: list[int]) -> Latency:
-    last = len(times) - 1
-    return Latency(times[last // 2] / 1000, times[(last * 99) // 100] / 1000)
+    found = {}
+    for cluster, taken in times.items():
+        taken.sort()
+        last = len(taken) - 1
+        found[cluster] = Latency(taken[last // 2] / 1000, taken[(last * 99) // 100] / 1000)
+    return found
 
 
 def changes(since: datetime, user: Any) -> list[PolicyRevision]:

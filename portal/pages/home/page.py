@@ -11,6 +11,7 @@ from admission.record.narrative import summary
 from policies import roles
 from portal.health import background, key_check
 from portal.pages.clusters.status import alerts_for, clusters_in_part, standings
+from portal.pages.decisions.explorer import visible_decisions
 from portal.pages.home import figures
 from portal.pages.views import PortalPage
 
@@ -53,7 +54,7 @@ class HomeView(PortalPage):
             alert_number=alerts.count(),
             newest=[
                 {"event": event, "summary": summary(event)}
-                for event in figures.seen(user).denied().listed().newest(NEWEST)
+                for event in visible_decisions(user).denied().listed().newest(NEWEST)
             ],
         )
 

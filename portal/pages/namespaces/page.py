@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +15,7 @@ from engine.metadata_policy import encode_metadata_policy
 from engine.resource_quota import encode_resource_quota
 from policies import roles, snapshot
 from policies.models import Namespace, PolicyRevision, PriorityClass
-from portal.pages.clusters.drift.sides import lines_of_manifest, normal_form
+from portal.pages.clusters.drift.sides import lines_of_manifest, marked_lines, normal_form
 from portal.pages.namespaces.outcome import outcome_of
 from portal.pages.namespaces.policies import groups_of, limited_says
 from portal.pages.namespaces.try_object import TrialForm, attempt_of, attempt_of_text
@@ -143,35 +142,19 @@ def both_sides(cluster: Cluster, policies: PolicySet) -> list[Both]:
     found = SyncedObject.objects.filter(
         cluster=cluster, namespace=policies.namespace, kind__in=KINDS, gone=None
     ).defer("base")
-    rows = [_both(cluster, each, ours.get((each.kind, each.name))) for each in found[:SHOWN]]
+    rows = []
+    for thing in found[:SHOWN]:
+        manifest = ours.get((thing.kind, thing.name), {})
+        stored = {key: value for key, value in manifest.items() if key != "status"}
+        here = lines_of_manifest(normal_form(stored))
+        there = lines_of_manifest(thing.theirs)
+        row = Both(
+            thing=thing,
+            address=object_address(cluster.name, thing),
+            ours=marked_lines(there, here),
+            theirs=marked_lines(here, there),
+            raw=lines_of_manifest(thing.live),
+            is_drifted=here != there,
+        )
+        rows.append(row)
     return sorted(rows, key=lambda row: (not row.is_drifted, row.thing.kind, row.thing.name))
-
-
-def _both(cluster: Cluster, thing: SyncedObject, manifest: dict[str, Any] | None) -> Both:
-    if manifest:
-        manifest = {key: value for key, value in manifest.items() if key != "status"}
-    here, there = lines_of_manifest(normal_form(manifest)), lines_of_manifest(thing.theirs)
-    marked_here, marked_there = _compared(here, there)
-    return Both(
-        thing=thing,
-        address=object_address(cluster.name, thing),
-        ours=marked_here,
-        theirs=marked_there,
-        raw=lines_of_manifest(thing.live),
-        is_drifted=here != there,
-    )
-
-
-def _compared(here: list[str], there: list[str]) -> tuple[Lines, Lines]:
-    if not here or not there:
-        return [(line, False) for line in here], [(line, False) for line in there]
-    matcher = difflib.SequenceMatcher(a=here, b=there, autojunk=False)
-    same_here: set[int] = set()
-    same_there: set[int] = set()
-    for a, b, size in matcher.get_matching_blocks():
-        same_here.update(range(a, a + size))
-        same_there.update(range(b, b + size))
-    return (
-        [(line, at not in same_here) for at, line in enumerate(here)],
-        [(line, at not in same_there) for at, line in enumerate(there)],
-    )

@@ -80,7 +80,17 @@ def groups_of(policies: PolicySet) -> list[Group]:
         Group(
             kind=kind,
             order=ORDER[kind],
-            rows=[_row(kind, each, place) for each in found[kind]],
+            rows=[
+                PolicyRow(
+                    kind=kind,
+                    name=each.name,
+                    anchor=anchor_of(each.ref),
+                    enforcement=each.enforcement.value,
+                    says=list(_SAYS[kind](each)),
+                    address=if_there(f"{place}/{PLURALS[kind]}/{each.name}"),
+                )
+                for each in found[kind]
+            ],
             new=if_there(f"{place}/{PLURALS[kind]}/new"),
         )
         for kind in ORDER
@@ -98,24 +108,13 @@ def if_there(address: str) -> str:
     return ""
 
 
-def _row(kind: str, policy: Any, place: str) -> PolicyRow:
-    return PolicyRow(
-        kind=kind,
-        name=policy.name,
-        anchor=anchor_of(policy.ref),
-        enforcement=policy.enforcement.value,
-        says=list(_SAYS[kind](policy)),
-        address=if_there(f"{place}/{PLURALS[kind]}/{policy.name}"),
-    )
-
-
 def _range_says(policy: LimitRange) -> Iterator[str]:
     for item in policy.items:
-        parts = [
-            f"{words} {_amounts(getattr(item, column))}"
-            for column, words in _COLUMNS
-            if getattr(item, column)
-        ]
+        parts = []
+        for column, words in _COLUMNS:
+            if amounts := to_json(getattr(item, column)):
+                said = ", ".join(f"{name} {text}" for name, text in amounts.items())
+                parts.append(f"{words} {said}")
         yield f"{item.type}: {'; '.join(parts) or 'nothing'}"
 
 
@@ -159,10 +158,6 @@ def _quota_says(policy: ResourceQuota) -> Iterator[str]:
     yield f"Counts {'objects in scope ' + ' and '.join(scopes) if scopes else 'all objects'}"
     for name, text in to_json(policy.hard).items():
         yield f"{name}: at most {text}"
-
-
-def _amounts(amounts: Any) -> str:
-    return ", ".join(f"{name} {text}" for name, text in to_json(amounts).items())
 
 
 _SAYS: Final[dict[str, Any]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from csp.constants import NONCE
@@ -19,7 +20,6 @@ from policies.drafts.draft import (
     LONGEST,
     Draft,
     Finding,
-    PolicyPlace,
     draft_of_manifest,
     kept_parts,
     render,
@@ -30,6 +30,7 @@ from policies.validators import findings_of
 from portal.pages.policies.form_cells import form_context
 from portal.pages.policies.page import PolicyPage, address_of
 from portal.pages.policies.state import EditorState, change_lines, read_state
+from portal.pages.views import whole_number
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -59,12 +60,11 @@ class EditorView(PolicyPage):
             if self.history().exists():
                 return redirect(self.get_context_data()["revisions_address"])
             raise Http404
-        draft = draft_of_manifest(self.place, self.current)
-        state = EditorState(draft=draft, shown=draft.text)
+        state = self.stored_state()
         if "draft" in request.GET and self.kept_draft is not None:
-            typed = {"shown": draft.text, "yaml": self.kept_draft.text}
+            typed = {"shown": state.shown, "yaml": self.kept_draft.text}
             return self.answer(read_state(self.place, typed, self.current))
-        if self.is_new and draft.sheet is not None:
+        if self.is_new and state.draft.sheet is not None:
             state = self._begun(state, request.GET.get("ready", ""))
         return self.answer(state)
 
@@ -76,6 +76,11 @@ class EditorView(PolicyPage):
         begun = change_lines(self.place, state, do, self.current)
         quiet = Draft(text=begun.draft.text, manifest=self.current, sheet=begun.draft.sheet)
         return EditorState(draft=quiet, shown=begun.shown)
+
+    def stored_state(self) -> EditorState:
+        """The editor as it opens, with what is stored."""
+        draft = draft_of_manifest(self.place, self.current)
+        return EditorState(draft=draft, shown=draft.text)
 
     @property
     def current(self) -> dict[str, Any]:
@@ -154,8 +159,7 @@ class EditorView(PolicyPage):
     @property
     def seen(self) -> int:
         """The revision that was looked at."""
-        number = self.request.POST.get("seen", "")
-        return int(number) if number.isdecimal() and len(number) < 19 else 0  # noqa: PLR2004 - 64 bits
+        return whole_number(self.request.POST.get("seen", ""))
 
     def _save(self, state: EditorState) -> HttpResponse:
         manifest = state.draft.manifest or {}
@@ -174,7 +178,8 @@ class EditorView(PolicyPage):
             messages.success(self.request, "Saved. The next decision goes by it.")
         else:
             messages.info(self.request, "Nothing was changed.")
-        return redirect(address_of(self._saved_place(manifest)))
+        name = (manifest.get("metadata") or {}).get("name", "")
+        return redirect(address_of(replace(self.place, name=name)))
 
     def _write(self, manifest: dict[str, Any]) -> services.Saved:
         if self.place.kind is not LIMITED_RESOURCES:
@@ -193,42 +198,23 @@ class EditorView(PolicyPage):
                 cluster=self.cluster, entries=entries, user=self.username, reason=self.reason
             )
 
-    def _saved_place(self, manifest: dict[str, Any]) -> PolicyPlace:
-        name = (manifest.get("metadata") or {}).get("name", "")
-        return PolicyPlace(
-            kind=self.place.kind,
-            cluster=self.cluster,
-            namespace=self.place.namespace,
-            name=name,
-        )
-
     def _delete(self) -> HttpResponse:
         if self.stored is None:
             raise Http404
         if not self.reason:
-            draft = draft_of_manifest(self.place, self.current)
-            return self.answer(
-                EditorState(draft=draft, shown=draft.text), status=422, form_error=NO_REASON
-            )
+            return self.answer(self.stored_state(), status=422, form_error=NO_REASON)
+        author: dict[str, Any] = {"user": self.username, "reason": self.reason}
+        author["expected_revision"] = self.seen
         try:
-            self._remove()
+            if self.place.kind.is_namespaced:
+                services.delete_policy(policy=self.stored, **author)
+            else:
+                services.delete_priority_class(priority_class=self.stored, **author)
         except services.StaleRevisionError:
-            draft = draft_of_manifest(self.place, self.current)
-            return self.answer(
-                EditorState(draft=draft, shown=draft.text), status=409, is_stale=True
-            )
+            return self.answer(self.stored_state(), status=409, is_stale=True)
         kept.drop(self.user, self.place)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
-
-    def _remove(self) -> None:
-        """Delete what was looked at; raises StaleRevisionError for a later version."""
-        author: dict[str, Any] = {"user": self.username, "reason": self.reason}
-        author["expected_revision"] = self.seen
-        if self.place.kind.is_namespaced:
-            services.delete_policy(policy=self.stored, **author)
-        else:
-            services.delete_priority_class(priority_class=self.stored, **author)
 
     def _conflict(self, state: EditorState) -> HttpResponse:
         """Somebody else was quicker: show what both did, and what both together would be."""

@@ -121,30 +121,20 @@ class PolicyListView(ClusterPage):
     def lines(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with their addresses, and who changed them last."""
         found = list(rows)
-        authors = self._authors(found)
-        return [
-            {
-                **row,
-                "address": _address(self.cluster.name, row),
-                "user": authors.get(_key(row), ""),
-            }
-            for row in found
-        ]
-
-    def _authors(self, rows: list[dict[str, Any]]) -> dict[tuple[str, str, str, int], str]:
         revisions = PolicyRevision.objects.filter(
             cluster=self.cluster.name,
-            kind__in={row["kind_name"] for row in rows},
-            namespace__in={row["namespace_text"] for row in rows},
-            name__in={row["name"] for row in rows},
-            number__in={row["revision"] for row in rows},
+            kind__in={row["kind_name"] for row in found},
+            namespace__in={row["namespace_text"] for row in found},
+            name__in={row["name"] for row in found},
+            number__in={row["revision"] for row in found},
         )
-        found = revisions.values_list("kind", "namespace", "name", "number", "user")
-        return {(kind, space, name, number): user for kind, space, name, number, user in found}
-
-
-def _key(row: dict[str, Any]) -> tuple[str, str, str, int]:
-    return row["kind_name"], row["namespace_text"], row["name"], row["revision"]
+        columns = revisions.values_list("kind", "namespace", "name", "number", "user")
+        authors = {tuple(names): user for *names, user in columns}
+        for row in found:
+            names = (row["kind_name"], row["namespace_text"], row["name"], row["revision"])
+            row["user"] = authors.get(names, "")
+            row["address"] = _address(self.cluster.name, row)
+        return found
 
 
 def _address(cluster: str, row: dict[str, Any]) -> str:

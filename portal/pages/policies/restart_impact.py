@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from engine.decision import Violation
     from engine.policy import PolicySet
     from policies.drafts.draft import PolicyPlace
-    from policies.simulation import Refused
     from portal.pages.policies.state import EditorState
 
 SHOWN: Final = 5
@@ -79,27 +78,22 @@ def restarts_of(running: RunningPods, *, before: PolicySet, after: PolicySet) ->
     """Ask for each pod anew; raises DecodeError."""
     found = {id(each.pod): each for each in running.pods}
     refused = refused_restarts([each.pod for each in running.pods], before=before, after=after)
-    return Restarts(running=running, rows=_rows(refused, found))
-
-
-def _rows(refused: Sequence[Refused], found: dict[int, AdmittedPod]) -> list[RestartRow]:
     rows: dict[tuple[object, ...], RestartRow] = {}
     for each in refused:
         pod = found[id(each.pod)]
-        kind, owner = _made_by(pod)
+        # A Deployment and not its ReplicaSet, as everywhere.
+        owner = owners.of_reference(pod.owner, pod.pod.stands.get("metadata") or {})
         messages = tuple(violation.message for violation in each.refusals)
-        key = (kind, owner or pod.pod.name, messages, each.is_so_today)
+        key = (owner.kind, owner.name or pod.pod.name, messages, each.is_so_today)
         row = RestartRow(
-            kind=kind, owner=owner, refusals=each.refusals, is_so_today=each.is_so_today
+            kind=owner.kind,
+            owner=owner.name,
+            refusals=each.refusals,
+            is_so_today=each.is_so_today,
         )
         rows.setdefault(key, row).pods.append(pod)
-    return sorted(rows.values(), key=lambda row: (row.is_so_today, -len(row.pods), row.owner))
-
-
-def _made_by(found: AdmittedPod) -> tuple[str, str]:
-    """Kind and name of the owner, as everywhere: a Deployment's and not its ReplicaSet's."""
-    owner = owners.of_reference(found.owner, found.pod.stands.get("metadata") or {})
-    return owner.kind, owner.name
+    order = sorted(rows.values(), key=lambda row: (row.is_so_today, -len(row.pods), row.owner))
+    return Restarts(running=running, rows=order)
 
 
 class RestartsView(EditorView):

@@ -49,8 +49,9 @@ def read_state(
     """Find out which side was typed into since both agreed, and what it says."""
     shown, text = _lines(data.get("shown", "")), _lines(data.get("yaml", ""))
     base = draft_of_text(place, shown, is_checked=False).manifest or current
-    sheet = _sheet(place, data)
-    built = place.kind.build(sheet, base) if sheet else None
+    kind = place.kind
+    sheet = read_sheet(data, fields=kind.fields, groups=kind.groups) if data.get("form") else None
+    built = kind.build(sheet, base) if sheet else None
     form_edited = built is not None and (built.manifest != base or bool(built.problems))
     yaml_edited = text.strip() != shown.strip()
     take = data.get("do", "")
@@ -113,12 +114,6 @@ def _changed(sheet: Sheet, verb: str, group: str, number: str) -> Sheet:
         place = str(len(more.of("rule")) - 1)
         return with_line(more, "if", {**BLANK["if"], "rule": place})
     return more
-
-
-def _sheet(place: PolicyPlace, data: Mapping[str, str]) -> Sheet | None:
-    if not data.get("form"):
-        return None
-    return read_sheet(data, fields=place.kind.fields, groups=place.kind.groups)
 
 
 def _lines(text: str) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.db.models import TextField
@@ -107,7 +106,9 @@ class QuotaBoardView(PortalPage):
             key=lambda each: (each.namespace, each.cluster),
         )
         attention = [each for each in places if each.worst.needs_attention]
-        shown = sorted(attention, key=_need, reverse=True) if only else places
+        shown = (
+            sorted(attention, key=lambda each: each.worst.rank, reverse=True) if only else places
+        )
         page = Paginator(shown, PAGE_SIZE).get_page(query.get("page"))
         columns, left_out = columns_of(list(chosen), places)
         return super().get_context_data(
@@ -116,8 +117,6 @@ class QuotaBoardView(PortalPage):
             columns=[(column, title_of(column)) for column in columns],
             left_out=left_out,
             page=page,
-            all_query=_query(cluster, search),
-            attention_query=_query(cluster, search, needs="attention"),
             total=len(places),
             attention=len(attention),
             near=NEAR,
@@ -126,15 +125,6 @@ class QuotaBoardView(PortalPage):
             cluster=cluster if cluster in clusters else "",
             clusters=sorted(clusters),
         )
-
-
-def _query(cluster: str, search: str, needs: str = "") -> str:
-    asked = {"needs": needs, "cluster": cluster, "q": search}
-    return urlencode({name: text for name, text in asked.items() if text})
-
-
-def _need(place: BoardNamespace) -> tuple[int, int]:
-    return place.worst.rank
 
 
 def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespace]:
@@ -149,20 +139,18 @@ def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespac
             levels = [
                 (quota, level)
                 for quota in found.policy_set.resource_quotas
-                if (level := _worst_of(quota, used.get(found.quota_keys[quota.name].id, "{}")))
+                if (
+                    level := worst_of(_Same(quota), used.get(found.quota_keys[quota.name].id, "{}"))
+                )
             ]
             if levels:
                 yield BoardNamespace(cluster.name, name, levels)
 
 
 @lru_cache(maxsize=16_384)
-def _worst_text(quota: _Same, used: str) -> Level | None:
-    return worst(levels_of(quota.value, loads(used)))
-
-
-def _worst_of(quota: ResourceQuota, used: str) -> Level | None:
+def worst_of(quota: _Same, used: str) -> Level | None:
     """The worst level; what has not changed since the last look is not worked out again."""
-    return _worst_text(_Same(quota), used)
+    return worst(levels_of(quota.value, loads(used)))
 
 
 def columns_of(clusters: Sequence[str], places: Sequence[BoardNamespace]) -> tuple[list[str], int]:
@@ -191,9 +179,8 @@ def title_of(column: str) -> str:
 
 def row_of(place: BoardNamespace, columns: Sequence[str]) -> BoardRow:
     """One line: a cell for each column."""
-    return BoardRow(place, [_cell(place, column) for column in columns])
-
-
-def _cell(place: BoardNamespace, column: str) -> BoardCell:
-    level = worst(level for quota, level in place.quotas if counts_class(quota, column))
-    return BoardCell(column, title_of(column), level)
+    cells = []
+    for column in columns:
+        level = worst(level for quota, level in place.quotas if counts_class(quota, column))
+        cells.append(BoardCell(column, title_of(column), level))
+    return BoardRow(place, cells)

@@ -174,16 +174,12 @@ def caused_by(attempts: Iterable[QuotaEvent], cluster: str, namespace: str) -> l
         policies = [each.get("policy") for each in attempt.violations]
         names = {(policy["kind"], policy["name"]) for policy in policies if policy}
         numbers.update(names or {("LimitedResources", "")})
-    return [
-        Caused(kind, name, number, _query(cluster, kind, namespace, name))
-        for (kind, name), number in numbers.most_common(SHOWN)
-    ]
-
-
-def _query(cluster: str, kind: str, namespace: str, name: str) -> dict[str, str]:
-    policy = f"{kind}/{namespace}/{name}" if name else ""
-    found = {"cluster": cluster, "namespace": namespace, "policy": policy, "verdict": "denied"}
-    return {key: text for key, text in found.items() if text}
+    place = {"cluster": cluster, "namespace": namespace, "verdict": "denied"}
+    caused = []
+    for (kind, name), number in numbers.most_common(SHOWN):
+        policy = {"policy": f"{kind}/{namespace}/{name}"} if name else {}
+        caused.append(Caused(kind, name, number, place | policy))
+    return caused
 
 
 def waiting_of(attempts: Iterable[QuotaEvent]) -> Sequence[Waiting]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.paginator import Paginator
-from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Q, QuerySet
 
 from policies import services
-from portal.pages.clusters.drift.sides import Choice, choice_of, noted_differences
-from portal.pages.clusters.status import NEEDS_A_LOOK, counted_states
+from portal.pages.clusters.drift.sides import Choice, choice_of, dicts_in
+from portal.pages.clusters.status import NEEDS_A_LOOK, counted_states, rank
 from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncedObject
 
@@ -47,30 +47,28 @@ class DriftLine:
 
 def listed(cluster: Cluster) -> QuerySet[SyncedObject]:
     """The objects of a cluster without their manifests, the most urgent first."""
-    rank = Case(
-        *(When(state=state, then=Value(place)) for place, state in enumerate(STATE_WORDS)),
-        default=Value(len(STATE_WORDS)),
-        output_field=IntegerField(),
-    )
     found = SyncedObject.objects.filter(cluster=cluster, gone=None)
-    return found.defer("base", "theirs", "live").order_by(rank, "namespace", "kind", "name")
+    return found.defer("base", "theirs", "live").order_by(
+        rank("state", STATE_WORDS), "namespace", "kind", "name"
+    )
 
 
 def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[DriftLine]:
     """Put each object into a line."""
-    return [_line(cluster, each) for each in objects]
-
-
-def _line(cluster: Cluster, each: SyncedObject) -> DriftLine:
-    differences = noted_differences(each)
-    return DriftLine(
-        object=each,
-        address=object_address(cluster.name, each),
-        differences=[choice_of(n, one) for n, one in enumerate(differences[:FIELDS])],
-        more=max(len(differences) - FIELDS, 0),
-        who=", ".join(sorted({str(one["manager"]) for one in differences if one.get("manager")})),
-        can_be_owned=each.kind in services.KINDS,
-    )
+    lines = []
+    for each in objects:
+        differences = dicts_in(each.differences)
+        managers = {str(one["manager"]) for one in differences if one.get("manager")}
+        line = DriftLine(
+            object=each,
+            address=object_address(cluster.name, each),
+            differences=[choice_of(n, one) for n, one in enumerate(differences[:FIELDS])],
+            more=max(len(differences) - FIELDS, 0),
+            who=", ".join(sorted(managers)),
+            can_be_owned=each.kind in services.KINDS,
+        )
+        lines.append(line)
+    return lines
 
 
 def state_counts(cluster: Cluster) -> list[dict[str, Any]]:

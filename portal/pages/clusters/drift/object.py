@@ -20,7 +20,7 @@ from portal.pages.clusters.drift.sides import (
     normal_form,
     sides_of,
 )
-from portal.pages.views import NO_NAMESPACE, ClusterPage, object_address
+from portal.pages.views import NO_NAMESPACE, ClusterPage, object_address, whole_number
 from sync import reconcile
 from sync.models import SyncedObject
 from sync.passes import resolution, undo
@@ -106,8 +106,8 @@ class ObjectView(ClusterPage):
             return redirect(object_address(self.cluster.name, thing))
         author = {"user": self.username, "reason": self.request.POST.get("reason", "")[:1000]}
         if take == "undo":
-            number = self.request.POST.get("number", "")
-            run = undo.undo(thing, number=int(number) if number.isdecimal() else 0, **author)
+            number = whole_number(self.request.POST.get("number", ""))
+            run = undo.undo(thing, number=number, **author)
             messages.success(self.request, f"Undone: {thing.kind} {thing.name}.")
         else:
             choices = take if take in SIDES else self._choices(thing)
@@ -186,20 +186,18 @@ def revisions_of(thing: SyncedObject) -> list[Revision]:
 def decisions_of(thing: SyncedObject) -> list[ResolutionRecord]:
     """The last decisions, newest first; one of them at most can be undone."""
     undoable = undo.can_be_undone(thing)
-    return [_decision(thing, one, undoable) for one in undo.decisions(thing)]
-
-
-def _decision(
-    thing: SyncedObject, one: PolicyRevision, undoable: PolicyRevision | None
-) -> ResolutionRecord:
-    sides: dict[str, Any] = (one.before or {})["spec"]
-    return ResolutionRecord(
-        revision=one,
-        words=_words((one.after or {})["spec"]["choices"]),
-        sides=sides_of(sides["base"], sides["ours"], sides["theirs"]),
-        is_undoable=undoable is not None and undoable.pk == one.pk,
-        comes_back_open=undo.comes_back_open(thing, one),
-    )
+    records = []
+    for one in undo.decisions(thing):
+        sides: dict[str, Any] = (one.before or {})["spec"]
+        record = ResolutionRecord(
+            revision=one,
+            words=_words((one.after or {})["spec"]["choices"]),
+            sides=sides_of(sides["base"], sides["ours"], sides["theirs"]),
+            is_undoable=undoable is not None and undoable.pk == one.pk,
+            comes_back_open=undo.comes_back_open(thing, one),
+        )
+        records.append(record)
+    return records
 
 
 def _words(choices: str | Mapping[str, str]) -> str:

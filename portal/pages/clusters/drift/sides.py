@@ -56,11 +56,14 @@ def sides_of(
         Side(
             "ours",
             "Ours",
-            _marked(agreed, lines_of_manifest(ours)),
+            marked_lines(agreed, lines_of_manifest(ours)),
             "The portal has no such object.",
         ),
         Side(
-            "theirs", "Theirs", _marked(agreed, lines_of_manifest(theirs)), "The cluster has none."
+            "theirs",
+            "Theirs",
+            marked_lines(agreed, lines_of_manifest(theirs)),
+            "The cluster has none.",
         ),
     ]
 
@@ -70,7 +73,7 @@ def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choi
 
     Where a side is missing, or the object only ever follows the cluster, the last pass is believed.
     """
-    noted = noted_differences(thing)
+    noted = dicts_in(thing.differences)
     if ours and thing.theirs and thing.kind in WRITTEN_KINDS:
         by_field = {one.get("field"): one for one in noted}
         noted = [
@@ -82,10 +85,9 @@ def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choi
     return [choice_of(number, one) for number, one in enumerate(noted)]
 
 
-def noted_differences(thing: SyncedObject) -> list[dict[str, Any]]:
-    """What the last pass found to differ."""
-    found: list[Any] = thing.differences if isinstance(thing.differences, list) else []
-    return [one for one in found if isinstance(one, dict)]
+def dicts_in(column: Any) -> list[dict[str, Any]]:
+    """The entries of a JSON column as it ought to be, whatever a row of old may hold."""
+    return [one for one in column if isinstance(one, dict)] if isinstance(column, list) else []
 
 
 def choice_of(number: int, one: Mapping[str, Any]) -> Choice:
@@ -125,7 +127,8 @@ def _ordered(value: Any) -> Any:
     return [_ordered(entry) for entry in value] if isinstance(value, list) else value
 
 
-def _marked(agreed: list[str], lines: list[str]) -> list[tuple[str, bool]]:
+def marked_lines(agreed: list[str], lines: list[str]) -> list[tuple[str, bool]]:
+    """Each line with whether the other text has it otherwise; nothing differs from no text."""
     if not agreed:
         return [(line, False) for line in lines]
     matcher = difflib.SequenceMatcher(a=agreed, b=lines, autojunk=False)

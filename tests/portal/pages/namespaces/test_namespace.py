@@ -123,7 +123,8 @@ def test_strips_mark_the_binding_and_the_blocked(reader: Client) -> None:
         "services": "blocked",
     }
     assert context["binding"].resource == "pods"
-    assert (strips[0].used, strips[0].added) == (34, 33)
+    line = strips[0].line
+    assert (line.used_percent, line.added_percent) == (34, 33)
 
 
 def pasted(client: Client, text: str) -> Any:
