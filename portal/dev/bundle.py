@@ -1,9 +1,8 @@
-"""Build ``portal/static`` from the front end's sources and packages; plain Python.
+"""Build ``portal/static`` from the styles and scripts of the pages and the npm packages.
 
-``python -m portal.dev.bundle`` does nothing when it is up to date. Node is the machine's own, else
-one from the package index. Where neither Node nor the packages are within reach, the pages get
-their plain style, without fonts, icons and scripts, and say nothing wrong: the next start tries
-again.
+``python -m portal.dev.bundle`` does nothing when the bundle is up to date. Node is the machine's
+own, else one from the package index. Where neither Node nor the packages can be had, the pages
+get their plain style, without fonts, icons and scripts, and the next start tries again.
 """
 
 from __future__ import annotations
@@ -17,13 +16,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from portal.dev.install import InstallError, install
 from portal.machine import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOURCES: Final = ROOT / "portal" / "frontend"
 FAMILIES: Final = ROOT / "portal" / "pages"
@@ -32,16 +28,17 @@ STAMP: Final = STATIC / ".stamp"
 PACKAGES: Final = ROOT / "node_modules"
 LOCK: Final = ROOT / "package-lock.json"
 OLDEST_NODE: Final = 18
+# Styles that consist of packages alone: imported by scripts, or the fonts.
 _OF_PACKAGES: Final = ("fonts.css", "icons.svg", "plots.css", "quotas.css")
 _IMPORT: Final = re.compile(r'@import url\("([^"]+)"\);')
 
 
 class BundleError(Exception):
-    """What could not be made and why, in one line."""
+    """The bundle could not be built; the reason in one line."""
 
 
 def main() -> int:
-    """Bring the bundle up to date; 0 also when it has to be the plain one."""
+    """Bring the bundle up to date; 0 also for the plain one."""
     STATIC.mkdir(exist_ok=True)
     with (STATIC / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two portals may start from one checkout
@@ -59,36 +56,30 @@ def main() -> int:
 
 
 def _fingerprint() -> str:
+    """A digest of everything that the bundle is built from; templates name the icons."""
+    families = [path for path in FAMILIES.rglob("*") if path.suffix in {".css", ".js"}]
+    shared = [path for path in SOURCES.rglob("*") if path.is_file()]
+    templates = (ROOT / "templates").rglob("*.html")
     digest = hashlib.sha256()
-    for path in _read_by_the_bundle():
+    for path in (LOCK, *sorted([*families, *shared, *templates])):
+        # The name counts as well: a moved file may change what imports it.
         digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def _read_by_the_bundle() -> Iterator[Path]:
-    yield LOCK
-    yield from sorted(path for path in SOURCES.rglob("*") if path.is_file())
-    yield from sorted(path for path in FAMILIES.rglob("*") if path.suffix in {".css", ".js"})
-    yield from sorted((ROOT / "templates").rglob("*.html"))
-
-
 def _bundle() -> None:
     node, npm = _node()
-    if not _has_packages():
+    stamp = PACKAGES / "gatehouse.stamp"  # written last: a fetch that broke off is repeated
+    if not stamp.exists() or stamp.read_bytes() != LOCK.read_bytes():
         _say("fetching the front end's packages (hash-pinned)")
         words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
         _run([*npm, *words, "--fetch-retries", "1", "--loglevel", "error"])
-        (PACKAGES / "gatehouse.stamp").write_bytes(LOCK.read_bytes())
+        stamp.write_bytes(LOCK.read_bytes())
     _run([node, str(SOURCES / "build.mjs")])
 
 
-def _has_packages() -> bool:
-    stamp = PACKAGES / "gatehouse.stamp"
-    return stamp.exists() and stamp.read_bytes() == LOCK.read_bytes()
-
-
 def _node() -> tuple[str, list[str]]:
-    """The words that call Node and npm: the machine's, else those of the package index."""
+    """The commands of Node and npm: the machine's, else those of the package index."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm and _is_new_enough(node):
         return node, [npm]
@@ -121,7 +112,7 @@ def _run(words: list[str]) -> None:
 
 
 def _make_plain() -> None:
-    """Put the style as it is written where pages look for it; what needs packages stays empty."""
+    """Write the style without its packages; scripts, fonts and icons are empty files."""
     folder = STATIC / "portal"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -14,7 +14,7 @@ const ICON_OF_TEMPLATE = /_icon\.html" with name="([a-z0-9-]+)"/g;
 const FRAME = /<path stroke="none"[^>]*>/; // invisible, for programs that draw
 const DRAWING = /<svg[^>]*>([\s\S]*)<\/svg>/;
 
-// Icons that templates name themselves, as a sprite: a page loads no icon that no page shows.
+// A sprite of the icons that templates name, so that no unused icon is loaded.
 async function sprite() {
   const names = new Set();
   for (const name of await readdir(join(ROOT, "templates"), { recursive: true })) {

@@ -45,19 +45,20 @@ PAUSING: Final = "sync.change_clusterconnection"
 
 
 class PortalPage(LoginRequiredMixin, TemplateView):
-    """A page for people who are signed in; its form needs a permission, too. Never cached."""
+    """A page for signed-in people, whose form may need a permission. Never cached."""
 
     permission: ClassVar[str] = ""
-    """What sending the page's form needs; a page without one has no form."""
+    """The permission that the page's form needs; a page without one has no form."""
     somewhere: ClassVar[str] = ""
     """The permission without which, in whatever place, the page does not open."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Let in who may come in; names that no database could hold lead nowhere."""
+        """Check sign-in and permission before the page does anything."""
         if not request.user.is_authenticated:
             return self.handle_no_permission()
         if self.somewhere and not roles.may_somewhere(request.user, self.somewhere):
             raise PermissionDenied
+        # PostgreSQL refuses NUL in texts with an error; no stored name has one.
         if any("\0" in str(value) for value in kwargs.values()):
             raise Http404
         if request.method == "POST" and not self.may(self.permission_for(request)):
@@ -67,26 +68,26 @@ class PortalPage(LoginRequiredMixin, TemplateView):
         return response
 
     def permission_for(self, _request: HttpRequest) -> str:
-        """What this form needs; a page with several may say."""
+        """The permission of this form; a page with several forms overrides it."""
         return self.permission
 
     def place(self) -> roles.RoleScope:
-        """Where this page's form acts: the whole fleet, unless a page says."""
+        """The place that the page's form changes; the whole fleet by default."""
         return roles.RoleScope()
 
     def may(self, permission: str) -> bool:
-        """Whether who is signed in may do this here."""
+        """Whether the signed-in person has the permission in the page's place."""
         at = self.place()
         return roles.may(self.request.user, permission, cluster=at.cluster, namespace=at.namespace)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Say whether the page's form may be sent."""
+        """Add whether the page's form may be sent."""
         allowed = bool(self.permission) and self.may(self.permission)
         return super().get_context_data(**kwargs, may_write=allowed)
 
     @property
     def username(self) -> str:
-        """Who is signed in, as history names people."""
+        """The signed-in person, as history names people."""
         return self.request.user.get_username()
 
 
@@ -98,12 +99,13 @@ class ClusterPage(PortalPage):
 
     cluster: Cluster
     takes_part: ClassVar[bool] = False
-    """Whether it opens for those who see some namespaces only, and shows these alone."""
+    """Whether it opens for those who see some namespaces, and shows only these."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Find the cluster, for those who may know that it is there."""
+        """Find the cluster; 404 for those who may not see it."""
         if request.user.is_authenticated:
             self.cluster = find_cluster(str(kwargs["cluster"]))
+            # Hidden clusters answer 404 and not 403, which would reveal their names.
             part = None if self.takes_part else self.place().namespace
             if not roles.sees(request.user, self.cluster.name, part):
                 raise Http404
@@ -127,7 +129,7 @@ class ClusterPage(PortalPage):
 
 
 def find_cluster(name: str) -> Cluster:
-    """Give the cluster of this name with what is known of its connection, or 404."""
+    """The cluster of this name with its connection and health, or 404."""
     if "\0" in name:
         raise Http404
     found: Cluster = get_object_or_404(

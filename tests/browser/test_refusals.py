@@ -38,7 +38,7 @@ def test_a_refusal_is_found_understood_and_mended(
     hand.press(page.get_by_text("Paste an object of any kind instead"))
     hand.fill(page.get_by_label("YAML or JSON, one object"), changed)
     with page.expect_navigation():
-        hand.press(visitor.main("button", "Try what I pasted"))
+        hand.press(visitor.main("button", "Try the pasted object"))
     outcome = page.locator("#outcome").inner_text()
     assert outcome.startswith("admitted"), f"{changed}\n{outcome}"
 

@@ -26,7 +26,7 @@ const labels = (step) => (_, times) =>
     return step < DAY && seconds % DAY ? clock.format(at) : date.format(at);
   });
 
-// Without a pointer over the plot the legend says what all bars come to.
+// Without a pointer over the plot the legend shows the total of all bars.
 const total = (column) => column.reduce((sum, value) => sum + value, 0);
 
 const stacked = ([times, ...columns]) => {
@@ -50,7 +50,7 @@ const markers = (marks, colour) => (plot) => {
   ctx.restore();
 };
 
-// Who drags over a plot with data-brush asks for that time: told in an event, in whole seconds.
+// Dragging over a plot with data-brush selects a time: an event carries it in whole seconds.
 const brushed = (place) => (plot) => {
   const { left, width } = plot.select;
   if (width < 4) return;
@@ -62,7 +62,7 @@ function draw(place) {
   const { columns, marks } = JSON.parse(place.dataset.plot);
   const [muted, line] = [token("--muted"), token("--line")];
   const step = columns[0].length > 1 ? columns[0][1] - columns[0][0] : 3600;
-  // What is drawn last lies on top: the sum of all comes first.
+  // Later series cover earlier ones: the sum of all is drawn first.
   const series = VERDICTS.map(({ label, token: name }, i) => ({
     label,
     fill: token(name),

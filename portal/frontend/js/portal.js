@@ -1,4 +1,4 @@
-// What every page has: parts that load themselves, the theme button, the palette, questions.
+// Scripts of every page: htmx, the theme button, the command palette, questions before writes.
 
 import "htmx.org";
 import { offerThemes } from "./themes.js";

@@ -23,11 +23,11 @@ else:
 
 HOLDING: Final = "admission.add_audithold"
 MOST: Final = 200
-"""So many are listed, the newest first."""
+"""Holds that are listed, the newest first."""
 
 
 class HoldForm(_HoldForm):
-    """Which decisions stay, and why."""
+    """The form of a hold: decisions to keep, and the reason."""
 
     class Meta:
         model = AuditHold
@@ -41,7 +41,7 @@ class HoldForm(_HoldForm):
         }
 
     def clean_cluster(self) -> str:
-        """A record without its cluster is kept, too: any name of one that the person holds in."""
+        """Any name: decisions stay on record when their cluster is deleted."""
         return str(self.cleaned_data["cluster"]).strip()
 
     def clean_namespace(self) -> str:
@@ -50,17 +50,17 @@ class HoldForm(_HoldForm):
 
 
 class HoldsView(PortalPage):
-    """The holds of the places that the person sees, a form for another one, and their release."""
+    """The visible holds, the form for a new one, and their release."""
 
     template_name = "access/legal_holds.html"
     somewhere = HOLDING
 
     def permission_for(self, _request: HttpRequest) -> str:
-        """Making and releasing are one right, in the hold's own place."""
+        """Creating and releasing need one permission, in the hold's own place."""
         return HOLDING
 
     def place(self) -> roles.RoleScope:
-        """The place that is held: an auditor of one namespace holds nothing beside it."""
+        """The place of the hold: an auditor of one namespace may hold only there."""
         post = self.request.POST
         if "release" in post:
             hold = self._hold()
@@ -83,12 +83,12 @@ class HoldsView(PortalPage):
         return super().get_context_data(**given, holds=holds, clusters=clusters)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Hold, or release."""
+        """Create a hold, or release one."""
         if "release" in request.POST:
             hold = self._hold()
             if hold.released is None:
                 hold.release(user=self.username)
-            messages.success(request, f"Released: {hold}. What it held may go now.")
+            messages.success(request, f"Released: {hold}. Its decisions may be removed now.")
             return redirect("holds")
         form = HoldForm(request.POST)
         if not form.is_valid():
@@ -99,7 +99,7 @@ class HoldsView(PortalPage):
         return redirect("holds")
 
     def _hold(self) -> AuditHold:
-        """The hold that is to be released; one in a place that is not seen is not there."""
+        """The hold to release; 404 for one in a place that the person does not see."""
         return get_object_or_404(self.visible(), pk=whole_number(self.request.POST["release"]))
 
     def visible(self) -> QuerySet[AuditHold]:

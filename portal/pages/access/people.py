@@ -28,13 +28,13 @@ ROLE_WORDS: Final = {
     "viewer": "sees policies, decisions and live state",
     "auditor": "sees the same, and holds decisions against retention",
     "editor": "writes policies, priority classes and limited resources",
-    "approver": "settles conflicts, confirms deletions, starts and pauses syncs, takes ownership",
+    "approver": "resolves conflicts, confirms deletions, starts and pauses syncs, takes ownership",
     "admin": "everything there, roles included",
 }
 
 
 class BindingForm(forms.Form):
-    """Who gets which role where."""
+    """The form that grants a role: to a person or group, in a scope."""
 
     subject = forms.CharField(
         max_length=156,
@@ -77,15 +77,15 @@ class BindingForm(forms.Form):
         return cleaned
 
     def binding(self) -> RoleBinding:
-        """What was asked for, not stored yet."""
+        """The binding that the form describes, not stored yet."""
         names = ("user", "group", "role", "cluster", "namespace")
         return RoleBinding(**{name: self.cleaned_data[name] for name in names})
 
 
 def names_like(words: str, user: Any) -> list[str]:
-    """Users whose names begin so, at most a few: of the groups one is in, or of all for the fleet.
+    """A few users whose names begin with the words: of the asker's groups, or all for the fleet.
 
-    Fewer than three letters find nobody: nobody reads the list of all accounts.
+    Fewer than three letters find nobody, so that nobody can list all accounts.
     """
     words = words.replace("\0", "").strip()
     if len(words) < FEWEST_LETTERS:
@@ -98,28 +98,28 @@ def names_like(words: str, user: Any) -> list[str]:
 
 
 class PeopleNamesView(PortalPage):
-    """The names that the field of the form offers, to those who give roles somewhere."""
+    """The names that the form's field offers."""
 
     somewhere = GIVING
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Give them as options."""
+        """Render the names as options."""
         names = names_like(request.GET.get("subject", ""), request.user)
         return render(request, "parts/_options.html", {"names": names})
 
 
 class PeopleView(PortalPage):
-    """All bindings that the signed-in person may know of, and the forms to change them."""
+    """The visible role bindings, and the forms that change them."""
 
     template_name = "access/people.html"
     somewhere = GIVING
 
     def permission_for(self, request: HttpRequest) -> str:
-        """Giving and taking back are two rights."""
+        """Granting and revoking are two rights."""
         return TAKING if "take" in request.POST else GIVING
 
     def place(self) -> roles.RoleScope:
-        """The scope that a form is about: who gives a role must be admin in all of it."""
+        """The scope of the form: whoever grants a role must be admin in all of it."""
         post = self.request.POST
         if "take" in post:
             taken = self._taken()
@@ -130,7 +130,7 @@ class PeopleView(PortalPage):
         return get_object_or_404(RoleBinding, pk=whole_number(self.request.POST["take"]))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The bindings by subject, the form, and what was done before."""
+        """The bindings by subject, the form, and the history of roles."""
         user = self.request.user
         return super().get_context_data(
             **{"form": BindingForm(), **kwargs},
@@ -141,10 +141,10 @@ class PeopleView(PortalPage):
         )
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Give a role, or take one back."""
+        """Grant a role, or revoke one."""
         if "take" in request.POST:
             taken = self._taken()
-            words = f"Taken back: {taken}."
+            words = f"Revoked: {taken}."
             services.unbind_role(binding=taken, author=request.user)
             messages.success(request, words)
             return redirect("people")
@@ -156,13 +156,13 @@ class PeopleView(PortalPage):
                 for name, texts in error.message_dict.items():
                     form.add_error(name if name in form.fields else None, texts)
             else:
-                messages.success(request, f"Given: {binding}.")
+                messages.success(request, f"Granted: {binding}.")
                 return redirect("people")
         return self.render_to_response(self.get_context_data(form=form), status=422)
 
 
 def _place(cluster: str, namespace: str) -> roles.RoleScope:
-    """A namespace's admin gives roles in that very namespace; a prefix needs a wider scope."""
+    """A namespace's admin grants roles in that very namespace; a prefix needs a wider scope."""
     exact = namespace if not namespace.endswith("*") else ""
     return roles.RoleScope(cluster, exact if cluster else "")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ON_A_PAGE: Final = 25
 LONGEST: Final = 253
 LINES: Final = 4
-"""What one change says in the list; its own page has all."""
+"""Differences of one change that a list names; the change's page has all."""
 FILTERS: Final = ("cluster", "namespace", "kind", "user")
 
 
@@ -39,13 +39,15 @@ class ChangesView(PortalPage):
     template_name = "changes/history.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The page that was asked for, and what may be asked for."""
+        """The requested page of changes, and the filters."""
         asked = {
             name: self.request.GET.get(name, "").replace("\0", "").strip()[:LONGEST]
             for name in FILTERS
         }
         before = whole_number(self.request.GET.get("before", ""))
         rows = self.find(asked)
+        # A cursor and not a page number: offsets get slow, and new rows would shift the pages.
+        # One row more than shown says whether there is an older page, without a count.
         found = list((rows.filter(pk__lt=before) if before else rows)[: ON_A_PAGE + 1])
         shown = found[:ON_A_PAGE]
         return super().get_context_data(
@@ -60,7 +62,7 @@ class ChangesView(PortalPage):
         )
 
     def find(self, asked: dict[str, str]) -> QuerySet[PolicyRevision]:
-        """All that fits and may be seen."""
+        """The visible revisions that match."""
         wanted = {name: text for name, text in asked.items() if text}
         rows = PolicyRevision.objects.filter(**wanted).order_by("-id")
         return roles.visible(rows, self.request.user, cluster="cluster", namespace="namespace")
@@ -73,7 +75,7 @@ class ChangesView(PortalPage):
 
 
 def _lines(shown: Sequence[PolicyRevision]) -> list[dict[str, Any]]:
-    """Each change in words; what is gone with its namespace or cluster has no page any more."""
+    """Each change in words; a policy that went with its namespace or cluster has no page."""
     clusters, spaces = {one.cluster for one in shown}, {one.namespace for one in shown}
     alive = {
         (name, "")
@@ -101,7 +103,7 @@ def _line(one: PolicyRevision, address: str) -> dict[str, Any]:
 
 
 def _address(one: PolicyRevision) -> str:
-    """The page of the version; empty for what has no versions of its own."""
+    """The page of the version; empty for kinds without pages of versions."""
     kind = BY_NAME.get(one.kind)
     if kind is None or kind.is_namespaced is not bool(one.namespace):
         return ""
@@ -151,7 +153,7 @@ class RevisionsView(PolicyPage):
 
 
 class RevisionPageView(PolicyPage):
-    """One version: what it changed, the whole of it, and a way to have it back."""
+    """One version: its changes, its full text, and the form that restores it."""
 
     template_name = "changes/version.html"
 
@@ -179,7 +181,7 @@ class RevisionPageView(PolicyPage):
         )
 
     def may_post(self) -> bool:
-        """Restoring is a change; of what is gone, an addition."""
+        """Restoring is a change, or an addition where the policy was deleted."""
         return self.may("change" if self.manifest is not None else "add")
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
@@ -187,7 +189,7 @@ class RevisionPageView(PolicyPage):
         one = self.find_revision()
         reason = request.POST.get("reason", "").strip()[:1000]
         if not reason:
-            return self._refuse("Say why: the reason stays on record.")
+            return self._refuse("Give a reason: it stays on record.")
         try:
             saved = services.restore_revision(revision=one, user=self.username, reason=reason)
         except ValidationError as error:

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 
 DAYS: Final = 7
-"""Days that are looked back, unless somebody asks for others."""
+"""Days that are looked back by default."""
 LONGEST: Final = 90
 _READ: Final = (
     "created", "namespace", "name", "violations", "observed", "reasons", "more_violations",
     "more_observed",
 )  # fmt: skip
 DECISIONS: Final = 5000
-"""The newest decisions that are judged again at most."""
+"""The most decisions that are evaluated again."""
 SHOWN: Final = 20
 CHOICES: Final = (1, DAYS, 30)
 """Days that can be looked back."""
 AT_ONCE: Final = 500
-"""Decisions that are judged while somebody waits for the page; more on demand."""
+"""Decisions that are evaluated before the page is shown; more on demand."""
 ENFORCED_BY_BOTH: Final = ("LimitRange", "ResourceQuota")
 DIFFERING: Final = (
     SyncedObject.State.CONFLICT,
@@ -50,7 +50,7 @@ DIFFERING: Final = (
 
 
 class AuthorityView(ClusterPage):
-    """The two ways beside each other and what the other one would change; then the switch.
+    """Both authorities with the effects of a switch; then the switch itself.
 
     ``?to=`` is the second step: the same numbers, a reason, and the button.
     """
@@ -59,7 +59,7 @@ class AuthorityView(ClusterPage):
     permission = "policies.change_cluster"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Today's way, the other one, and everything that would change."""
+        """The current authority, the other one, and the effects of a switch."""
         cluster = self.cluster
         is_native = cluster.authority == Cluster.Authority.NATIVE
         other = Cluster.Authority.PORTAL if is_native else Cluster.Authority.NATIVE
@@ -82,14 +82,14 @@ class AuthorityView(ClusterPage):
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Switch to the one that the page offered, if it is still the other one and it says why."""
+        """Switch to the offered authority, with a reason, unless it is already in force."""
         wanted = request.POST.get("authority", "")
         if wanted not in Cluster.Authority.values:
             return HttpResponseBadRequest()
         reason = request.POST.get("reason", "").strip()[:1000]
         if wanted != self.cluster.authority:
             if not reason:
-                context = self.get_context_data(form_error="Say why: it stays on record.")
+                context = self.get_context_data(form_error="Give a reason: it stays on record.")
                 return self.render_to_response(context, status=422)
             services.set_authority(
                 cluster=self.cluster, authority=wanted, user=self.username, reason=reason
@@ -99,7 +99,7 @@ class AuthorityView(ClusterPage):
 
 
 def _differences(cluster: Cluster) -> dict[str, Any]:
-    """Count what the choice is about, and name what would be judged otherwise."""
+    """Counts of the affected policies, and the objects that differ between both sides."""
     absent = services.not_native(cluster)
     differing = listed(cluster).filter(kind__in=ENFORCED_BY_BOTH, state__in=DIFFERING)
     return {
@@ -117,7 +117,7 @@ def _differences(cluster: Cluster) -> dict[str, Any]:
 def preview(
     cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS
 ) -> AuthorityImpact:
-    """Look at the newest decisions of some days, and at what both sides do not have in common."""
+    """Evaluate the newest decisions of some days under the other authority."""
     rows = SyncedObject.objects.filter(
         cluster=cluster, kind__in=ENFORCED_BY_BOTH, gone=None
     ).exclude(state=SyncedObject.State.IN_SYNC)
@@ -131,17 +131,17 @@ def preview(
 
 
 def judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
-    """The newest decisions with what a change of authority can move between its two lists."""
+    """The newest decisions with their refusals and observations, which a switch may exchange."""
     since = datetime.now(UTC) - timedelta(days=days)
     rows = AuditEvent.objects.for_cluster(cluster.name).filter(
         created__gte=since, phase="validate", dry_run=False
     )
-    # Of nine columns of JSON two are read: to decode the others would be most of the work.
+    # Two of nine JSON columns are read: decoding the others would be most of the work.
     read = rows.only(*_READ).with_authority()
     for event in read.newest_by_pieces(most):
         refused = [each["reason"] for each in event.violations]
         observed = [each["reason"] for each in event.observed]
-        # Of what is not listed the reasons are kept, though not who they are of.
+        # Of unlisted violations the record has the reasons alone, without their policies.
         others = [each for each in event.reasons.split() if each not in {*refused, *observed}]
         found = event.violations or event.observed
         yield Judged(

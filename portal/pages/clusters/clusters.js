@@ -7,7 +7,7 @@ function follow(place) {
     let text = "";
     try {
       const answer = await fetch(place.dataset.poll, { credentials: "same-origin" });
-      if (answer.status === 404) return window.location.reload(); // a watch that saw nothing
+      if (answer.status === 404) return window.location.reload(); // a watch that found nothing is deleted
       if (!answer.ok || answer.redirected) throw new Error(String(answer.status));
       text = await answer.text();
     } catch {

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 SHOWN: Final = 10
 """Lines of each table here; the rest is on the table's own page."""
 DONE: Final = {
-    "pause": "Paused. Nothing is asked of the cluster until somebody resumes it.",
-    "resume": "Resumed. What waits and what is due begins within seconds.",
+    "pause": "Paused. The portal sends the cluster no request until somebody resumes it.",
+    "resume": "Resumed. Waiting and due runs start within seconds.",
 }
 _STOPPED = (
     ClusterConnection.State.FORBIDDEN,
@@ -55,7 +55,7 @@ class FleetView(PortalPage):
     template_name = "clusters/clusters.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The lines and what they add up to."""
+        """The lines and their totals."""
         rows = standings(self.request.user)
         connected = [row for row in rows if hasattr(row.cluster, "connection")]
         return super().get_context_data(
@@ -75,7 +75,7 @@ class FleetView(PortalPage):
 
 
 class ClusterDetailView(ClusterPage):
-    """Everything about a cluster at a glance; what can be done has pages of its own."""
+    """The state of one cluster, with links to the pages of its actions."""
 
     template_name = "clusters/cluster.html"
 
@@ -130,7 +130,7 @@ def _clock(skew: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """One thing to do: its title, why, the command that does it, and whether it is done."""
+    """One step: its title, its purpose, its command, and whether it is done."""
 
     title: str
     words: str
@@ -177,13 +177,13 @@ def _steps(cluster: Cluster, connection: ClusterConnection) -> list[NextStep]:
 
 
 class PauseView(ClusterPage):
-    """Takes the forms that pause and resume; shows the cluster afterwards."""
+    """The target of the forms that pause and resume a cluster."""
 
     permission = PAUSING
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest, **_names: object) -> HttpResponse:
-        """Do what the button said, with the reason that was given."""
+        """Pause or resume, with the given reason."""
         action = request.POST.get("do", "")
         if action not in DONE:
             return HttpResponseBadRequest()

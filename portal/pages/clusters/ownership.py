@@ -1,4 +1,4 @@
-"""The page of ownership: what the portal may write in a cluster."""
+"""The page of ownership: the objects of a cluster that the portal may write."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ SHOWN: Final = 3
 
 
 class OwnershipView(ClusterPage):
-    """What is owned; takes the forms that give an object, a namespace, the cluster, or take back.
+    """Ownerships of a cluster, and the forms that take and release them.
 
-    The list of objects sends its form here, too: ``do`` is take or release, ``scope`` what of the
-    chosen ``object`` rows is meant.
+    The list of objects sends its form here, too: ``do`` is take or release; ``scope`` is the
+    selected ``object`` rows, their namespaces or the cluster.
     """
 
     template_name = "clusters/ownership.html"
     permission = TAKING
 
     def permission_for(self, request: HttpRequest) -> str:
-        """Taking back needs a permission of its own, and only that."""
+        """Releasing needs a permission of its own, and only that."""
         is_back = "release" in request.POST or request.POST.get("do") == "release"
         return RELEASING if is_back else TAKING
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """What is owned, and where there is something that is not."""
+        """The ownerships, and the namespaces with unowned objects."""
         unowned = SyncedObject.objects.filter(
             cluster=self.cluster, gone=None, state=SyncedObject.State.UNOWNED
         )
@@ -60,7 +60,7 @@ class OwnershipView(ClusterPage):
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Give or take back, as the form and its button said."""
+        """Take or release ownership, as the form and its button say."""
         if "scope" in request.POST:
             return self._from_list(request.POST["scope"], request.POST.get("do", ""))
         if "release" in request.POST:
@@ -78,12 +78,12 @@ class OwnershipView(ClusterPage):
         return redirect("cluster-ownership", self.cluster.name)
 
     def _from_list(self, scope: str, action: str) -> HttpResponse:
-        """Do it for what was chosen in the list, and show the list again."""
+        """Take or release ownership of the selected objects, and show the list again."""
         if scope not in SCOPES or action not in ("take", "release"):
             return HttpResponseBadRequest()
         places = self._places(scope)
         if not places:
-            messages.error(self.request, "Nothing was chosen: choose objects of the list first.")
+            messages.error(self.request, "No object is selected: select objects in the list first.")
         elif action == "take":
             self._take_all(places)
         else:
@@ -95,6 +95,7 @@ class OwnershipView(ClusterPage):
     def _places(self, scope: str) -> list[Place]:
         if scope == "cluster":
             return [{"namespace": "", "kind": "", "name": ""}]
+        # At most 18 digits: a longer number overflows the column and fails the query.
         numbers = [one for one in self.request.POST.getlist("object") if one.isdecimal()][:MOST]
         chosen = SyncedObject.objects.filter(
             cluster=self.cluster, pk__in=[int(one[:18]) for one in numbers], kind__in=services.KINDS
@@ -121,13 +122,13 @@ class OwnershipView(ClusterPage):
                 if resolution.release_ownership(self.cluster, self.username, **place)
             ]
         if done:
-            words = f"Taken back: {_listed(done)}. The portal only reads there from now on."
+            words = f"Released: {_listed(done)}. The portal only reads there from now on."
             messages.success(self.request, words)
         if left := len(places) - len(done):
             messages.warning(
                 self.request,
-                f"{left} of them are not owned by themselves: what was given as a namespace or as "
-                "the whole cluster is taken back as such.",
+                f"{left} of them are not owned by themselves: an owned namespace or the whole "
+                "cluster is released as such.",
             )
 
 

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 PAGE_SIZE: Final = 50
-ASKED_FOR: Final = (SyncRun.Mode.IMPORT, SyncRun.Mode.PREVIEW, SyncRun.Mode.SYNC)
-"""What a person may ask for; watches are the schedule's."""
+REQUESTABLE: Final = (SyncRun.Mode.IMPORT, SyncRun.Mode.PREVIEW, SyncRun.Mode.SYNC)
+"""Modes that a person may request; watches are the schedule's."""
 OUTCOMES: Final = ("failed", "conflict", "held", "intended", "done")
-"""What may have come of an object, the most urgent first."""
+"""Outcomes of one object, the most urgent first."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a run did with one object, and where to look at it."""
+    """The result of a run for one object, and the object's page."""
 
     result: SyncResult
     address: str
 
 
 class RunListView(ClusterPage):
-    """All runs over a cluster, newest first; its form asks for another one."""
+    """All runs over a cluster, newest first; its form requests another one."""
 
     template_name = "clusters/runs.html"
     permission = "sync.add_syncrun"
@@ -52,9 +52,9 @@ class RunListView(ClusterPage):
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Ask for a run and show it; one that waits already is joined."""
+        """Request a run and show it; a run that already waits is shown instead."""
         mode = request.POST.get("mode", "")
-        if mode not in ASKED_FOR:
+        if mode not in REQUESTABLE:
             return HttpResponseBadRequest()
         if not hasattr(self.cluster, "connection"):
             messages.error(request, "This cluster is not connected.")
@@ -74,7 +74,7 @@ class RunView(ClusterPage):
     run: SyncRun
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The run, its counts and a page of what it did."""
+        """The run, its counts and a page of its results."""
         run = self.find_run()
         outcome = self.request.GET.get("outcome", "")
         results = run.results.order_by(rank("outcome", OUTCOMES), "id")
@@ -94,6 +94,7 @@ class RunView(ClusterPage):
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Confirm the deletions that the page showed, if it is still held for as many."""
         run = self.find_run()
+        # The number that was shown is sent back: deletions that came later are not confirmed.
         held = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
         if request.POST.get("read") != "yes" or request.POST.get("held") != str(held):
             messages.error(request, "Nothing was confirmed: read the list of deletions first.")
@@ -118,7 +119,7 @@ class ProgressView(RunView):
     http_method_names = ["get", "head"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The run's state alone: this is asked every other second."""
+        """The run's state alone: the page polls it every other second."""
         return {**kwargs, **progress(self.find_run()), "cluster": self.cluster}
 
 

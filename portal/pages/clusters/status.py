@@ -25,7 +25,7 @@ NEEDS_A_LOOK: Final = (
 )
 UNDER_WAY: Final = (SyncRun.State.WAITING, SyncRun.State.RUNNING)
 CANARY_AGE: Final = timedelta(minutes=5)
-"""A look at the webhooks that is older than this says nothing about now; they come each minute."""
+"""An older check of the webhooks is out of date; the canary runs each minute."""
 _STATES: Final = ClusterConnection.State
 CONNECTION_WORDS: Final = {
     _STATES.NEW: "not tested yet",
@@ -78,7 +78,7 @@ def clusters_in_part(user: Any) -> list[str]:
 
 
 def standings(user: Any) -> list[Standing]:
-    """All clusters that the user sees as a whole, by name; five questions for any number."""
+    """All clusters that the user sees as a whole, by name; five queries for any number."""
     clusters = roles.visible(
         Cluster.objects.select_related("connection", "sync_state", "webhook_health"),
         user,
@@ -104,18 +104,18 @@ def standings(user: Any) -> list[Standing]:
 
 
 def counted_states(objects: QuerySet[SyncedObject]) -> list[tuple[int, str, int]]:
-    """Count objects by cluster and state; what is gone on both sides does not count."""
+    """Count objects by cluster and state, without those that are gone on both sides."""
     rows = objects.filter(gone=None).order_by().values_list("cluster", "state")
     return list(rows.annotate(Count("id")))
 
 
 def alerts_for(user: Any) -> QuerySet[ClusterAlert]:
-    """Those of the clusters that the user sees as a whole."""
+    """The open alerts of the clusters that the user sees as a whole."""
     return roles.visible(open_alerts(), user, cluster="cluster__name", whole=True)
 
 
 def open_alerts() -> QuerySet[ClusterAlert]:
-    """What needs a person now, critical first, then the newest."""
+    """The open alerts, critical first, then the newest."""
     found = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
     return found.order_by(rank("severity", [ClusterAlert.Severity.CRITICAL]), "-since", "-id")
 
@@ -131,7 +131,7 @@ def rank(column: str, order: Iterable[str]) -> Case:
 
 
 def under_way() -> QuerySet[SyncRun]:
-    """Runs that wait or go on; watches do so all the time and are left out."""
+    """Runs that wait or are in progress, without watches, which always are."""
     return SyncRun.objects.filter(state__in=UNDER_WAY).exclude(mode=SyncRun.Mode.WATCH)
 
 
@@ -153,13 +153,13 @@ def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:
     if not health.canary_refused:
         return Mark("failing-open", "failing open")
     if now - health.checked > CANARY_AGE:
-        return Mark("unknown", "not checked lately")
+        return Mark("unknown", "check out of date")
     if any(word != "ok" for word in webhook_words(health).values()):
         return Mark("changed-webhook", "not as installed")
     return Mark("ok", "working")
 
 
 def webhook_words(health: WebhookHealth) -> dict[str, str]:
-    """What was found of each webhook configuration: ok, missing or changed."""
+    """The state of each webhook configuration: ok, missing or changed."""
     found: Any = health.configuration
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

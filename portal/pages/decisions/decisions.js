@@ -1,4 +1,4 @@
-// The record's pages: copy buttons, brushing the plot, the live tail. Each page works without.
+// Pages of decisions: copy buttons, selecting a time in the plot, the live tail. All optional.
 
 const announce = (text) => {
   const place = document.querySelector("[data-copied]");
@@ -26,7 +26,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-// Dragging over the plot asks for that time, with everything else as it is.
+// A time selected in the plot becomes part of the query; the rest of it stays.
 
 const minute = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16);
 
@@ -38,14 +38,14 @@ document.addEventListener("brush", ({ detail }) => {
   location.search = query.toString();
 });
 
-// The live tail: what is newer comes on top, every few seconds, until somebody pauses it.
+// The live tail: newer decisions appear on top every few seconds until it is paused.
 
 const EVERY = 4000;
 const button = document.querySelector("[data-tail-button]");
 
 if (button) {
   const words = button.querySelector("span");
-  const told = document.querySelector("[data-tail-told]");
+  const status = document.querySelector("[data-tail-status]");
   let timer;
   const ask = () => {
     if (!document.hidden) document.getElementById("newer")?.dispatchEvent(new Event("tail"));
@@ -61,12 +61,12 @@ if (button) {
   button.addEventListener("click", () => follow(!timer));
   document.addEventListener("htmx:afterSwap", () => {
     const number = document.querySelector(".arrived")?.dataset.number;
-    if (number) told.textContent = `${number} newer decision${number === "1" ? "" : "s"}`;
+    if (number) status.textContent = `${number} newer decision${number === "1" ? "" : "s"}`;
     document.querySelector(".empty")?.remove();
   });
 }
 
-// On a narrow screen what is beside the list is above it: closed, the list is in sight.
+// On a narrow screen the facets are above the list: closed ones keep the list in sight.
 if (matchMedia("(max-width: 820px)").matches) {
   for (const facet of document.querySelectorAll(".facets details[open]")) facet.open = false;
 }

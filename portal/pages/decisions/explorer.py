@@ -42,7 +42,7 @@ def visible_decisions(user: Any) -> AuditEventQuerySet:
 
 
 class RecordMixin(LoginRequiredMixin):
-    """Only for people who are logged in, and never kept by a cache."""
+    """A page of the record: for people who are signed in, never cached."""
 
     request: HttpRequest
 
@@ -54,7 +54,7 @@ class RecordMixin(LoginRequiredMixin):
 
     @property
     def has_role(self) -> bool:
-        """Whether there is anything at all that the person may see."""
+        """Whether the person has a role anywhere."""
         user = self.request.user
         return roles.sees_all(user) or bool(roles.bindings_of(user))
 
@@ -64,9 +64,9 @@ class RecordMixin(LoginRequiredMixin):
         return roles.may_somewhere(self.request.user, "admission.add_audithold")
 
     def views(self) -> list[SavedView]:
-        """The person's own views, and those that others share and whose places the person sees.
+        """The person's own views, and shared views of places that the person sees.
 
-        One that names no place is about all of them: it is for those who see any.
+        A view that names no place is shown to everybody with a role.
         """
         user = self.request.user
         found = SavedView.objects.usable_by(user).select_related("owner")
@@ -79,7 +79,7 @@ class RecordMixin(LoginRequiredMixin):
     def whole_clusters(self, asked: str) -> list[str] | None:
         """The clusters of which the person sees all; None: all there are.
 
-        Raises ``LookupError`` where that is not all that the person sees of what is asked.
+        Raises ``LookupError`` where the person also sees namespaces of other clusters.
         """
         user = self.request.user
         if roles.sees_all(user):
@@ -92,7 +92,7 @@ class RecordMixin(LoginRequiredMixin):
         return [each.cluster for each in bindings]
 
     def search(self) -> Search:
-        """What the address asks for, among those."""
+        """The search of the address, among visible decisions."""
         return Search(self.request.GET.dict(), visible_decisions(self.request.user))
 
     def fields(self, search: Search) -> dict[str, str]:
@@ -106,7 +106,7 @@ class DecisionListView(RecordMixin, TemplateView):
     template_name = "decisions/decisions.html"
 
     def get(self, request: HttpRequest, *_args: Any, **kwargs: Any) -> HttpResponse:
-        """Turn what was typed into the bar into an address, unless something is wrong with it."""
+        """Redirect a valid query of the bar to the address that says the same."""
         typed = request.GET.get("q")
         if typed is not None:
             fields, errors = search_query.parse(typed)
@@ -117,7 +117,7 @@ class DecisionListView(RecordMixin, TemplateView):
         return self.render_to_response(context, status=400 if context["form_open"] else 200)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of lines and all that stands around it; a fixed number of questions."""
+        """A page of lines, facets, bars and the query; a fixed number of queries."""
         search = self.search()
         place = PagePosition.of(self.request.GET)
         found = page(search, place)
@@ -158,7 +158,7 @@ class DecisionListView(RecordMixin, TemplateView):
     def _tallied(
         self, search: Search, sample: Sample, query: dict[str, str]
     ) -> tuple[list[histogram.Bar], bool]:
-        """Bars of the tallies, where the sample is not all and the tallies know; else of that."""
+        """Bars of the sample; where it is incomplete, of the tallies if these can answer."""
         now = datetime.now(UTC)
         if not sample.is_whole and histogram.can_tally(query):
             with suppress(LookupError):
@@ -179,7 +179,7 @@ def _span(
 
 
 def _tail(sample: Sample, query: dict[str, str]) -> str:
-    """The query that asks for what is newer than this page."""
+    """The query for decisions that are newer than this page."""
     newest = sample.rows[0].id if sample.rows else decision_id.lowest(datetime.now(UTC))
     return with_fields(query, after=newest)
 
@@ -190,10 +190,10 @@ def _beside(query: dict[str, str], cursor: dict[str, str]) -> str:
 
 
 class NewerDecisionsView(RecordMixin, View):
-    """What came since a decision: the lines that the live tail puts on top of the list."""
+    """The decisions since a given one: the lines that the live tail puts on top of the list."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """Give the lines; 204 where there are none, or nothing is asked for."""
+        """The newer lines; 204 where there are none, or the query is not valid."""
         after = PagePosition.of(request.GET).after
         search = self.search()
         sample = search.newer(after, TAIL) if after and search.is_valid else None
@@ -212,7 +212,7 @@ class ExportView(TakesToken, RecordMixin, View):
     """All decisions that fit, as CSV or JSON Lines."""
 
     def get(self, _request: HttpRequest, form: str) -> HttpResponseBase:
-        """Stream the file; a query that says nothing sensible is 400."""
+        """Stream the file; 400 for a query that is not valid."""
         write = _WRITERS.get(form)
         if write is None:
             raise Http404

@@ -50,12 +50,12 @@ _VERBS: Final = {Operation.CREATE: "create", Operation.UPDATE: "replace"}
 
 
 class WhyView(PortalPage):
-    """Why it came out so, what would have passed, whether it would today, and who made it so."""
+    """The reasons of a decision, a change that would pass, today's result, the deciding changes."""
 
     template_name = "decisions/why.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The decision, and what is worked out of it; one question more for each exceeded quota."""
+        """The decision and its explanation; one query more for each exceeded quota."""
         event = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
         if event is None or not roles.sees(self.request.user, event.cluster, event.namespace):
             raise Http404
@@ -73,14 +73,17 @@ class WhyView(PortalPage):
             milliseconds=f"{event.duration_us / 1000:.1f}",
             deciding=origins.deciding(event, revisions),
             since=origins.since(event, whole=roles.sees(self.request.user, event.cluster, "")),
-            **self._asked_again(event, revisions),
+            **self._evaluated_again(event, revisions),
         )
 
-    def _asked_again(self, event: AuditEvent, revisions: list[PolicyRevision]) -> dict[str, Any]:
+    def _evaluated_again(
+        self, event: AuditEvent, revisions: list[PolicyRevision]
+    ) -> dict[str, Any]:
         request = redecide.request_of(event)
         if request is None:
             return {}
         rules = redecide.rules_then(event, revisions)
+        # Rules that do not lead to the recorded verdict are not those of then: better none.
         if rules is not None and not redecide.agrees(event, request, rules):
             rules = None
         now = redecide.rules_now(event)
@@ -213,7 +216,7 @@ def _wire(request: AdmissionRequest) -> dict[str, Any]:
 
 
 def _manifest(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """The object without what the server sets: it would refuse them."""
+    """The object without fields that the server sets: it would refuse them."""
     kept = {name: value for name, value in obj.items() if name != "status"}
     metadata = kept.get("metadata")
     if isinstance(metadata, dict):
@@ -226,6 +229,7 @@ def _manifest(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 def _heredoc(command: str, text: str) -> str:
     """Give the command its text; its end mark is no line of the text."""
+    # A text that contains its end mark would end there, and the shell would run the rest.
     mark, number, lines = "EOF", 0, set(text.splitlines())
     while mark in lines:
         number += 1

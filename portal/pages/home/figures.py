@@ -1,4 +1,4 @@
-"""Figures of Home: answers over time, and where refusals occur."""
+"""Figures of Home: decisions over time, shares of refusals, latencies, the fleet in words."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 Span = tuple[datetime, datetime]
 LIVE: Final = timedelta(hours=1)
-"""So far back answers are counted one by one where no tally has been made."""
+"""The time back to which decisions are counted one by one where there is no tally."""
 SAMPLE: Final = 1_000
-"""So many of the newest refusals, or answers, speak for all."""
+"""The newest decisions that stand for all in shares and latencies."""
 MARKS: Final = 50
 OUTCOMES: Final = ("allowed", "mutated", "would_deny", "denied")
 
@@ -69,7 +69,7 @@ class WindowStep:
 
 
 def bars(window: Window, now: datetime, user: Any) -> list[WindowStep]:
-    """The answers in each step of the window, the running one last; steps without any included."""
+    """The decisions in each step of the window, the current one last; empty steps included."""
     first = _cut(now - window.length, window.step) + window.step
     sums: defaultdict[datetime, Counter[str]] = defaultdict(Counter)
     border = _border(now)
@@ -85,18 +85,19 @@ def bars(window: Window, now: datetime, user: Any) -> list[WindowStep]:
 
 
 def _cut(moment: datetime, step: timedelta) -> datetime:
+    # Steps are aligned to the epoch, as the database cuts them.
     seconds = moment.timestamp()
     return datetime.fromtimestamp(seconds - seconds % step.total_seconds(), UTC)
 
 
 def _border(now: datetime) -> datetime:
-    """From here on answers are counted live: the newest tally may have grown since it was made."""
+    """From here on decisions are counted one by one: the newest tally may be incomplete."""
     earliest, edge = stretch_of(now - LIVE), Tally.objects.edge()
     return max(edge, earliest) if edge else earliest
 
 
 def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str, int]]]:
-    """The answers by step, as tallies have them; the database adds up its thousands of rows."""
+    """The decisions by step from tallies; the database adds up thousands of rows."""
     rows = Tally.objects.filter(start__gte=span[0], start__lt=span[1]).order_by()
     steps = rows.values_list(cut("start", tzinfo=UTC))
     sums = steps.annotate(*(Sum(name) for name in OUTCOMES))
@@ -104,7 +105,7 @@ def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str,
 
 
 def _counted(span: Span, cut: type[TruncBase], user: Any) -> list[tuple[datetime, dict[str, int]]]:
-    """The same for one who does not see all: tallies know no namespace."""
+    """The same from decisions, for those who do not see all: tallies know no namespace."""
     rows = visible_decisions(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
     found = with_hits(rows).values_list(cut("created", tzinfo=UTC), "verdict", "has_hits")
     return [
@@ -124,12 +125,12 @@ class Share:
 
 
 def refusals(since: datetime, user: Any, *, most: int = 5) -> dict[str, list[Share]]:
-    """Where the newest refusals fall: by reason and by namespace, the most frequent first."""
+    """The newest refusals by reason and by namespace, the most frequent first."""
     rows = visible_decisions(user).denied().filter(created__gte=since).newest_first()
     reasons: Counter[str] = Counter()
     places: Counter[tuple[str, str]] = Counter()
     for cluster, namespace, words in rows.values_list("cluster", "namespace", "reasons")[:SAMPLE]:
-        reasons.update(set(words.split()[:1]))
+        reasons.update(set(words.split()[:1]))  # the first reason is the one of the message
         places[cluster, namespace] += 1
     by_place = [
         (f"{cluster}/{namespace}", {"cluster": cluster, "namespace": namespace}, number)
@@ -175,13 +176,14 @@ def changes(since: datetime, user: Any) -> list[PolicyRevision]:
         action__in=[PolicyRevision.Action.ISSUE, PolicyRevision.Action.REVOKE]
     )
     rows = roles.visible(rows, user, cluster="cluster", namespace="namespace")
+    # Without both manifests of each revision, which no figure shows.
     return list(rows.defer("before", "after").order_by("-created", "-id")[:MARKS])
 
 
 def in_words(rows: Sequence[Standing], total: int, denied: int, words: str) -> str:
-    """How the fleet is, in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …".
+    """The state of the fleet in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …".
 
-    Nothing is said of clusters to who sees none as a whole.
+    Those who see no cluster as a whole get the figures alone.
     """
     figures = f"{counted(total, 'decisions')} in {words}, {denied:,} refused."
     if not rows:

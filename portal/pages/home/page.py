@@ -21,12 +21,12 @@ CHANGES: Final = 5
 
 
 class HomeView(PortalPage):
-    """In words first, then over time, then what needs a person; it loads itself anew."""
+    """The fleet in words, decisions over time, open alerts; it refreshes itself."""
 
     template_name = "home/home.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Everything the page shows; a fixed number of questions for any number of clusters."""
+        """Everything the page shows; a fixed number of queries for any number of clusters."""
         now = timezone.now()
         window = figures.WINDOWS.get(self.request.GET.get("window", ""), figures.WINDOWS["day"])
         since, user = now - window.length, self.request.user

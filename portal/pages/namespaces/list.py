@@ -32,7 +32,7 @@ class NamespaceLine:
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing decides here but what holds in the whole cluster."""
+        """Whether only policies of the whole cluster apply here."""
         return not any(self.counts.values())
 
 
@@ -43,7 +43,7 @@ class NamespaceListView(ClusterPage):
     takes_part = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of lines; six questions, however many namespaces there are."""
+        """A page of lines; six queries, however many namespaces there are."""
         query = self.request.GET
         search = query.get("q", "").replace("\0", "").strip()
         found = roles.visible(
@@ -64,13 +64,13 @@ class NamespaceListView(ClusterPage):
 
 
 def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[NamespaceLine]:
-    """Count what each of these namespaces has."""
+    """Count the policies and differences of each of these namespaces."""
     keys = [each.pk for each in namespaces]
     counts = {
         name: Counter(
             dict(
                 model.objects.filter(namespace__in=keys)
-                .order_by()
+                .order_by()  # a default order would join the groups of the count
                 .values_list("namespace")
                 .annotate(Count("id"))
             )

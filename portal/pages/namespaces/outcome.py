@@ -26,7 +26,7 @@ WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Whose doing something is, in words, and the anchor of the policy on the page."""
+    """The cause of a change or violation in words, and its anchor on the page."""
 
     words: str
     anchor: str = ""
@@ -42,7 +42,7 @@ class ResultLine:
 
 @dataclass(frozen=True, slots=True)
 class PlacedViolation:
-    """One violation with whose it is, and its line in what was pasted."""
+    """One violation with its policy, and its line in the pasted text."""
 
     reason: str
     message: str
@@ -70,7 +70,7 @@ def by_cause(cause: Cause) -> By:
 
 
 def outcome_of(attempt: Trial) -> dict[str, Any]:
-    """Put into words what the page shows of an attempt."""
+    """The context of the outcome's template for one trial."""
     found = attempt.simulation
     if found is None:
         return {"attempt": attempt, "problems": attempt.problems}
@@ -92,7 +92,7 @@ def outcome_of(attempt: Trial) -> dict[str, Any]:
 
 
 def lines_of(found: Simulation) -> list[ResultLine]:
-    """The object as it would be stored, each changed line with whose doing it is."""
+    """The object as it would be stored; each changed line with its cause."""
     obj = found.decision.object
     texts = lines_of_manifest(obj if isinstance(obj, dict) else None)
     changed = _changed_lines(texts, found.changes)
@@ -100,6 +100,7 @@ def lines_of(found: Simulation) -> list[ResultLine]:
 
 
 def _changed_lines(texts: list[str], changes: Iterable[ExplainedField]) -> dict[int, By]:
+    # The lines are parsed again because only the parser knows which line holds which field.
     try:
         documents = parse_documents("\n".join(texts), "object")
     except ManifestError:

@@ -40,17 +40,17 @@ Lines = list[tuple[str, bool]]
 
 
 class NamespacePageView(ClusterPage):
-    """The page of a namespace; what is sent to it is tried, and nothing is kept."""
+    """The page of a namespace; an object sent to it is tried, and nothing is stored."""
 
     template_name = "namespaces/namespace.html"
     namespace: Namespace
 
     def may(self, permission: str) -> bool:
-        """Whoever sees the page may try something: that needs no permission of its own."""
+        """Whoever sees the page may try an object: that needs no permission of its own."""
         return not permission or super().may(permission)
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Try what the query string says."""
+        """Try the pod of the query string."""
         policies = self.load()
         draft = TrialForm.of(request.GET)
         return self.answer(policies, outcome_of(attempt_of(draft, policies)), draft)
@@ -62,7 +62,7 @@ class NamespacePageView(ClusterPage):
         return self.answer(policies, outcome_of(attempt), attempt.draft, pasted=attempt.text)
 
     def load(self) -> PolicySet:
-        """Find the namespace and what decides about it."""
+        """Find the namespace and its policies."""
         name = str(self.kwargs["namespace"])
         if "\0" in name:
             raise Http404
@@ -77,17 +77,17 @@ class NamespacePageView(ClusterPage):
         shown = {**outcome, "draft": draft, "pasted": pasted}
         if self.request.headers.get("HX-Target") == OUTCOME:
             self.template_name = "namespaces/_outcome.html"
-            # A script swaps answers that are fine only, and what is wrong with it is the answer.
+            # htmx swaps only responses of status 200, and problems are part of the outcome.
             return self.render_to_response({**shown, **self.names()})
         context = self.get_context_data(**{**self.kwargs, **shown, **self.sections(policies)})
         return self.render_to_response(context, status=status)
 
     def names(self) -> dict[str, Any]:
-        """What every part of the page is about."""
+        """The names that every part of the page needs."""
         return {"cluster": self.cluster, "namespace": self.namespace}
 
     def sections(self, policies: PolicySet) -> dict[str, Any]:
-        """Everything that does not depend on what is tried."""
+        """The sections that do not depend on the trial."""
         cluster, name = self.cluster, policies.namespace
         events = AuditEvent.objects.for_cluster(cluster.name).for_namespace(name).listed()
         revisions = PolicyRevision.objects.filter(cluster=cluster.name, namespace=name)
@@ -116,7 +116,7 @@ class NamespacePageView(ClusterPage):
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """One object on both sides; a line is (text, whether the other side has it otherwise)."""
+    """One object on both sides; a line is (text, whether the other side differs)."""
 
     thing: SyncedObject
     address: str
@@ -127,7 +127,7 @@ class Both:
 
 
 def both_sides(cluster: Cluster, policies: PolicySet) -> list[Both]:
-    """The policies of a namespace that sync knows of, those that differ first; one query."""
+    """The synced policies of a namespace, those that differ first; one query."""
     ours = {
         **{("LimitRange", each.name): encode_limit_range(each) for each in policies.limit_ranges},
         **{
@@ -141,10 +141,11 @@ def both_sides(cluster: Cluster, policies: PolicySet) -> list[Both]:
     }
     found = SyncedObject.objects.filter(
         cluster=cluster, namespace=policies.namespace, kind__in=KINDS, gone=None
-    ).defer("base")
+    ).defer("base")  # a manifest for each row that this page does not show
     rows = []
     for thing in found[:SHOWN]:
         manifest = ours.get((thing.kind, thing.name), {})
+        # The status is the cluster's own: usage that differs is no drift of the policy.
         stored = {key: value for key, value in manifest.items() if key != "status"}
         here = lines_of_manifest(normal_form(stored))
         there = lines_of_manifest(thing.theirs)

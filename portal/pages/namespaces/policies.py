@@ -27,9 +27,9 @@ PLURALS: Final = {
     "ResourceQuota": "resourcequotas",
 }
 ORDER: Final = {
-    "LimitRange": "asked first, by name; the first to set a value wins",
-    "MetadataPolicy": "asked next, by name; all see the same labels, the last to set a key wins",
-    "ResourceQuota": "asked last, by name; every one that counts the object must have room",
+    "LimitRange": "evaluated first, by name; the first to set a value wins",
+    "MetadataPolicy": "evaluated next, by name; all see the same labels, the last one wins",
+    "ResourceQuota": "evaluated last, by name; every one that counts the object must have room",
 }
 _OPERATORS: Final = {
     "In": "is one of",
@@ -48,7 +48,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """One policy: its name, what its verdict does, what it says, and where it is edited."""
+    """One policy: name, enforcement, its rules in words, the address of its editor."""
 
     kind: str
     name: str
@@ -99,6 +99,7 @@ def groups_of(policies: PolicySet) -> list[Group]:
 
 def if_there(address: str) -> str:
     """The address, if a page answers there; with a slash behind it, if that is the page."""
+    # Asked of the resolver: a route that another family renames must not break this page.
     for each in (address, f"{address}/"):
         try:
             resolve(each)

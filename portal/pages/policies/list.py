@@ -41,7 +41,7 @@ class PolicyListView(ClusterPage):
     takes_part = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The page that was asked for, and what may be made here."""
+        """The requested page, the filters, and the kinds that may be created here."""
         user, cluster = self.request.user, self.cluster
         asked = {
             name: self.request.GET.get(name, "").replace("\0", "")[:LONGEST]
@@ -72,7 +72,7 @@ class PolicyListView(ClusterPage):
         )
 
     def find(self, asked: dict[str, str]) -> Any:
-        """All that fits, as one query over the kinds."""
+        """The policies that match, as one query over all kinds."""
         found = [
             self._narrowed(model.objects.filter(namespace__cluster=self.cluster), asked)
             for model in _MODELS
@@ -83,6 +83,7 @@ class PolicyListView(ClusterPage):
         if not found:
             return LimitRange.objects.none()
         first, *others = found
+        # UNION ALL: rows of different kinds are never equal, and UNION would sort them to see.
         together = first.union(*others, all=True) if others else first
         return together.order_by("namespace_text", "name", "kind_name")
 
@@ -101,6 +102,7 @@ class PolicyListView(ClusterPage):
             visible = visible.filter(name__icontains=asked["words"])
         kind = Value(queryset.model.kind, output_field=CharField())
         columns = {"kind_name": kind, "namespace_text": F("namespace__name")}
+        # Without an order: SQLite allows none in the parts of a UNION.
         return visible.order_by().annotate(**columns, mode=F("enforcement")).values(*_COLUMNS)
 
     def _priorities(self, asked: dict[str, str]) -> Any:
@@ -119,8 +121,9 @@ class PolicyListView(ClusterPage):
         return found.order_by().annotate(**texts).values(*_COLUMNS)
 
     def lines(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rows with their addresses, and who changed them last."""
+        """The rows with their addresses and the author of each last change."""
         found = list(rows)
+        # One query for the whole page. It matches more pairs than the rows are; the key decides.
         revisions = PolicyRevision.objects.filter(
             cluster=self.cluster.name,
             kind__in={row["kind_name"] for row in found},

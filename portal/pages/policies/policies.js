@@ -1,4 +1,4 @@
-// The policy editor: the YAML in CodeMirror, kept the same as the form beside it by the server.
+// The policy editor: the YAML in CodeMirror; the server keeps it equal to the form.
 
 import { EditorView, basicSetup } from "codemirror";
 import { yaml } from "@codemirror/lang-yaml";
@@ -23,7 +23,7 @@ function extensions(nonce, onTyped) {
   ];
 }
 
-// In place of a text field, which goes on holding the text that is sent.
+// Replaces the text field, which still holds the text that the form sends.
 function edit(form) {
   const field = form.querySelector("#yaml");
   const isOfServer = { now: false };
@@ -47,7 +47,7 @@ function edit(form) {
   document.fonts.ready.then(() => view.requestMeasure());
   mark(view, form);
   watchLeaving(form, field);
-  // Enter in the reason saves, as it reads; in a cell it checks.
+  // Enter in the reason saves; in a cell it only checks, as the form's first button does.
   form.addEventListener("keydown", (event) => {
     const save = form.querySelector("[data-save]");
     if (event.key !== "Enter" || event.isComposing || !save) return;
@@ -55,7 +55,7 @@ function edit(form) {
     event.preventDefault();
     form.requestSubmit(save);
   });
-  // What is being saved needs no look any more: it would find its own name taken.
+  // A check during the save would find the policy's own name taken.
   form.addEventListener("submit", () => clearTimeout(timer));
   if (!form.matches("[data-editor]")) return;
 
@@ -63,7 +63,7 @@ function edit(form) {
     if (event.target.closest("#sheet")) later();
   });
   form.addEventListener("htmx:confirm", () => clearTimeout(timer));
-  // A look at what was typed presses nothing, whatever button the focus is on by now.
+  // A check is no button's action, whichever button has the focus by now.
   form.addEventListener("htmx:configRequest", (event) => {
     if (event.detail.elt === form) delete event.detail.parameters.do;
   });
@@ -76,7 +76,7 @@ function edit(form) {
   });
 }
 
-// Who leaves with something typed is asked first; the server keeps a draft in any case.
+// Warns before leaving an unsaved draft; the server keeps the draft in any case.
 function watchLeaving(form, field) {
   const first = field.value;
   let isSent = false;
@@ -86,7 +86,7 @@ function watchLeaving(form, field) {
   });
 }
 
-// What the server says the two sides are now; what was typed meanwhile is not written over.
+// Takes over both sides from the server, except for text that was typed meanwhile.
 function take(answer, view, field, isOfServer) {
   const text = answer.querySelector("[data-yaml-now]").value;
   const shown = document.querySelector('[name="shown"]');
@@ -104,15 +104,15 @@ function take(answer, view, field, isOfServer) {
   }
 }
 
-// Findings at their lines, and at their cells.
+// Shows findings at their lines and cells.
 function mark(view, form) {
   for (const cell of form.querySelectorAll("#sheet [aria-invalid]")) clear(cell);
-  for (const told of form.querySelectorAll("#sheet .wrong")) told.remove();
+  for (const note of form.querySelectorAll("#sheet .wrong")) note.remove();
   const found = [];
   for (const item of document.querySelectorAll("[data-findings] [data-line]")) {
     const message = item.querySelector("[data-message]").textContent;
     const cell = item.dataset.cell && document.getElementById(item.dataset.cell);
-    if (cell) tell(cell, message);
+    if (cell) show(cell, message);
     const number = Number(item.dataset.line);
     if (!number || number > view.state.doc.lines) continue;
     const line = view.state.doc.line(number);
@@ -123,16 +123,16 @@ function mark(view, form) {
   view.dispatch(setDiagnostics(view.state, found));
 }
 
-// What is wrong with a cell, in words beside it; a hint that described it before does so again.
-function tell(cell, message) {
+// Shows a problem beside its cell; clear() restores the hint that described the cell before.
+function show(cell, message) {
   const id = `${cell.id}-wrong`;
   const known = document.getElementById(id);
-  const told = known || document.createElement("p");
-  told.textContent = known ? `${known.textContent}; ${message}` : message;
+  const note = known || document.createElement("p");
+  note.textContent = known ? `${known.textContent}; ${message}` : message;
   if (known) return;
-  told.id = id;
-  told.className = "wrong";
-  cell.after(told);
+  note.id = id;
+  note.className = "wrong";
+  cell.after(note);
   cell.dataset.hint = cell.getAttribute("aria-describedby") || "";
   cell.setAttribute("aria-invalid", "true");
   cell.setAttribute("aria-describedby", id);
@@ -144,7 +144,7 @@ function clear(cell) {
   else cell.removeAttribute("aria-describedby");
 }
 
-// Theirs on the left, what will be saved on the right.
+// Theirs on the left, the merged version on the right.
 function merge(form) {
   const field = form.querySelector("#yaml");
   const theirs = form.querySelector('[name="shown"]').value;

@@ -53,7 +53,7 @@ class RestartRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarts:
-    """What came of asking for all pods anew."""
+    """The running pods of a namespace, and those that would be refused if recreated."""
 
     running: RunningPods
     rows: Sequence[RestartRow]
@@ -65,17 +65,18 @@ class Restarts:
 
     @property
     def newly(self) -> int:
-        """How many of these would come back as it is now."""
+        """How many of these are refused only by the draft."""
         return sum(len(row.pods) for row in self.rows if not row.is_so_today)
 
     @property
     def passing(self) -> int:
-        """How many would come back."""
+        """How many would be admitted."""
         return len(self.running.pods) - self.refused
 
 
 def restarts_of(running: RunningPods, *, before: PolicySet, after: PolicySet) -> Restarts:
-    """Ask for each pod anew; raises DecodeError."""
+    """Evaluate each running pod as if recreated; raises DecodeError."""
+    # By identity: pods are compared by value, and replicas are equal but for their names.
     found = {id(each.pod): each for each in running.pods}
     refused = refused_restarts([each.pod for each in running.pods], before=before, after=after)
     rows: dict[tuple[object, ...], RestartRow] = {}
@@ -97,28 +98,28 @@ def restarts_of(running: RunningPods, *, before: PolicySet, after: PolicySet) ->
 
 
 class RestartsView(EditorView):
-    """The editor of a stored policy with that answer; nothing is written."""
+    """The editor of a stored policy with the preview; nothing is written."""
 
     route: ClassVar[str] = "policy"
 
     @property
     def here(self) -> str:
-        """The editor itself: what is typed from now on is its business."""
+        """The editor's address: its form is sent there from now on."""
         return reverse(self.route, kwargs=self.kwargs)
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:  # noqa: ARG002 - Django's name
-        """There is nothing to show before something is sent."""
+        """Lead back to the editor: there is no preview without a draft."""
         return redirect(self.here)
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Whatever the button says: this address answers one question alone."""
+        """Answer with the preview, whatever the button."""
         return self.answer(self.read(request.POST))
 
     def outcome(self, state: EditorState) -> dict[str, Any]:
-        """What the editor says, and who could not come back."""
+        """The editor's context with the pods that would be refused."""
         found = super().outcome(state)
         if state.draft.manifest is None:
-            return {**found, "restarts_error": "The YAML cannot be read yet: mend that first."}
+            return {**found, "restarts_error": "The YAML cannot be read yet: correct it first."}
         before = found["before"]
         try:
             after = with_unsaved(before, [state.draft.manifest], as_enforced=True)
@@ -130,7 +131,7 @@ class RestartsView(EditorView):
 
 
 class NewRestartsView(RestartsView, NewPolicyView):
-    """The same of a policy that is not there yet."""
+    """The preview of a new policy."""
 
     route = "policy-new"
 
@@ -138,7 +139,7 @@ class NewRestartsView(RestartsView, NewPolicyView):
 def refused_running(
     place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet
 ) -> Sequence[str]:
-    """Say so where they are more of a hundred than GATEHOUSE_CONFIRM_REFUSED_PERCENT."""
+    """A warning if more than GATEHOUSE_CONFIRM_REFUSED_PERCENT of them would be refused."""
     if place.namespace is None:
         return ()
     running = running_in(place.cluster, place.namespace.name)
@@ -149,7 +150,7 @@ def refused_running(
         return ()
     if newly * 100 <= settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT * len(running.pods):
         return ()
-    return (f"{newly} of {len(running.pods)} pods that run here would not come back",)
+    return (f"{newly} of {len(running.pods)} running pods would be refused if recreated",)
 
 
 danger.tellers.append(refused_running)

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 PAGE_SIZE: Final = 25
 COLUMNS: Final = 8
-"""So many priority classes have a column; who wants others chooses a cluster."""
+"""Priority classes that have a column; choosing a cluster shows its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardNamespace:
-    """A namespace with quotas: each with how full it is."""
+    """A namespace with its quotas and the worst level of each."""
 
     cluster: str
     namespace: str
@@ -44,13 +44,13 @@ class BoardNamespace:
 
     @property
     def worst(self) -> Level:
-        """The level that needs a look most."""
+        """The level that needs attention most."""
         return max((level for _, level in self.quotas), key=lambda level: level.rank)
 
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """What a pod of one priority class would find: the worst of the quotas that count it."""
+    """The worst level among the quotas that count a pod of one priority class."""
 
     column: str
     title: str
@@ -66,7 +66,7 @@ class BoardRow:
 
 
 class _Same:
-    """A quota by identity: the snapshot gives the same one until it changes."""
+    """A quota by identity, as a cache key: the snapshot keeps the same object until it changes."""
 
     __slots__ = ("value",)
 
@@ -86,7 +86,7 @@ class QuotaBoardView(PortalPage):
     template_name = "quotas/board.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of rows; a fixed number of questions for any number of namespaces."""
+        """A page of rows; a fixed number of queries for any number of namespaces."""
         query = self.request.GET
         cluster, only = query.get("cluster", ""), query.get("needs") == "attention"
         user = self.request.user
@@ -130,10 +130,12 @@ class QuotaBoardView(PortalPage):
 def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespace]:
     """Every namespace with a quota that bounds anything, in no order; one query."""
     keys = [each.id for each in clusters.values()]
+    # As text, which serves as a cache key; it is decoded only when it has changed.
     rows = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
     used = dict(rows.order_by().values_list("quota_id", "text"))
     for cluster in clusters.values():
         for name, found in cluster.namespaces.items():
+            # A namespace in trouble has policies that cannot be read: it has no usage to show.
             if not found.quota_keys or found.trouble:
                 continue
             levels = [
@@ -149,12 +151,12 @@ def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespac
 
 @lru_cache(maxsize=16_384)
 def worst_of(quota: _Same, used: str) -> Level | None:
-    """The worst level; what has not changed since the last look is not worked out again."""
+    """The worst level of a quota; cached, since most quotas of a board do not change."""
     return worst(levels_of(quota.value, loads(used)))
 
 
 def columns_of(clusters: Sequence[str], places: Sequence[BoardNamespace]) -> tuple[list[str], int]:
-    """The priority classes by value, those that quotas name behind; and how many are left out."""
+    """The priority classes by value, then others that quotas name; and how many are left out."""
     known = (
         PriorityClass.objects.filter(cluster__name__in=clusters)
         .order_by("-value", "name")
@@ -166,7 +168,7 @@ def columns_of(clusters: Sequence[str], places: Sequence[BoardNamespace]) -> tup
             if quota.scope_selector:
                 named |= classes_named(quota)
     found = list(dict.fromkeys(known))
-    # What some quota speaks of is what people look for here.
+    # Classes that some quota names come first: those are of interest on this board.
     found.sort(key=lambda name: name not in named)
     found += sorted(named.difference(found))
     return ["", *found[:COLUMNS]], max(0, len(found) - COLUMNS)

@@ -1,4 +1,4 @@
-// The quota board: a cell opens its story in a drawer; how full a quota was, as lines.
+// The quota board: a cell opens its history in a drawer; usage over time as lines.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";

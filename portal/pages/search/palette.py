@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 OF_A_KIND: Final = 6
-"""So many of each kind are shown: who wants more types more."""
+"""Results shown of each kind; more letters narrow them down."""
 LONGEST: Final = 253
 PAGES: Final = (
     ("Home", "home", ""),
@@ -45,7 +45,7 @@ _POLICIES: Final = (LimitRange, MetadataPolicy, ResourceQuota)
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """One line: what it is called, what it is, where it leads."""
+    """One result: its name, its kind, its address."""
 
     name: str
     what: str
@@ -53,7 +53,7 @@ class PaletteEntry:
 
 
 def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[PaletteEntry]:
-    """Find what has the words in its name; without words, the pages."""
+    """Find objects whose names contain the words; without words, the pages."""
     words = text.strip()[:LONGEST]
     if "\0" in words:
         return []
@@ -113,12 +113,12 @@ def _policies(words: str, user: Any) -> Iterator[PaletteEntry]:
 
 
 class FindView(PortalPage):
-    """What was found, as lines for the palette."""
+    """The results as lines for the palette."""
 
     template_name = "search/_found.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the lines, and the words that they were asked for."""
+        """Add the results and the words searched for."""
         words = self.request.GET.get("q", "")
         return super().get_context_data(
             **kwargs, found=find(words, self.request.user), words=words.strip()

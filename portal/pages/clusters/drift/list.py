@@ -23,14 +23,14 @@ PAGE_SIZE: Final = 50
 FIELDS: Final = 3
 """Fields of an object that a list shows; the others are on its own page."""
 STATE_WORDS: Final = {
-    SyncedObject.State.CONFLICT: "changed on both sides: somebody must choose",
+    SyncedObject.State.CONFLICT: "changed on both sides: a person must choose",
     SyncedObject.State.HELD: "held until a person confirms it",
     SyncedObject.State.DRIFTED: "changed in the cluster",
     SyncedObject.State.PENDING: "changed here, on its way to the cluster",
-    SyncedObject.State.UNOWNED: "only read; the portal may not write it",
+    SyncedObject.State.UNOWNED: "read only; the portal may not write it",
     SyncedObject.State.IN_SYNC: "the same on both sides",
 }
-"""What a state says, the most urgent first."""
+"""The states in words, the most urgent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class DriftLine:
 def listed(cluster: Cluster) -> QuerySet[SyncedObject]:
     """The objects of a cluster without their manifests, the most urgent first."""
     found = SyncedObject.objects.filter(cluster=cluster, gone=None)
+    # Three manifests of each row, which a list does not show, would be most of the work.
     return found.defer("base", "theirs", "live").order_by(
         rank("state", STATE_WORDS), "namespace", "kind", "name"
     )
@@ -72,7 +73,7 @@ def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[DriftLin
 
 
 def state_counts(cluster: Cluster) -> list[dict[str, Any]]:
-    """How many objects are in each state, the most urgent first; states nobody is in, too."""
+    """The number of objects in each state, the most urgent first, empty states included."""
     objects = SyncedObject.objects.filter(cluster=cluster)
     counts = {state: number for _, state, number in counted_states(objects)}
     return [
@@ -87,7 +88,7 @@ class ObjectListView(ClusterPage):
     template_name = "clusters/objects.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of lines, the states to choose from and what was searched."""
+        """A page of lines, the states to choose from and the search."""
         query = self.request.GET
         states = [state for state in query.get("state", "").split(",") if state in STATE_WORDS]
         search = query.get("q", "").replace("\0", "").strip()
@@ -114,7 +115,7 @@ def _choices(cluster: Cluster, states: list[str]) -> list[dict[str, Any]]:
     counts = {row["state"]: row["number"] for row in state_counts(cluster)}
     wanted: list[tuple[str, list[str]]] = [
         ("all", []),
-        ("needs a look", list(NEEDS_A_LOOK)),
+        ("needs attention", list(NEEDS_A_LOOK)),
         *((str(state.value), [str(state.value)]) for state in STATE_WORDS),
     ]
     return [

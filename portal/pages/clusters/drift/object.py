@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from policies.models import Recorded
 
 
-SETTLED_HERE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
-"""States that end when a person has chosen."""
-DECIDED: Final = "decided: the next pass carries it out"
+RESOLVABLE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
+"""States that a person's choice ends."""
+RESOLVED: Final = "resolved: the next pass carries it out"
 SIDES: Final = ("ours", "theirs")
 OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
 SHOWN: Final = 10
@@ -44,7 +44,7 @@ CHOSEN: Final = {"ours": "took all of ours", "theirs": "took all of theirs", "un
 
 
 class ObjectView(ClusterPage):
-    """The three sides of an object beside each other; its form settles what differs."""
+    """The three sides of an object; its form resolves the differences."""
 
     template_name = "clusters/object.html"
     permission = "sync.change_syncedobject"
@@ -64,7 +64,7 @@ class ObjectView(ClusterPage):
             differences=choices_of(thing, manifest),
             read_only=thing.kind in READ_KINDS,
             has_both=bool(ours and thing.live),
-            may_resolve=allowed and thing.state in SETTLED_HERE and thing.kind not in READ_KINDS,
+            may_resolve=allowed and thing.state in RESOLVABLE and thing.kind not in READ_KINDS,
             may_own=allowed and self.may("sync.add_syncownership"),
             may_undo=allowed,
             decisions=decisions_of(thing),
@@ -72,7 +72,7 @@ class ObjectView(ClusterPage):
         )
 
     def find_object(self) -> SyncedObject:
-        """The object that the address names; one nobody has compared is 404."""
+        """The object of the address; 404 for one that no pass has compared."""
         names = self.kwargs
         namespace = "" if names["namespace"] == NO_NAMESPACE else names["namespace"]
         return get_object_or_404(
@@ -84,7 +84,7 @@ class ObjectView(ClusterPage):
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Do what was chosen for what was shown; what has changed since is shown again."""
+        """Apply the choice if both sides are still as shown; else show them again."""
         thing = self.find_object()
         ours = our_object(thing)
         if request.POST.get("seen") != seen(thing, ours):
@@ -112,7 +112,7 @@ class ObjectView(ClusterPage):
         else:
             choices = take if take in SIDES else self._choices(thing)
             run = resolution.resolve(thing, choices=choices, revision=revision, **author)
-            words = f"Settled: {thing.kind} {thing.name}. This run writes it."
+            words = f"Resolved: {thing.kind} {thing.name}. This run writes it."
             messages.success(self.request, words)
         return redirect("cluster-run", self.cluster.name, run.uid)
 
@@ -132,14 +132,14 @@ class ObjectView(ClusterPage):
 
 
 def _state_words(thing: SyncedObject) -> str:
-    """What the state says; one that a person has ended stands there until the next pass."""
-    if thing.state in SETTLED_HERE and thing.base == thing.theirs:
-        return DECIDED
+    """The state in words; a resolved one lasts until the next pass."""
+    if thing.state in RESOLVABLE and thing.base == thing.theirs:
+        return RESOLVED
     return STATE_WORDS[SyncedObject.State(thing.state)]
 
 
 def our_object(thing: SyncedObject) -> Recorded | None:
-    """What the portal has stored under the object's names."""
+    """The policy that the portal stores under the object's names."""
     if thing.kind not in {*services.KINDS, *READ_KINDS}:
         return None
     found: Recorded | None = services.find_object(
@@ -149,7 +149,7 @@ def our_object(thing: SyncedObject) -> Recorded | None:
 
 
 def seen(thing: SyncedObject, ours: Recorded | None) -> str:
-    """Both sides' versions as one word: a choice is for what was shown, not for what came since."""
+    """Both sides' versions as one word: a choice holds only for the versions that were shown."""
     return f"{thing.version}.{thing.resource_version}.{_revision(ours)}"
 
 
@@ -167,7 +167,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionRecord:
-    """What somebody decided, in words, with all sides as they were."""
+    """One resolution in words, with all sides as they were."""
 
     revision: PolicyRevision
     words: str
@@ -184,7 +184,7 @@ def revisions_of(thing: SyncedObject) -> list[Revision]:
 
 
 def decisions_of(thing: SyncedObject) -> list[ResolutionRecord]:
-    """The last decisions, newest first; one of them at most can be undone."""
+    """The last resolutions, newest first; at most one of them can be undone."""
     undoable = undo.can_be_undone(thing)
     records = []
     for one in undo.decisions(thing):
@@ -209,6 +209,6 @@ def _words(choices: str | Mapping[str, str]) -> str:
 def _changes(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> list[tuple[str, str]]:
-    """All lines of both, with what was added and what was taken away."""
+    """All lines of both, with the added and the removed ones."""
     compared = difflib.ndiff(lines_of_manifest(before), lines_of_manifest(after))
     return [(line[0], line[2:]) for line in compared if line[0] != "?"]

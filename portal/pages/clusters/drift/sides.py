@@ -35,7 +35,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One field that differs, its value on each side as text, and who changed it in the cluster."""
+    """One field that differs: its value on each side as text, its manager in the cluster."""
 
     field: str
     base: str
@@ -49,7 +49,7 @@ class Choice:
 def sides_of(
     base: Mapping[str, Any] | None, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
 ) -> list[Side]:
-    """Base, ours and theirs; what differs from the base is marked where there is a base."""
+    """Base, ours and theirs; lines that differ from the base are marked, if there is one."""
     agreed = lines_of_manifest(base)
     return [
         Side("base", "Last agreed", [(line, False) for line in agreed], "Nothing was agreed yet."),
@@ -69,9 +69,9 @@ def sides_of(
 
 
 def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choice]:
-    """What differs now as choices; who changed it, and what was agreed on, the last pass noted.
+    """The present differences as choices, with the manager and base that the last pass noted.
 
-    Where a side is missing, or the object only ever follows the cluster, the last pass is believed.
+    Where a side is missing, or the kind is only read, the differences of the last pass count.
     """
     noted = dicts_in(thing.differences)
     if ours and thing.theirs and thing.kind in WRITTEN_KINDS:
@@ -86,7 +86,7 @@ def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choi
 
 
 def dicts_in(column: Any) -> list[dict[str, Any]]:
-    """The entries of a JSON column as it ought to be, whatever a row of old may hold."""
+    """The objects in a JSON column that should be a list of them; rows of old may differ."""
     return [one for one in column if isinstance(one, dict)] if isinstance(column, list) else []
 
 
@@ -120,7 +120,7 @@ def lines_of_manifest(manifest: Mapping[str, Any] | None) -> list[str]:
 
 
 def _ordered(value: Any) -> Any:
-    """The order in which people write manifests; a database may have lost it."""
+    """The customary order of a manifest; JSON columns do not keep one."""
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
         return {name: _ordered(value[name]) for name in names}
@@ -146,6 +146,7 @@ def _time(value: Any) -> dt.datetime | None:
         found = dt.datetime.fromisoformat(str(value))
     except ValueError:
         return None
+    # Without a zone the API server means UTC.
     return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 

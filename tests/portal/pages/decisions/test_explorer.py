@@ -210,7 +210,7 @@ def test_repeated_refusals_of_one_owner_are_one_line(reader: Client) -> None:
     put(request=made_by("rs-1"))
     rows = shown(reader).context["rows"]
     assert [row.number for row in rows] == [1, 1, 1, 4]
-    assert "4 alike since" in shown(reader).content.decode()
+    assert "4 similar since" in shown(reader).content.decode()
 
 
 @pytest.mark.usefixtures("small")
