@@ -61,29 +61,37 @@ class PortalPage(LoginRequiredMixin, TemplateView):
         # PostgreSQL refuses NUL in texts with an error; no stored name has one.
         if any("\0" in str(value) for value in kwargs.values()):
             raise Http404
-        if request.method == "POST" and not self.may(self.permission_for(request)):
+        self.find(kwargs)
+        if request.method == "POST" and not self.may_post():
             raise PermissionDenied
         response = super().dispatch(request, *args, **kwargs)
         add_never_cache_headers(response)
         return response
 
+    def find(self, names: dict[str, Any]) -> None:
+        """Find the objects that the address names, or raise Http404."""
+
+    def may_post(self) -> bool:
+        """Whether the signed-in person may send the page's form."""
+        return self.may(self.permission_for(self.request))
+
     def permission_for(self, _request: HttpRequest) -> str:
         """The permission of this form; a page with several forms overrides it."""
         return self.permission
 
-    def place(self) -> roles.RoleScope:
+    def scope(self) -> roles.RoleScope:
         """The place that the page's form changes; the whole fleet by default."""
         return roles.RoleScope()
 
     def may(self, permission: str) -> bool:
         """Whether the signed-in person has the permission in the page's place."""
-        at = self.place()
+        at = self.scope()
         return roles.may(self.request.user, permission, cluster=at.cluster, namespace=at.namespace)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add whether the page's form may be sent."""
         allowed = bool(self.permission) and self.may(self.permission)
-        return super().get_context_data(**kwargs, may_write=allowed)
+        return super().get_context_data(**{"may_write": allowed, **kwargs})
 
     @property
     def username(self) -> str:
@@ -101,17 +109,15 @@ class ClusterPage(PortalPage):
     takes_part: ClassVar[bool] = False
     """Whether it opens for those who see some namespaces, and shows only these."""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def find(self, names: dict[str, Any]) -> None:
         """Find the cluster; 404 for those who may not see it."""
-        if request.user.is_authenticated:
-            self.cluster = find_cluster(str(kwargs["cluster"]))
-            # Hidden clusters answer 404 and not 403, which would reveal their names.
-            part = None if self.takes_part else self.place().namespace
-            if not roles.sees(request.user, self.cluster.name, part):
-                raise Http404
-        return super().dispatch(request, *args, **kwargs)
+        self.cluster = find_cluster(str(names["cluster"]))
+        # Hidden clusters answer 404 and not 403, which would reveal their names.
+        part = None if self.takes_part else self.scope().namespace
+        if not roles.sees(self.request.user, self.cluster.name, part):
+            raise Http404
 
-    def place(self) -> roles.RoleScope:
+    def scope(self) -> roles.RoleScope:
         """The namespace that the address names, or the cluster as a whole."""
         namespace = str(self.kwargs.get("namespace", ""))
         return roles.RoleScope(self.cluster.name, "" if namespace == NO_NAMESPACE else namespace)
@@ -130,8 +136,6 @@ class ClusterPage(PortalPage):
 
 def find_cluster(name: str) -> Cluster:
     """The cluster of this name with its connection and health, or 404."""
-    if "\0" in name:
-        raise Http404
     found: Cluster = get_object_or_404(
         Cluster.objects.select_related("connection", "sync_state", "webhook_health"), name=name
     )

@@ -48,7 +48,7 @@ def test_a_pod_is_tried_before_it_is_asked_for(visit: Callable[[str], Visitor], 
     page = visitor.go(NAMESPACE)
     hand.fill(page.get_by_label("CPU limit").first, "3")
     hand.fill(page.get_by_label("CPU request").first, "3")
-    hand.press(visitor.main("button", "Try it"))
+    hand.press(visitor.main("button", "Try the pod"))
     page.locator("#outcome").get_by_text("MaxConstraint").first.wait_for()
 
 

@@ -59,7 +59,7 @@ class HoldsView(PortalPage):
         """Creating and releasing need one permission, in the hold's own place."""
         return HOLDING
 
-    def place(self) -> roles.RoleScope:
+    def scope(self) -> roles.RoleScope:
         """The place of the hold: an auditor of one namespace may hold only there."""
         post = self.request.POST
         if "release" in post:

@@ -118,7 +118,7 @@ class PeopleView(PortalPage):
         """Granting and revoking are two rights."""
         return TAKING if "take" in request.POST else GIVING
 
-    def place(self) -> roles.RoleScope:
+    def scope(self) -> roles.RoleScope:
         """The scope of the form: whoever grants a role must be admin in all of it."""
         post = self.request.POST
         if "take" in post:

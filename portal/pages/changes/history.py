@@ -45,7 +45,7 @@ class ChangesView(PortalPage):
             for name in FILTERS
         }
         before = whole_number(self.request.GET.get("before", ""))
-        rows = self.find(asked)
+        rows = self.matching(asked)
         # A cursor and not a page number: offsets get slow, and new rows would shift the pages.
         # One row more than shown says whether there is an older page, without a count.
         found = list((rows.filter(pk__lt=before) if before else rows)[: ON_A_PAGE + 1])
@@ -61,7 +61,7 @@ class ChangesView(PortalPage):
             newest=self._query(),
         )
 
-    def find(self, asked: dict[str, str]) -> QuerySet[PolicyRevision]:
+    def matching(self, asked: dict[str, str]) -> QuerySet[PolicyRevision]:
         """The visible revisions that match."""
         wanted = {name: text for name, text in asked.items() if text}
         rows = PolicyRevision.objects.filter(**wanted).order_by("-id")

@@ -103,7 +103,7 @@ class ConnectView(_FormMixin, PortalPage):
     permission = "sync.add_clusterconnection"
     form_class = ConnectForm
 
-    def place(self) -> roles.RoleScope:
+    def scope(self) -> roles.RoleScope:
         """The named cluster, once there is one: its admins may replace its connection."""
         return roles.RoleScope(self.request.POST.get("name", "").strip())
 

@@ -47,7 +47,7 @@ class PolicyListView(ClusterPage):
             name: self.request.GET.get(name, "").replace("\0", "")[:LONGEST]
             for name in ("namespace", "kind", "mode", "words")
         }
-        pages = Paginator(self.find(asked), ON_A_PAGE)
+        pages = Paginator(self.matching(asked), ON_A_PAGE)
         page = pages.get_page(self.request.GET.get("page"))
         namespaces = roles.visible(
             Namespace.objects.filter(cluster=cluster).order_by("name"),
@@ -71,7 +71,7 @@ class PolicyListView(ClusterPage):
             ),
         )
 
-    def find(self, asked: dict[str, str]) -> Any:
+    def matching(self, asked: dict[str, str]) -> Any:
         """The policies that match, as one query over all kinds."""
         found = [
             self._narrowed(model.objects.filter(namespace__cluster=self.cluster), asked)

@@ -4,48 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth.mixins import LoginRequiredMixin
-from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.cache import add_never_cache_headers
-from django.views.generic import TemplateView
 
 from policies import roles
 from policies.drafts.draft import PolicyPlace
 from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
 from policies.models import LimitedResource, Namespace, PolicyRevision
-from portal.pages.views import find_cluster
+from portal.pages.views import PortalPage, find_cluster
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponseBase
-
     from policies.drafts.kinds import EditableKind
     from policies.models import Cluster
 
 
-class PolicyPage(LoginRequiredMixin, TemplateView):
+class PolicyPage(PortalPage):
     """A page about one policy, stored or new. Never cached."""
 
     cluster: Cluster
     place: PolicyPlace
     stored: Any
     manifest: dict[str, Any] | None
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Admit those who may see the policy; 404 for others, 403 for a form they may not send."""
-        if not request.user.is_authenticated:
-            return self.handle_no_permission()
-        # PostgreSQL refuses NUL in texts with an error; no stored name has one.
-        if any("\0" in str(value) for value in kwargs.values()):
-            raise Http404
-        self.find(kwargs)
-        if request.method == "POST" and not self.may_post():
-            raise PermissionDenied
-        response = super().dispatch(request, *args, **kwargs)
-        add_never_cache_headers(response)
-        return response
 
     def find(self, names: dict[str, Any]) -> None:
         """Find the policy's place; the names come from the address."""
@@ -111,11 +91,6 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
     def may_post(self) -> bool:
         """Whether the page's form may be sent."""
         return self.may("change")
-
-    @property
-    def username(self) -> str:
-        """The signed-in person, as history names people."""
-        return self.request.user.get_username()
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The policy's place, addresses and permissions."""
