@@ -26,6 +26,7 @@ _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
 @register.simple_tag
 def when(moment: Any, never: str = "–") -> str:  # noqa: RUF001 - a dash
     """A moment from now in words, with the exact one behind it; ``never`` where there is none."""
+    # A template gives an empty string for a relation that is not there.
     if not isinstance(moment, dt.datetime):
         return never
     exact = moment.astimezone(dt.UTC)
@@ -42,6 +43,7 @@ def in_words(moment: dt.datetime) -> str:
     seconds = (timezone.now() - moment).total_seconds()
     for size, unit in _UNITS:
         if abs(seconds) >= size:
+            # A number and its unit stay on one line.
             words = f"{int(abs(seconds) // size)}\N{NO-BREAK SPACE}{unit}"
             return f"{words} ago" if seconds > 0 else f"in {words}"
     return "just now" if seconds >= 0 else "in a moment"

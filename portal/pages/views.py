@@ -1,4 +1,4 @@
-"""Views that all pages derive from: sign-in, permission, the cluster of the address; links."""
+"""Views that all pages derive from: sign-in, permission, cluster; object links, sent numbers."""
 
 from __future__ import annotations
 

@@ -91,6 +91,7 @@ def names_like(words: str, user: Any) -> list[str]:
     if len(words) < FEWEST_LETTERS:
         return []
     found = get_user_model().objects.filter(is_active=True, username__istartswith=words)
+    # Names of colleagues alone: an admin of one namespace must not list all accounts.
     if not roles.sees_all(user):
         found = found.filter(groups__in=user.groups.all())
     names = found.order_by("username").values_list("username", flat=True).distinct()

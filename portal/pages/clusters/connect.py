@@ -80,6 +80,7 @@ class ConnectForm(forms.Form):
         """Take the text from where it was given."""
         cleaned = super().clean() or {}
         file, text = cleaned.get("file"), cleaned.get("text") or ""
+        # Both or neither: which of two credentials counts must not be a guess.
         if bool(file) == bool(text.strip()):
             self.add_error("text", "Paste a kubeconfig or choose a file: one of the two.")
             return cleaned

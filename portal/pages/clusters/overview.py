@@ -150,6 +150,7 @@ def next_steps(cluster: Cluster) -> list[NextStep]:
 def _steps(cluster: Cluster, connection: ClusterConnection) -> list[NextStep]:
     timetable = getattr(cluster, "sync_state", None)
     health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
+    # A credential that was never tested has no missing permissions either.
     is_allowed = connection.tested is not None and not connection.missing_permissions
     return [
         NextStep(

@@ -109,6 +109,7 @@ class OwnershipView(ClusterPage):
         ]
 
     def _take_all(self, places: list[Place]) -> None:
+        # One transaction: ownership of all of them or of none.
         with services.policy_write(self.cluster):
             for place in places:
                 resolution.take_ownership(self.cluster, self.username, **place)

@@ -120,6 +120,7 @@ class ProgressView(RunView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The run's state alone: the page polls it every other second."""
+        # Without the context of the whole page, whose permissions cost queries.
         return {**kwargs, **progress(self.find_run()), "cluster": self.cluster}
 
 
@@ -131,6 +132,7 @@ def progress(run: SyncRun) -> dict[str, Any]:
         "advice": advice(run),
         "counts": {str(name).replace("_", " "): value for name, value in sorted(counts.items())},
         "under_way": run.state in UNDER_WAY,
+        # A pass may do more than it counted at the start of its stage.
         "percent": min(100, 100 * run.done // run.total) if run.total else None,
     }
 

@@ -1,4 +1,4 @@
-"""The status of clusters for pages, in a fixed number of queries."""
+"""The status of clusters: standings, marks in words, open alerts, runs under way, state counts."""
 
 from __future__ import annotations
 
@@ -85,6 +85,7 @@ def standings(user: Any) -> list[Standing]:
         cluster="name",
         whole=True,
     )
+    # Three counts beside the clusters: as joins of one query they would multiply each other.
     states: dict[int, Counter[str]] = {}
     for cluster_id, state, number in counted_states(SyncedObject.objects.all()):
         states.setdefault(cluster_id, Counter())[state] = number
@@ -140,6 +141,7 @@ def connection_mark(cluster: Cluster) -> Mark:
     connection: ClusterConnection | None = getattr(cluster, "connection", None)
     if connection is None:
         return Mark("none", "not connected")
+    # Before the state, which is as old as the pause.
     if connection.is_paused:
         return Mark("paused", "paused")
     return Mark(connection.state, CONNECTION_WORDS[_STATES(connection.state)])
@@ -150,6 +152,7 @@ def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:
     health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
     if health is None or health.checked is None or health.canary_refused is None:
         return Mark("none", "not checked yet")
+    # The worst first: webhooks that let pods through matter more than the age of a check.
     if not health.canary_refused:
         return Mark("failing-open", "failing open")
     if now - health.checked > CANARY_AGE:

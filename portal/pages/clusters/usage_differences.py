@@ -63,6 +63,7 @@ def _because(one: dict[str, Any]) -> list[str]:
     ]
     if len(named) > OBJECTS:
         words.append(f"and {counted(len(named) - OBJECTS, 'more objects')}")
+    # Empty where the named objects explain the whole difference.
     if one.get("unexplained") not in (None, "", "0", 0):
         words.append(f"not explained: {one['unexplained']}")
     return words

@@ -1,4 +1,4 @@
-"""The explorer of decisions: visible decisions, search, counts, live tail, export."""
+"""The explorer of decisions: visibility, search, counts, bars, live tail, export."""
 
 from __future__ import annotations
 
@@ -174,12 +174,14 @@ def _span(
     since, until = asked.get("since"), asked.get("until")
     if length := LENGTHS.get(query.get("last", "")):
         since = max(since, now - length) if since else now - length
+    # The bars of a page further back end where its sample begins.
     until = min(until or now, before or now, now)
     return histogram.Span(since=min(since, until) if since else None, until=until)
 
 
 def _tail(sample: Sample, query: dict[str, str]) -> str:
     """The query for decisions that are newer than this page."""
+    # Ids are sorted by time, so the lowest id of this moment is a cursor as well.
     newest = sample.rows[0].id if sample.rows else decision_id.lowest(datetime.now(UTC))
     return with_fields(query, after=newest)
 
@@ -194,6 +196,7 @@ class NewerDecisionsView(RecordMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         """The newer lines; 204 where there are none, or the query is not valid."""
+        # An id and not a time: several decisions may share one moment.
         after = PagePosition.of(request.GET).after
         search = self.search()
         sample = search.newer(after, TAIL) if after and search.is_valid else None
@@ -219,6 +222,7 @@ class ExportView(TakesToken, RecordMixin, View):
         search = self.search()
         if not search.is_valid:
             return HttpResponseBadRequest("The filter cannot be read.\n", content_type="text/plain")
+        # Streamed: an export may be larger than the memory of the process.
         response = StreamingHttpResponse(write(search.found), content_type=stream.FORMATS[form])
         name = f"decisions-{datetime.now(UTC):%Y%m%d-%H%M%S}.{form}"
         response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -74,6 +74,7 @@ class DropView(RecordMixin, View):
 
 def known_query(text: str) -> str:
     """A query string with the fields of the filter, and nothing else."""
+    # Lone surrogates, which browsers can send, have no UTF-8 form.
     given = QueryDict(text.encode("utf-8", "ignore"))
     known = AuditEventFilter({}, queryset=AuditEvent.objects.none()).filters
     return with_fields({name: given.get(name, "").replace("\0", "") for name in known})

@@ -108,6 +108,7 @@ def _ways(event: AuditEvent, request: AdmissionRequest, policies: Any) -> list[S
     if event.allowed:
         return []
     names = PriorityClass.objects.filter(cluster__name=event.cluster).order_by("-value", "name")
+    # The search tries each class with each other change: a few of the highest are enough.
     classes = names.values_list("name", flat=True)[:20]
     return suggest(request, policies, list(classes))
 
@@ -222,6 +223,7 @@ def _manifest(obj: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(metadata, dict):
         kept["metadata"] = {n: v for n, v in metadata.items() if n not in _OF_THE_SERVER}
     spec = kept.get("spec")
+    # The priority plugin sets both from the class, and refuses other values.
     if isinstance(spec, dict) and "priority" in spec:
         kept["spec"] = {n: v for n, v in spec.items() if n not in {"priority", "preemptionPolicy"}}
     return kept

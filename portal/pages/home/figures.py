@@ -188,6 +188,7 @@ def in_words(rows: Sequence[Standing], total: int, denied: int, words: str) -> s
     figures = f"{counted(total, 'decisions')} in {words}, {denied:,} refused."
     if not rows:
         return figures
+    # A cluster counts once, in its most urgent state; the order of the words is that of urgency.
     states: Counter[str] = Counter(_state(row) for row in rows)
     parts = [f"{states[state]} {state}" for state in _ORDER if states[state]] or ["0 fine"]
     number, _, state = parts[0].partition(" ")

@@ -99,7 +99,7 @@ def groups_of(policies: PolicySet) -> list[Group]:
 
 def if_there(address: str) -> str:
     """The address, if a page answers there; with a slash behind it, if that is the page."""
-    # Asked of the resolver: a route that another family renames must not break this page.
+    # By the resolver: this family does not depend on the one that has the editors.
     for each in (address, f"{address}/"):
         try:
             resolve(each)

@@ -103,6 +103,7 @@ def fullest(quota: ResourceQuota) -> str:
     def share(name: str) -> tuple[int, str]:
         hard = quota.hard[name].nano
         used = _nano(quota.used, name)
+        # Whole numbers: amounts in nano units are too large for exact floats.
         return (-(10_000 * used // hard) if hard > 0 else 0, name)
 
     return min(quota.hard, key=share, default="")

@@ -174,7 +174,7 @@ class EditorView(PolicyPage):
                 text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=found
             )
             return self.answer(EditorState(draft=broken, shown=state.shown), status=422)
-        kept.drop(self.user, self.place)
+        kept.drop(self.user, self.place)  # the draft has become the stored version
         if saved.changed:
             messages.success(self.request, "Saved. It applies from the next decision on.")
         else:
@@ -241,6 +241,7 @@ class EditorView(PolicyPage):
     def answer(self, state: EditorState, *, status: int = 200, **more: Any) -> HttpResponse:
         """The page, or for a script the part that changes."""
         context = self.get_context_data(**self.outcome(state), **more, state=state)
+        # Without scripts the form is sent as a whole and gets a whole page.
         if self.request.headers.get("HX-Request") != "true":
             return self.render_to_response(context, status=status)
         self.template_name = "policies/editor/_answer.html"

@@ -113,6 +113,7 @@ def _laid_out(
     """The quotas of the namespace side by side, and the limits that have no place among them."""
     if place.kind.name != "ResourceQuota" or draft.sheet is None:
         return {}
+    # A draft that cannot be read has no table; its limits are shown as a list.
     found = matrix_of(draft.manifest, draft.sheet, before, choices["priorities"])
     if found is None:
         return {"unplaced": rows[forms_quota.HARD]}

@@ -92,6 +92,7 @@ class ImportView(ClusterPage):
         return self._save(text, bundle, plan)
 
     def _save(self, text: str, bundle: Bundle, plan: Plan) -> HttpResponse:
+        # All or nothing: the transaction saves no part of a text.
         if not all(self._may_write(each) for each in plan.objects):
             raise PermissionDenied
         if not (reason := self.request.POST.get("reason", "").strip()[:1000]):

@@ -78,6 +78,7 @@ class PolicyListView(ClusterPage):
             for model in _MODELS
             if asked["kind"] in ("", model.kind)
         ]
+        # Priority classes have neither a namespace nor a mode to match.
         if asked["kind"] in ("", PRIORITY_CLASS.name) and not (asked["namespace"] or asked["mode"]):
             found.append(self._priorities(asked))
         if not found:

@@ -1,4 +1,4 @@
-"""Shared parts of the pages about one policy: its place and permissions."""
+"""The view that pages about one policy derive from: its place, permissions and addresses."""
 
 from __future__ import annotations
 

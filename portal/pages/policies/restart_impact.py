@@ -76,7 +76,7 @@ class Restarts:
 
 def restarts_of(running: RunningPods, *, before: PolicySet, after: PolicySet) -> Restarts:
     """Evaluate each running pod as if recreated; raises DecodeError."""
-    # By identity: pods are compared by value, and replicas are equal but for their names.
+    # By identity: pods of equal values are different pods.
     found = {id(each.pod): each for each in running.pods}
     refused = refused_restarts([each.pod for each in running.pods], before=before, after=after)
     rows: dict[tuple[object, ...], RestartRow] = {}

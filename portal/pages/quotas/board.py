@@ -135,7 +135,7 @@ def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespac
     used = dict(rows.order_by().values_list("quota_id", "text"))
     for cluster in clusters.values():
         for name, found in cluster.namespaces.items():
-            # A namespace in trouble has policies that cannot be read: it has no usage to show.
+            # The policies of a namespace in trouble cannot be decoded: there is no level to show.
             if not found.quota_keys or found.trouble:
                 continue
             levels = [

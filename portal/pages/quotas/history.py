@@ -175,6 +175,7 @@ def caused_by(attempts: Iterable[QuotaEvent], cluster: str, namespace: str) -> l
             continue
         policies = [each.get("policy") for each in attempt.violations]
         names = {(policy["kind"], policy["name"]) for policy in policies if policy}
+        # No policy among the violations: a required quota is missing, or the object is wrong.
         numbers.update(names or {("LimitedResources", "")})
     place = {"cluster": cluster, "namespace": namespace, "verdict": "denied"}
     caused = []

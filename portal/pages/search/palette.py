@@ -59,6 +59,7 @@ def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[PaletteEntry
         return []
     found = [*_pages(words)]
     if words:
+        # Decisions first: their ids are found as a whole, so there is at most one.
         for search in (_decision, _clusters, _namespaces, _policies):
             found += search(words, user)
     return found

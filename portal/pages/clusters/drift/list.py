@@ -1,4 +1,4 @@
-"""The list of synced objects: search, counts, lines."""
+"""The list of synced objects: search, counts by state, lines with the first differences."""
 
 from __future__ import annotations
 

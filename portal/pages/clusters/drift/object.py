@@ -140,6 +140,7 @@ def _state_words(thing: SyncedObject) -> str:
 
 def our_object(thing: SyncedObject) -> Recorded | None:
     """The policy that the portal stores under the object's names."""
+    # The cluster may have objects of kinds that the portal compares and does not store.
     if thing.kind not in {*services.KINDS, *READ_KINDS}:
         return None
     found: Recorded | None = services.find_object(

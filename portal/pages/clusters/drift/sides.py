@@ -131,6 +131,7 @@ def marked_lines(agreed: list[str], lines: list[str]) -> list[tuple[str, bool]]:
     """Each line with whether the other text has it otherwise; nothing differs from no text."""
     if not agreed:
         return [(line, False) for line in lines]
+    # Without autojunk, which takes frequent lines of long texts for differences.
     matcher = difflib.SequenceMatcher(a=agreed, b=lines, autojunk=False)
     changed = {
         place
