@@ -169,10 +169,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {
-                "cluster_pages": "portal.pages.clusters.template_tags",
-                "querying": "portal.pages.template_tags",
-            },
+            "libraries": {"pages": "portal.pages.template_tags"},
         },
     }
 ]

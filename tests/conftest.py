@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.GATEHOUSE_EXTERNAL_URL = "http://127.0.0.1:8000"
     settings.GATEHOUSE_CLUSTER_ADDRESSES = [ip_network("127.0.0.0/8")]
     # A clean checkout has no collected files; any existing folder suffices.
-    settings.STATIC_ROOT = ROOT / "admission" / "static"
+    settings.STATIC_ROOT = ROOT / "portal" / "frontend"
     settings.SECURE_SSL_REDIRECT = False
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME = "sessionid", "csrftoken"

@@ -64,4 +64,4 @@ class DocsView(TakesToken, LoginRequiredMixin, SpectacularSwaggerSplitView):
     """The page; a stranger with a browser is sent to sign in, not answered 401."""
 
     permission_classes = [AllowAny]
-    template_name = "admission/api_docs.html"
+    template_name = "api_docs.html"

@@ -10,6 +10,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import importlib.util
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -20,15 +22,15 @@ from portal.dev.install import InstallError, install, say
 from portal.machine import ROOT
 
 SOURCES: Final = ROOT / "portal" / "frontend"
+FAMILIES: Final = ROOT / "portal" / "pages"
 STATIC: Final = ROOT / "portal" / "static"
 STAMP: Final = STATIC / ".stamp"
 PACKAGES: Final = ROOT / "node_modules"
 LOCK: Final = ROOT / "package-lock.json"
 OLDEST_NODE: Final = 18
-_PLAIN: Final = (
-    "css/fonts.css", "icons.svg", "js/board.css", "js/board.js", "js/editor.js", "js/explorer.js",
-    "js/plots.css", "js/plots.js", "js/portal.js", "js/theme.js",
-)  # fmt: skip
+# Styles that consist of packages alone: imported by scripts, or the fonts.
+_OF_PACKAGES: Final = ("fonts.css", "icons.svg", "plots.css", "quotas.css")
+_IMPORT: Final = re.compile(r'@import url\("([^"]+)"\);')
 
 
 class BundleError(Exception):
@@ -54,23 +56,25 @@ def main() -> int:
 
 
 def _fingerprint() -> str:
-    sources = sorted(path for path in SOURCES.rglob("*") if path.is_file())
-    # The build keeps only the icons that templates use.
-    templates = sorted((ROOT / "templates").rglob("*.html"))
+    """A digest of everything that the bundle is built from; templates name the icons."""
+    families = [path for path in FAMILIES.rglob("*") if path.suffix in {".css", ".js"}]
+    shared = [path for path in SOURCES.rglob("*") if path.is_file()]
+    templates = (ROOT / "templates").rglob("*.html")
     digest = hashlib.sha256()
-    for path in (LOCK, *sources, *templates):
+    for path in (LOCK, *sorted([*families, *shared, *templates])):
+        # The name counts as well: a moved file may change what imports it.
         digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 
 def _bundle() -> None:
     node, npm = _node()
-    stamp, lock = PACKAGES / "gatehouse.stamp", LOCK.read_bytes()
-    if not stamp.exists() or stamp.read_bytes() != lock:
+    stamp = PACKAGES / "gatehouse.stamp"  # written last: a fetch that broke off is repeated
+    if not stamp.exists() or stamp.read_bytes() != LOCK.read_bytes():
         say("fetching the front end's packages (hash-pinned)")
         words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
         _run([*npm, *words, "--fetch-retries", "1", "--loglevel", "error"])
-        stamp.write_bytes(lock)
+        stamp.write_bytes(LOCK.read_bytes())
     _run([node, str(SOURCES / "build.mjs")])
 
 
@@ -105,13 +109,22 @@ def _run(words: list[str]) -> None:
 
 
 def _make_plain() -> None:
-    """Copy the style sheets as they are, and make every other file that pages load empty."""
+    """Write the style without its packages; scripts, fonts and icons are empty files."""
     folder = STATIC / "portal"
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(SOURCES / "css", folder / "css")
-    for name in _PLAIN:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("", encoding="utf-8")
+    folder.mkdir(parents=True)
+    entries = json.loads((SOURCES / "entries.json").read_text("utf-8"))
+    texts = {
+        name: _style(ROOT / entries[name]) if name.endswith(".css") else "" for name in entries
+    }
+    texts |= {"mark.svg": (SOURCES / "mark.svg").read_text("utf-8")}
+    for name, text in (texts | dict.fromkeys(_OF_PACKAGES, "")).items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _style(path: Path) -> str:
+    """Give a style with the styles that it imports in their places."""
+    return _IMPORT.sub(lambda found: _style(path.parent / found[1]), path.read_text("utf-8"))
 
 
 if __name__ == "__main__":

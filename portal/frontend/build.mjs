@@ -1,9 +1,9 @@
 // Bundles what the pages load into portal/static/portal: `node portal/frontend/build.mjs`.
-// Everything comes from the installed packages and this folder; nothing is fetched here.
+// Everything comes from the installed packages, this folder and portal/pages; nothing is fetched.
 
 import { build } from "esbuild";
-import { readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { copyFile, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -14,7 +14,7 @@ const ICON_OF_TEMPLATE = /_icon\.html" with name="([a-z0-9-]+)"/g;
 const FRAME = /<path stroke="none"[^>]*>/; // invisible, for programs that draw
 const DRAWING = /<svg[^>]*>([\s\S]*)<\/svg>/;
 
-// Icons that templates name themselves, as a sprite: a page loads no icon that no page shows.
+// A sprite of the icons that templates name, so that no unused icon is loaded.
 async function sprite() {
   const names = new Set();
   for (const name of await readdir(join(ROOT, "templates"), { recursive: true })) {
@@ -32,21 +32,14 @@ async function sprite() {
   return `<svg xmlns="http://www.w3.org/2000/svg">\n${body}\n</svg>\n`;
 }
 
+const entries = JSON.parse(await readFile(join(HERE, "entries.json"), "utf8"));
 await rm(OUT, { recursive: true, force: true });
 await build({
   absWorkingDir: ROOT,
-  entryPoints: [
-    "css/portal.css",
-    "css/fonts.css",
-    "css/editor.css",
-    "js/theme.js",
-    "js/portal.js",
-    "js/plots.js",
-    "js/board.js",
-    "js/explorer.js",
-    "js/editor.js",
-  ].map((name) => join(HERE, name)),
-  outbase: HERE,
+  entryPoints: Object.entries(entries).map(([out, source]) => ({
+    in: join(ROOT, source),
+    out: out.slice(0, -extname(out).length), // esbuild adds the ending itself
+  })),
   outdir: OUT,
   bundle: true,
   minify: true,
@@ -57,4 +50,5 @@ await build({
   legalComments: "linked",
   logLevel: "warning",
 });
+await copyFile(join(HERE, "mark.svg"), join(OUT, "mark.svg"));
 await writeFile(join(OUT, "icons.svg"), await sprite());

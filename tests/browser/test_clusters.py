@@ -91,7 +91,7 @@ def test_cluster_is_connected_and_a_conflict_resolved(
     portal.manage(
         "import_manifests", str(tmp_path / "ours.json"), "--cluster", name, "--create-namespaces"
     )
-    visitor.until(f"/clusters/{name}/{QUOTA}", "Choose field by field")
+    visitor.until(f"/clusters/{name}/{QUOTA}", "Write these choices")
     hand.tick(visitor.page.get_by_role("radio", name="theirs: 30"))
     hand.fill(visitor.page.get_by_label("Reason, for the record"), "they know better")
     confirm(visitor, hand, "Write these choices")

@@ -145,7 +145,7 @@ def test_kind_is_imported(visit: Callable[[str], Visitor], hand: Hand, plural: s
     page = visitor.go(f"{CLUSTER}/import/")
     text = page.locator(".cm-content:visible, #yaml:visible").first
     hand.fill(text, manifest(plural, name))
-    hand.press(visitor.main("button", "Show what it would change"))
+    hand.press(visitor.main("button", "Preview the changes"))
     page.get_by_role("heading", name="Changes on save").wait_for()
     assert page.get_by_role("row", name=name).get_by_text("created", exact=True).is_visible()
     hand.fill(page.locator("#reason"), "moved in")
@@ -167,7 +167,7 @@ def test_edit_is_compared_and_restored(
     page.locator("#outcome").get_by_text("Changes on save").wait_for()
     save(visitor, hand, "second")
     hand.press(visitor.main("link", "Versions"))
-    hand.press(page.get_by_role("main").get_by_role("button", name="Compare the two chosen"))
+    hand.press(page.get_by_role("main").get_by_role("button", name="Compare selected"))
     page.get_by_role("heading", name="Version 1 and version 2").wait_for()
     hand.press(page.get_by_role("main").get_by_role("link", name="1", exact=True))
     hand.fill(page.locator("#reason"), "as before")
@@ -207,7 +207,7 @@ def test_pods_that_could_not_restart_are_listed(
     hand.fill(page.locator('[name="row-0-max"]'), "1")
     page.wait_for_timeout(800)
     with page.expect_navigation():
-        hand.press(visitor.main("button", "Ask for the pods that run here"))
+        hand.press(visitor.main("button", "Check running pods"))
     pods = page.get_by_role("region", name="Pods that would be refused")
     assert pods.get_by_role("rowheader").count() > 0
     visitor.check()

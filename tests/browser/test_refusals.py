@@ -38,7 +38,7 @@ def test_a_denial_is_found_understood_and_fixed(
     hand.press(page.get_by_text("Paste an object of any kind instead"))
     hand.fill(page.get_by_label("YAML or JSON, one object"), changed)
     with page.expect_navigation():
-        hand.press(visitor.main("button", "Try what I pasted"))
+        hand.press(visitor.main("button", "Try the pasted object"))
     outcome = page.locator("#outcome").inner_text()
     assert outcome.startswith("admitted"), f"{changed}\n{outcome}"
 
@@ -48,7 +48,7 @@ def test_a_pod_is_tried_before_it_is_created(visit: Callable[[str], Visitor], ha
     page = visitor.go(NAMESPACE)
     hand.fill(page.get_by_label("CPU limit").first, "3")
     hand.fill(page.get_by_label("CPU request").first, "3")
-    hand.press(visitor.main("button", "Try it"))
+    hand.press(visitor.main("button", "Try the pod"))
     page.locator("#outcome").get_by_text("MaxConstraint").first.wait_for()
 
 

@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { token } from "./colours.js";
 
 const VERDICTS = [
   { label: "allowed", token: "--bar-allowed" },
@@ -11,16 +12,6 @@ const VERDICTS = [
 ];
 const HEIGHT = 260;
 const drawn = new Map();
-
-const token = (name) => {
-  // A canvas knows no light-dark(): an element resolves it.
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const colour = getComputedStyle(probe).color;
-  probe.remove();
-  return colour;
-};
 
 const DAY = 86400;
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
@@ -35,7 +26,7 @@ const labels = (step) => (_, times) =>
     return step < DAY && seconds % DAY ? clock.format(at) : date.format(at);
   });
 
-// Without a pointer over the plot the legend says what all bars come to.
+// Without a pointer over the plot the legend shows the total of all bars.
 const total = (column) => column.reduce((sum, value) => sum + value, 0);
 
 const stacked = ([times, ...columns]) => {
@@ -59,7 +50,7 @@ const markers = (marks, colour) => (plot) => {
   ctx.restore();
 };
 
-// Who drags over a plot with data-brush asks for that time: told in an event, in whole seconds.
+// Dragging over a plot with data-brush selects a time: an event carries it in whole seconds.
 const brushed = (place) => (plot) => {
   const { left, width } = plot.select;
   if (width < 4) return;
@@ -71,7 +62,7 @@ function draw(place) {
   const { columns, marks } = JSON.parse(place.dataset.plot);
   const [muted, line] = [token("--muted"), token("--line")];
   const step = columns[0].length > 1 ? columns[0][1] - columns[0][0] : 3600;
-  // What is drawn last lies on top: the sum of all comes first.
+  // Later series cover earlier ones: the sum of all is drawn first.
   const series = VERDICTS.map(({ label, token: name }, i) => ({
     label,
     fill: token(name),

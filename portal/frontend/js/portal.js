@@ -1,8 +1,10 @@
-// What every page has: parts that load themselves, the theme button, the palette.
+// Scripts of every page: htmx, the theme button, the command palette, questions before writes.
 
 import "htmx.org";
 import { offerThemes } from "./themes.js";
-import { offerPalette } from "./palette.js";
+import { offerPalette } from "../../pages/search/palette.js";
+import { offerQuestions } from "./questions.js";
 
 offerThemes();
 offerPalette();
+offerQuestions();

@@ -9,21 +9,21 @@ const remember = (theme) => {
   try {
     localStorage.setItem("theme", theme);
   } catch {
-    // No storage: it holds for this page.
+    // No storage: the choice lasts for this page only.
   }
 };
 
 export function offerThemes() {
   const button = document.querySelector("[data-theme-button]");
   if (!button) return;
-  const tell = () => button.setAttribute("aria-pressed", String(isDark()));
+  const show = () => button.setAttribute("aria-pressed", String(isDark()));
   button.addEventListener("click", () => {
     const theme = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
     remember(theme);
-    tell();
+    show();
     document.dispatchEvent(new CustomEvent("theme", { detail: theme }));
   });
   button.hidden = false;
-  tell();
+  show();
 }

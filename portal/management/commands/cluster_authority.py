@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from engine.policy import Authority
 from policies import services
 from policies.management.console import USAGE, Console, find_cluster
-from portal.pages.clusters.authority_impact import DAYS, DECISIONS, LONGEST, preview
+from portal.pages.clusters.authority import DAYS, DECISIONS, LONGEST, preview
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.shortcuts import get_object_or_404, redirect
 
 from admission.models import AuditHold
 from policies import roles
 from policies.models import Cluster
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
 
     _HoldForm = forms.ModelForm[AuditHold]
@@ -23,11 +23,11 @@ else:
 
 HOLDING: Final = "admission.add_audithold"
 MOST: Final = 200
-"""So many are listed, the newest first."""
+"""Holds that are listed, the newest first."""
 
 
 class HoldForm(_HoldForm):
-    """Which decisions stay, and why."""
+    """The form of a hold: decisions to keep, and the reason."""
 
     class Meta:
         model = AuditHold
@@ -41,7 +41,7 @@ class HoldForm(_HoldForm):
         }
 
     def clean_cluster(self) -> str:
-        """A record without its cluster is kept, too: any name of one that the person holds in."""
+        """Any name: decisions stay on record when their cluster is deleted."""
         return str(self.cleaned_data["cluster"]).strip()
 
     def clean_namespace(self) -> str:
@@ -50,22 +50,17 @@ class HoldForm(_HoldForm):
 
 
 class HoldsView(PortalPage):
-    """The holds of the places that the person sees, a form for another one, and their release."""
+    """The visible holds, the form for a new one, and their release."""
 
-    template_name = "portal/holds.html"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Only for those who hold decisions somewhere."""
-        if request.user.is_authenticated and not roles.may_somewhere(request.user, HOLDING):
-            raise PermissionDenied
-        return super().dispatch(request, *args, **kwargs)
+    template_name = "access/legal_holds.html"
+    somewhere = HOLDING
 
     def permission_for(self, _request: HttpRequest) -> str:
-        """Making and releasing are one right, in the hold's own place."""
+        """Creating and releasing need one permission, in the hold's own place."""
         return HOLDING
 
-    def place(self) -> roles.RoleScope:
-        """The place that is held: an auditor of one namespace holds nothing beside it."""
+    def scope(self) -> roles.RoleScope:
+        """The place of the hold: an auditor of one namespace may hold only there."""
         post = self.request.POST
         if "release" in post:
             hold = self._hold()
@@ -75,28 +70,25 @@ class HoldsView(PortalPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The holds with whether they may be released, and the form."""
         user = self.request.user
-        rows = roles.visible(
-            AuditHold.objects.all(), user, cluster="cluster", namespace="namespace"
-        )
         holds = [
             {
                 "hold": hold,
                 "may_release": hold.released is None
                 and roles.may(user, HOLDING, cluster=hold.cluster, namespace=hold.namespace),
             }
-            for hold in rows[:MOST]
+            for hold in self.visible()[:MOST]
         ]
         clusters = roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name")
         given = {"form": HoldForm(), **kwargs}
         return super().get_context_data(**given, holds=holds, clusters=clusters)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Hold, or release."""
+        """Create a hold, or release one."""
         if "release" in request.POST:
             hold = self._hold()
             if hold.released is None:
                 hold.release(user=self.username)
-            messages.success(request, f"Released: {hold}. What it held may go now.")
+            messages.success(request, f"Released: {hold}. Its decisions may be removed now.")
             return redirect("holds")
         form = HoldForm(request.POST)
         if not form.is_valid():
@@ -107,9 +99,10 @@ class HoldsView(PortalPage):
         return redirect("holds")
 
     def _hold(self) -> AuditHold:
-        """The hold that is to be released; one in a place that is not seen is not there."""
-        number = self.request.POST["release"]
-        rows = roles.visible(
-            AuditHold.objects.all(), self.request.user, cluster="cluster", namespace="namespace"
-        )
-        return get_object_or_404(rows, pk=int(number[:18]) if number.isdecimal() else 0)
+        """The hold to release; 404 for one in a place that the person does not see."""
+        return get_object_or_404(self.visible(), pk=whole_number(self.request.POST["release"]))
+
+    def visible(self) -> QuerySet[AuditHold]:
+        """The holds of the places that the person sees."""
+        rows, user = AuditHold.objects.all(), self.request.user
+        return roles.visible(rows, user, cluster="cluster", namespace="namespace")

@@ -8,17 +8,15 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
 
 from policies import roles, services
 from policies.models import Cluster, RoleBinding
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from django.http import HttpRequest, HttpResponse
 
 GIVING: Final = "policies.add_rolebinding"
@@ -30,13 +28,13 @@ ROLE_WORDS: Final = {
     "viewer": "sees policies, decisions and live state",
     "auditor": "sees the same, and holds decisions against retention",
     "editor": "writes policies, priority classes and limited resources",
-    "approver": "settles conflicts, confirms deletions, starts and pauses syncs, takes ownership",
+    "approver": "resolves conflicts, confirms deletions, starts and pauses syncs, takes ownership",
     "admin": "everything there, roles included",
 }
 
 
 class BindingForm(forms.Form):
-    """Who gets which role where."""
+    """The form that grants a role: to a person or group, in a scope."""
 
     subject = forms.CharField(
         max_length=156,
@@ -79,20 +77,21 @@ class BindingForm(forms.Form):
         return cleaned
 
     def binding(self) -> RoleBinding:
-        """What was asked for, not stored yet."""
+        """The binding that the form describes, not stored yet."""
         names = ("user", "group", "role", "cluster", "namespace")
         return RoleBinding(**{name: self.cleaned_data[name] for name in names})
 
 
 def names_like(words: str, user: Any) -> list[str]:
-    """Users whose names begin so, at most a few: of the groups one is in, or of all for the fleet.
+    """A few users whose names begin with the words: of the asker's groups, or all for the fleet.
 
-    Fewer than three letters find nobody: nobody reads the list of all accounts.
+    Fewer than three letters find nobody, so that nobody can list all accounts.
     """
     words = words.replace("\0", "").strip()
     if len(words) < FEWEST_LETTERS:
         return []
     found = get_user_model().objects.filter(is_active=True, username__istartswith=words)
+    # Names of colleagues alone: an admin of one namespace must not list all accounts.
     if not roles.sees_all(user):
         found = found.filter(groups__in=user.groups.all())
     names = found.order_by("username").values_list("username", flat=True).distinct()
@@ -100,37 +99,28 @@ def names_like(words: str, user: Any) -> list[str]:
 
 
 class PeopleNamesView(PortalPage):
-    """The names that the field of the form offers, to those who give roles somewhere."""
+    """The names that the form's field offers."""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Only for those who give roles somewhere."""
-        if request.user.is_authenticated and not roles.may_somewhere(request.user, GIVING):
-            raise PermissionDenied
-        return super().dispatch(request, *args, **kwargs)
+    somewhere = GIVING
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Give them as options."""
+        """Render the names as options."""
         names = names_like(request.GET.get("subject", ""), request.user)
-        return render(request, "portal/_people_names.html", {"names": names})
+        return render(request, "parts/_options.html", {"names": names})
 
 
 class PeopleView(PortalPage):
-    """All bindings that the signed-in person may know of, and the forms to change them."""
+    """The visible role bindings, and the forms that change them."""
 
-    template_name = "portal/people.html"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Only for those who give roles somewhere."""
-        if request.user.is_authenticated and not roles.may_somewhere(request.user, GIVING):
-            raise PermissionDenied
-        return super().dispatch(request, *args, **kwargs)
+    template_name = "access/people.html"
+    somewhere = GIVING
 
     def permission_for(self, request: HttpRequest) -> str:
-        """Giving and taking back are two rights."""
+        """Granting and revoking are two rights."""
         return TAKING if "take" in request.POST else GIVING
 
-    def place(self) -> roles.RoleScope:
-        """The scope that a form is about: who gives a role must be admin in all of it."""
+    def scope(self) -> roles.RoleScope:
+        """The scope of the form: whoever grants a role must be admin in all of it."""
         post = self.request.POST
         if "take" in post:
             taken = self._taken()
@@ -138,13 +128,10 @@ class PeopleView(PortalPage):
         return _place(post.get("cluster", "").strip(), post.get("namespace", "").strip())
 
     def _taken(self) -> RoleBinding:
-        number = self.request.POST["take"]
-        if not number.isdecimal():
-            number = "0"
-        return get_object_or_404(RoleBinding, pk=int(number[:18]))
+        return get_object_or_404(RoleBinding, pk=whole_number(self.request.POST["take"]))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The bindings by subject, the form, and what was done before."""
+        """The bindings by subject, the form, and the history of roles."""
         user = self.request.user
         return super().get_context_data(
             **{"form": BindingForm(), **kwargs},
@@ -155,10 +142,10 @@ class PeopleView(PortalPage):
         )
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Give a role, or take one back."""
+        """Grant a role, or revoke one."""
         if "take" in request.POST:
             taken = self._taken()
-            words = f"Taken back: {taken}."
+            words = f"Revoked: {taken}."
             services.unbind_role(binding=taken, author=request.user)
             messages.success(request, words)
             return redirect("people")
@@ -167,34 +154,27 @@ class PeopleView(PortalPage):
             try:
                 binding = services.bind_role(binding=form.binding(), author=request.user)
             except ValidationError as error:
-                _show(form, error)
+                for name, texts in error.message_dict.items():
+                    form.add_error(name if name in form.fields else None, texts)
             else:
-                messages.success(request, f"Given: {binding}.")
+                messages.success(request, f"Granted: {binding}.")
                 return redirect("people")
         return self.render_to_response(self.get_context_data(form=form), status=422)
 
 
-def _show(form: BindingForm, error: ValidationError) -> None:
-    """Put what the model says to the fields of the form."""
-    for name, texts in error.message_dict.items():
-        form.add_error(name if name in form.fields else None, texts)
-
-
 def _place(cluster: str, namespace: str) -> roles.RoleScope:
-    """A namespace's admin gives roles in that very namespace; a prefix needs a wider scope."""
+    """A namespace's admin grants roles in that very namespace; a prefix needs a wider scope."""
     exact = namespace if not namespace.endswith("*") else ""
     return roles.RoleScope(cluster, exact if cluster else "")
 
 
-def _listed(user: Any) -> Sequence[dict[str, Any]]:
+def _listed(user: Any) -> list[dict[str, Any]]:
+    """The bindings that a person may know of, each with whether the person may take it back."""
     rows = RoleBinding.objects.select_related("user", "group")
     found = roles.visible(rows, user, cluster="cluster", namespace="namespace")
-    return [
-        {"binding": each, "may_take": _may_take(user, each)}
-        for each in found.order_by("user__username", "group__name", "cluster", "namespace", "role")
-    ]
-
-
-def _may_take(user: Any, binding: RoleBinding) -> bool:
-    at = _place(binding.cluster, binding.namespace)
-    return roles.may(user, TAKING, cluster=at.cluster, namespace=at.namespace)
+    lines = []
+    for each in found.order_by("user__username", "group__name", "cluster", "namespace", "role"):
+        at = _place(each.cluster, each.namespace)
+        may_take = roles.may(user, TAKING, cluster=at.cluster, namespace=at.namespace)
+        lines.append({"binding": each, "may_take": may_take})
+    return lines

@@ -1,1 +1,1 @@
-"""The page of one's own account: password, roles."""
+"""The page of one's own account: roles, API tokens, password, sign-in."""

@@ -16,27 +16,27 @@ from knox.models import AuthToken
 
 from policies import roles
 from portal.pages.access.people import ROLE_WORDS
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 DAYS: Final = (1, 7, 30, 90)
 MOST: Final = settings.REST_KNOX["TOKEN_LIMIT_PER_USER"]
-"""Tokens of one person that are good at the same time."""
+"""Valid tokens that one person may have."""
 
 
 class AccountView(PortalPage):
     """Roles and tokens; a new token is shown once, in the answer that makes it."""
 
-    template_name = "portal/account.html"
+    template_name = "account/account.html"
 
     def may(self, permission: str) -> bool:
         """One's own tokens need no permission."""
         return not permission or super().may(permission)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """What this person may do where, and the tokens."""
+        """The person's roles and tokens."""
         user = self.request.user
         return super().get_context_data(
             **kwargs,
@@ -49,11 +49,11 @@ class AccountView(PortalPage):
         )
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Make a token, or take one back."""
+        """Create a token, or take one back."""
         if "revoke" in request.POST:
             key = request.POST["revoke"][:128]
             get_object_or_404(AuthToken, user=request.user, digest=key).delete()
-            messages.success(request, "Revoked: what still sends it is refused from now on.")
+            messages.success(request, "Revoked: requests with this token are refused from now on.")
             return redirect("account")
         given = request.POST.get("days", "")
         days = next((each for each in DAYS if str(each) == given), DAYS[0])
@@ -68,15 +68,15 @@ class AccountView(PortalPage):
 
 
 class PasswordView(PasswordChangeView):
-    """A new password for oneself; it ends one's other sessions and all tokens."""
+    """The form for a new password, which ends other sessions and all tokens."""
 
-    template_name = "portal/password.html"
+    template_name = "account/password.html"
     success_url = reverse_lazy("account")
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Store it, and say what it ended."""
+        """Store the password, with a message about the ended sessions."""
         answer = super().form_valid(form)
         messages.success(
-            self.request, "Changed. Your other sessions and your tokens are good no more."
+            self.request, "Changed. Your other sessions and your tokens are no longer valid."
         )
         return answer

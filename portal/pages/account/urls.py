@@ -12,7 +12,11 @@ urlpatterns = [
     path("account/password/", PasswordView.as_view(), name="account-password"),
     path(
         "accounts/login/",
-        LoginView.as_view(next_page="home", redirect_authenticated_user=True),
+        LoginView.as_view(
+            template_name="account/sign_in.html",
+            next_page="home",
+            redirect_authenticated_user=True,
+        ),
         name="login",
     ),
     path("accounts/logout/", LogoutView.as_view(next_page="login"), name="logout"),

@@ -6,11 +6,10 @@ from typing import Final
 
 from django.urls import path
 
-from portal.pages.changes.list import ChangesView
-from portal.pages.changes.revisions import RevisionPageView, RevisionsView
+from portal.pages.changes.history import ChangesView, RevisionPageView, RevisionsView
 
 _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
-    # Where the object stands, what its name in addresses begins with, what the path does not say.
+    # The path of the policy, the beginning of its route names, arguments that the path lacks.
     (
         "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/",
         "policy",

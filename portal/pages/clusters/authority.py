@@ -1,7 +1,8 @@
-"""The page of a cluster's authority: what a switch would change, and the switch."""
+"""The page of a cluster's authority: the decisions that a switch would change, and the switch."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -9,23 +10,37 @@ from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.utils import timezone
 
+from admission.models import AuditEvent
 from engine.policy import Authority
 from policies import services
 from policies.models import Cluster, LimitRange, MetadataPolicy, ResourceQuota
-from portal.pages.clusters.authority_impact import DAYS, DECISIONS, preview
+from policies.simulation.authority_preview import AuthorityImpact, Judged, what_changes
 from portal.pages.clusters.drift.list import lines_of, listed
 from portal.pages.clusters.status import webhook_mark
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.http import HttpRequest, HttpResponse
 
+
+DAYS: Final = 7
+"""Days that are looked back by default."""
+LONGEST: Final = 90
+_READ: Final = (
+    "created", "namespace", "name", "violations", "observed", "reasons", "more_violations",
+    "more_observed",
+)  # fmt: skip
+DECISIONS: Final = 5000
+"""The most decisions that are evaluated again."""
 SHOWN: Final = 20
 CHOICES: Final = (1, DAYS, 30)
 """Days that can be looked back."""
 AT_ONCE: Final = 500
-"""Decisions that are judged while somebody waits for the page; more on demand."""
+"""Decisions that are evaluated before the page is shown; more on demand."""
+ENFORCED_BY_BOTH: Final = ("LimitRange", "ResourceQuota")
 DIFFERING: Final = (
     SyncedObject.State.CONFLICT,
     SyncedObject.State.DRIFTED,
@@ -35,52 +50,46 @@ DIFFERING: Final = (
 
 
 class AuthorityView(ClusterPage):
-    """The two ways beside each other and what the other one would change; then the switch.
+    """Both authorities with the effects of a switch; then the switch itself.
 
     ``?to=`` is the second step: the same numbers, a reason, and the button.
     """
 
-    template_name = "policies/cluster_authority.html"
+    template_name = "clusters/authority.html"
     permission = "policies.change_cluster"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Today's way, the other one, and everything that would change."""
+        """The current authority, the other one, and the effects of a switch."""
         cluster = self.cluster
         is_native = cluster.authority == Authority.NATIVE
         other = Authority.PORTAL if is_native else Authority.NATIVE
         is_sure = self.request.GET.get("to") == other or "form_error" in kwargs
+        asked = self.request.GET.get("days", "")
+        days = next((each for each in CHOICES if str(each) == asked), DAYS)
+        most = DECISIONS if "more" in self.request.GET else AT_ONCE
+        change = preview(cluster, other, days=days, most=most)
         return super().get_context_data(
             **kwargs,
             is_native=is_native,
             other=other,
             is_sure=is_sure,
+            days=days,
+            choices=CHOICES,
+            is_cut=change.looked_at == most,
+            more=DECISIONS if most == change.looked_at < DECISIONS else 0,
+            change=change,
             **_differences(cluster),
-            **self._preview(other),
         )
 
-    def _preview(self, other: str) -> dict[str, Any]:
-        """Decide the newest decisions again as the other one would."""
-        asked = self.request.GET.get("days", "")
-        days = next((each for each in CHOICES if str(each) == asked), DAYS)
-        most = DECISIONS if "more" in self.request.GET else AT_ONCE
-        change = preview(self.cluster, other, days=days, most=most)
-        return {
-            "days": days,
-            "choices": CHOICES,
-            "is_cut": change.looked_at == most,
-            "more": DECISIONS if most == change.looked_at < DECISIONS else 0,
-            "change": change,
-        }
-
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Switch to the one that the page offered, if it is still the other one and it says why."""
+        """Switch to the offered authority, with a reason, unless it is already in force."""
         wanted = request.POST.get("authority", "")
         if wanted not in list(Authority):
             return HttpResponseBadRequest()
         reason = request.POST.get("reason", "").strip()[:1000]
         if wanted != self.cluster.authority:
             if not reason:
-                context = self.get_context_data(form_error="Say why: it stays on record.")
+                context = self.get_context_data(form_error="Give a reason: it stays on record.")
                 return self.render_to_response(context, status=422)
             services.set_authority(
                 cluster=self.cluster, authority=wanted, user=self.username, reason=reason
@@ -90,11 +99,9 @@ class AuthorityView(ClusterPage):
 
 
 def _differences(cluster: Cluster) -> dict[str, Any]:
-    """Count what the choice is about, and name what would be judged otherwise."""
+    """Counts of the affected policies, and the objects that differ between both sides."""
     absent = services.not_native(cluster)
-    differing = listed(cluster).filter(
-        kind__in=("LimitRange", "ResourceQuota"), state__in=DIFFERING
-    )
+    differing = listed(cluster).filter(kind__in=ENFORCED_BY_BOTH, state__in=DIFFERING)
     return {
         "ranges": LimitRange.objects.filter(namespace__cluster=cluster).count(),
         "quotas": ResourceQuota.objects.filter(namespace__cluster=cluster).count(),
@@ -105,3 +112,44 @@ def _differences(cluster: Cluster) -> dict[str, Any]:
         "differing_count": differing.count(),
         "webhook_mark": webhook_mark(cluster, timezone.now()),
     }
+
+
+def preview(
+    cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS
+) -> AuthorityImpact:
+    """Evaluate the newest decisions of some days under the other authority."""
+    rows = SyncedObject.objects.filter(
+        cluster=cluster, kind__in=ENFORCED_BY_BOTH, gone=None
+    ).exclude(state=SyncedObject.State.IN_SYNC)
+    differing = rows.exclude(differences=[]).order_by("namespace", "kind", "name")
+    return what_changes(
+        Authority(to),
+        judged(cluster, days, most),
+        missing=services.not_native(cluster),
+        differing=[f"{row.kind} {row.namespace}/{row.name}" for row in differing],
+    )
+
+
+def judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
+    """The newest decisions with their refusals and observations, which a switch may exchange."""
+    since = datetime.now(UTC) - timedelta(days=days)
+    rows = AuditEvent.objects.for_cluster(cluster.name).filter(
+        created__gte=since, phase="validate", dry_run=False
+    )
+    # Two of nine JSON columns are read: decoding the others would be most of the work.
+    read = rows.only(*_READ).with_authority()
+    for event in read.newest_by_pieces(most):
+        refused = [each["reason"] for each in event.violations]
+        observed = [each["reason"] for each in event.observed]
+        # Of unlisted violations the record has the reasons alone, without their policies.
+        others = [each for each in event.reasons.split() if each not in {*refused, *observed}]
+        found = event.violations or event.observed
+        yield Judged(
+            id=event.pk,
+            namespace=event.namespace,
+            target=event.target,
+            authority=event.authority,
+            refused=(*refused, *others) if event.more_violations else tuple(refused),
+            observed=(*observed, *others) if event.more_observed else tuple(observed),
+            message=str(found[0]["message"]) if found else "",
+        )

@@ -14,7 +14,7 @@ from django.views.generic.edit import FormMixin
 from policies import roles
 from policies.models import Cluster
 from policies.validators import DNS_LABEL
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 from sync.connect import join, kubeconfig
 from sync.connect.join import NotUsableError
 from sync.connect.kubeconfig import KubeconfigError
@@ -34,10 +34,10 @@ else:
 
 
 class SecretTextarea(forms.Textarea):
-    """A field that never shows again what was typed into it."""
+    """A text field that never renders its value, which holds a credential."""
 
     def format_value(self, value: Any) -> None:
-        """Nothing, whatever it is."""
+        """None, whatever the value."""
 
 
 class ConnectForm(forms.Form):
@@ -80,30 +80,32 @@ class ConnectForm(forms.Form):
         """Take the text from where it was given."""
         cleaned = super().clean() or {}
         file, text = cleaned.get("file"), cleaned.get("text") or ""
+        # Both or neither: which of two credentials counts must not be a guess.
         if bool(file) == bool(text.strip()):
             self.add_error("text", "Paste a kubeconfig or choose a file: one of the two.")
             return cleaned
         try:
+            # One byte more than allowed is enough to refuse a file that is too large.
             cleaned["text"] = file.read(kubeconfig.LARGEST + 1).decode() if file else text
         except UnicodeDecodeError:
             self.add_error("file", "This file is no text.")
         return cleaned
 
-    def asked(self) -> join.JoinRequest:
-        """What was asked for."""
+    def join_request(self) -> join.JoinRequest:
+        """The request to join that the form describes."""
         names = ("name", "text", "context", "is_anyway", "is_other_cluster")
         return join.JoinRequest(**{name: self.cleaned_data[name] for name in names})
 
 
 class ConnectView(_FormMixin, PortalPage):
-    """The form, and what comes of it: the cluster's page with what was found."""
+    """The form that connects a cluster, and leads to the cluster's page."""
 
-    template_name = "policies/cluster_connect.html"
+    template_name = "clusters/connect.html"
     permission = "sync.add_clusterconnection"
     form_class = ConnectForm
 
-    def place(self) -> roles.RoleScope:
-        """The cluster that is named, once one is: its admins may connect it anew."""
+    def scope(self) -> roles.RoleScope:
+        """The named cluster, once there is one: its admins may replace its connection."""
         return roles.RoleScope(self.request.POST.get("name", "").strip())
 
     def get_initial(self) -> dict[str, Any]:
@@ -111,12 +113,12 @@ class ConnectView(_FormMixin, PortalPage):
         return {"name": self.request.GET.get("name", "")[:63]}
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """Whether a new cluster may be made."""
+        """Add whether the person may create a cluster."""
         may_add = self.may("policies.add_cluster")
         return {**super().get_form_kwargs(), "may_add": may_add}
 
     def post(self, _request: HttpRequest) -> HttpResponse:
-        """Connect, ask for a first look, and show the cluster; or say why not."""
+        """Connect, request the first import, and show the cluster; or show the errors."""
         form = self.get_form()
         joined = self._join(form) if form.is_valid() else None
         if joined is None:
@@ -133,9 +135,9 @@ class ConnectView(_FormMixin, PortalPage):
         return redirect("cluster-detail", cluster.name)
 
     def _join(self, form: ConnectForm) -> Joined | None:
-        """Have the cluster join; what stands against it goes to the form."""
+        """Connect the cluster; a refusal becomes an error of the form."""
         try:
-            return join.join(form.asked(), user=self.username)
+            return join.join(form.join_request(), user=self.username)
         except KubeconfigError as error:
             found = [ValidationError(str(each), code=each.code) for each in error.refusals]
             form.add_error("text", found)

@@ -1,16 +1,16 @@
-"""The page of ownership: what the portal may write in a cluster."""
+"""The page of ownership: the objects of a cluster that the portal may write."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
-from django.http import Http404, HttpResponseBadRequest, QueryDict
+from django.http import HttpResponseBadRequest, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from policies import services
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage, whole_number
 from sync.models import SyncedObject, SyncOwnership
 from sync.passes import resolution
 
@@ -29,22 +29,22 @@ SHOWN: Final = 3
 
 
 class OwnershipView(ClusterPage):
-    """What is owned; takes the forms that give an object, a namespace, the cluster, or take back.
+    """Ownerships of a cluster, and the forms that take and release them.
 
-    The list of objects sends its form here, too: ``do`` is take or release, ``scope`` what of the
-    chosen ``object`` rows is meant.
+    The list of objects sends its form here, too: ``do`` is take or release; ``scope`` is the
+    selected ``object`` rows, their namespaces or the cluster.
     """
 
-    template_name = "policies/syncownership_list.html"
+    template_name = "clusters/ownership.html"
     permission = TAKING
 
     def permission_for(self, request: HttpRequest) -> str:
-        """Taking back needs a permission of its own, and only that."""
+        """Releasing needs a permission of its own, and only that."""
         is_back = "release" in request.POST or request.POST.get("do") == "release"
         return RELEASING if is_back else TAKING
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """What is owned, and where there is something that is not."""
+        """The ownerships, and the namespaces with unowned objects."""
         unowned = SyncedObject.objects.filter(
             cluster=self.cluster, gone=None, state=SyncedObject.State.UNOWNED
         )
@@ -60,22 +60,30 @@ class OwnershipView(ClusterPage):
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Give or take back, as the form and its button said."""
+        """Take or release ownership, as the form and its button say."""
         if "scope" in request.POST:
             return self._from_list(request.POST["scope"], request.POST.get("do", ""))
         if "release" in request.POST:
-            self._release(request.POST["release"])
+            number = whole_number(request.POST["release"])
+            owned = get_object_or_404(SyncOwnership, cluster=self.cluster, pk=number)
+            names = {"namespace": owned.namespace, "kind": owned.kind, "name": owned.name}
+            self._release_all([names])
         else:
-            self._take(request.POST.get("namespace", "").strip())
+            namespace = request.POST.get("namespace", "").strip()
+            objects = SyncedObject.objects.filter(cluster=self.cluster, gone=None)
+            if namespace and not objects.filter(namespace=namespace).exists():
+                messages.error(request, "Nothing is known in a namespace of that name.")
+            else:
+                self._take_all([{"namespace": namespace, "kind": "", "name": ""}])
         return redirect("cluster-ownership", self.cluster.name)
 
     def _from_list(self, scope: str, action: str) -> HttpResponse:
-        """Do it for what was chosen in the list, and show the list again."""
+        """Take or release ownership of the selected objects, and show the list again."""
         if scope not in SCOPES or action not in ("take", "release"):
             return HttpResponseBadRequest()
         places = self._places(scope)
         if not places:
-            messages.error(self.request, "Nothing was chosen: choose objects of the list first.")
+            messages.error(self.request, "No object is selected: select objects in the list first.")
         elif action == "take":
             self._take_all(places)
         else:
@@ -87,6 +95,7 @@ class OwnershipView(ClusterPage):
     def _places(self, scope: str) -> list[Place]:
         if scope == "cluster":
             return [{"namespace": "", "kind": "", "name": ""}]
+        # At most 18 digits: a longer number overflows the column and fails the query.
         numbers = [one for one in self.request.POST.getlist("object") if one.isdecimal()][:MOST]
         chosen = SyncedObject.objects.filter(
             cluster=self.cluster, pk__in=[int(one[:18]) for one in numbers], kind__in=services.KINDS
@@ -100,10 +109,11 @@ class OwnershipView(ClusterPage):
         ]
 
     def _take_all(self, places: list[Place]) -> None:
+        # One transaction: ownership of all of them or of none.
         with services.policy_write(self.cluster):
             for place in places:
                 resolution.take_ownership(self.cluster, self.username, **place)
-        messages.success(self.request, f"The portal owns {_told(places)} from now on.")
+        messages.success(self.request, f"The portal owns {_listed(places)} from now on.")
 
     def _release_all(self, places: list[Place]) -> None:
         with services.policy_write(self.cluster):
@@ -113,31 +123,17 @@ class OwnershipView(ClusterPage):
                 if resolution.release_ownership(self.cluster, self.username, **place)
             ]
         if done:
-            words = f"Taken back: {_told(done)}. The portal only reads there from now on."
+            words = f"Released: {_listed(done)}. The portal only reads there from now on."
             messages.success(self.request, words)
         if left := len(places) - len(done):
             messages.warning(
                 self.request,
-                f"{left} of them are not owned by themselves: what was given as a namespace or as "
-                "the whole cluster is taken back as such.",
+                f"{left} of them are not owned by themselves: an owned namespace or the whole "
+                "cluster is released as such.",
             )
 
-    def _take(self, namespace: str) -> None:
-        known = SyncedObject.objects.filter(cluster=self.cluster, namespace=namespace, gone=None)
-        if namespace and not known.exists():
-            messages.error(self.request, "There is nothing known in a namespace of that name.")
-            return
-        self._take_all([{"namespace": namespace, "kind": "", "name": ""}])
 
-    def _release(self, number: str) -> None:
-        if not number.isdecimal():
-            raise Http404
-        owned = get_object_or_404(SyncOwnership, cluster=self.cluster, pk=int(number))
-        names = {"namespace": owned.namespace, "kind": owned.kind, "name": owned.name}
-        self._release_all([names])
-
-
-def _told(places: list[Place]) -> str:
+def _listed(places: list[Place]) -> str:
     rest = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
     return ", ".join(_in_words(place) for place in places[:SHOWN]) + rest
 

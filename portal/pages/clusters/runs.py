@@ -8,40 +8,38 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Case, Count, IntegerField, Value, When
+from django.db.models import Count
 from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
-from portal.pages.addresses import object_address
-from portal.pages.clusters.status import UNDER_WAY
-from portal.pages.permissions import ClusterPage
+from portal.pages.clusters.status import UNDER_WAY, rank
+from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncResult, SyncRun
 from sync.passes import lifecycle, resolution
 from sync.passes.advice import advice
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
 
 PAGE_SIZE: Final = 50
-ASKED_FOR: Final = (SyncRun.Mode.IMPORT, SyncRun.Mode.PREVIEW, SyncRun.Mode.SYNC)
-"""What a person may ask for; watches are the schedule's."""
+REQUESTABLE: Final = (SyncRun.Mode.IMPORT, SyncRun.Mode.PREVIEW, SyncRun.Mode.SYNC)
+"""Modes that a person may request; watches are the schedule's."""
 OUTCOMES: Final = ("failed", "conflict", "held", "intended", "done")
-"""What may have come of an object, the most urgent first."""
+"""Outcomes of one object, the most urgent first."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a run did with one object, and where to look at it."""
+    """The result of a run for one object, and the object's page."""
 
     result: SyncResult
     address: str
 
 
 class RunListView(ClusterPage):
-    """All runs over a cluster, newest first; its form asks for another one."""
+    """All runs over a cluster, newest first; its form requests another one."""
 
-    template_name = "policies/syncrun_list.html"
+    template_name = "clusters/runs.html"
     permission = "sync.add_syncrun"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -51,14 +49,12 @@ class RunListView(ClusterPage):
         return super().get_context_data(
             **kwargs,
             page=page,
-            newer_query=f"page={page.previous_page_number()}" if page.has_previous() else "",
-            older_query=f"page={page.next_page_number()}" if page.has_next() else "",
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Ask for a run and show it; one that waits already is joined."""
+        """Request a run and show it; a run that already waits is shown instead."""
         mode = request.POST.get("mode", "")
-        if mode not in ASKED_FOR:
+        if mode not in REQUESTABLE:
             return HttpResponseBadRequest()
         if not hasattr(self.cluster, "connection"):
             messages.error(request, "This cluster is not connected.")
@@ -73,19 +69,18 @@ class RunListView(ClusterPage):
 class RunView(ClusterPage):
     """One run, live while it goes on; its form confirms deletions that were held."""
 
-    template_name = "policies/syncrun_detail.html"
+    template_name = "clusters/run.html"
     permission = "sync.change_syncrun"
     run: SyncRun
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The run, its counts and a page of what it did."""
+        """The run, its counts and a page of its results."""
         run = self.find_run()
         outcome = self.request.GET.get("outcome", "")
-        results = _by_urgency(run.results.all())
+        results = run.results.order_by(rank("outcome", OUTCOMES), "id")
         if outcome in OUTCOMES:
             results = results.filter(outcome=outcome)
         page = Paginator(results, PAGE_SIZE).get_page(self.request.GET.get("page"))
-        suffix = f"&outcome={outcome}" if outcome in OUTCOMES else ""
         return super().get_context_data(
             **kwargs,
             **progress(run),
@@ -94,15 +89,12 @@ class RunView(ClusterPage):
             outcome=outcome,
             choices=_choices(run, outcome),
             held=run.results.filter(outcome=SyncResult.Outcome.HELD).order_by("namespace", "name"),
-            newer_query=f"page={page.previous_page_number()}{suffix}"
-            if page.has_previous()
-            else "",
-            older_query=f"page={page.next_page_number()}{suffix}" if page.has_next() else "",
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Confirm the deletions that the page showed, if it is still held for as many."""
         run = self.find_run()
+        # The number that was shown is sent back: deletions that came later are not confirmed.
         held = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
         if request.POST.get("read") != "yes" or request.POST.get("held") != str(held):
             messages.error(request, "Nothing was confirmed: read the list of deletions first.")
@@ -122,12 +114,13 @@ class RunView(ClusterPage):
 class ProgressView(RunView):
     """The part of a run's page that changes while it goes on."""
 
-    template_name = "policies/_progress.html"
+    template_name = "clusters/_progress.html"
     permission: ClassVar[str] = ""
     http_method_names = ["get", "head"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The run's state alone: this is asked every other second."""
+        """The run's state alone: the page polls it every other second."""
+        # Without the context of the whole page, whose permissions cost queries.
         return {**kwargs, **progress(self.find_run()), "cluster": self.cluster}
 
 
@@ -139,17 +132,9 @@ def progress(run: SyncRun) -> dict[str, Any]:
         "advice": advice(run),
         "counts": {str(name).replace("_", " "): value for name, value in sorted(counts.items())},
         "under_way": run.state in UNDER_WAY,
+        # A pass may do more than it counted at the start of its stage.
         "percent": min(100, 100 * run.done // run.total) if run.total else None,
     }
-
-
-def _by_urgency(results: QuerySet[SyncResult]) -> QuerySet[SyncResult]:
-    rank = Case(
-        *(When(outcome=each, then=Value(place)) for place, each in enumerate(OUTCOMES)),
-        default=Value(len(OUTCOMES)),
-        output_field=IntegerField(),
-    )
-    return results.order_by(rank, "id")
 
 
 def _choices(run: SyncRun, current: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The status of clusters for pages, in a fixed number of queries."""
+"""The status of clusters: standings, marks in words, open alerts, runs under way, state counts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sync.models import ClusterAlert, ClusterConnection, SyncedObject, SyncRun, 
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Iterable
 
 NEEDS_A_LOOK: Final = (
     SyncedObject.State.CONFLICT,
@@ -24,7 +25,7 @@ NEEDS_A_LOOK: Final = (
 )
 UNDER_WAY: Final = (SyncRun.State.WAITING, SyncRun.State.RUNNING)
 CANARY_AGE: Final = timedelta(minutes=5)
-"""A look at the webhooks that is older than this says nothing about now; they come each minute."""
+"""An older check of the webhooks is out of date; the canary runs each minute."""
 _STATES: Final = ClusterConnection.State
 CONNECTION_WORDS: Final = {
     _STATES.NEW: "not tested yet",
@@ -77,13 +78,14 @@ def clusters_in_part(user: Any) -> list[str]:
 
 
 def standings(user: Any) -> list[Standing]:
-    """All clusters that the user sees as a whole, by name; five questions for any number."""
+    """All clusters that the user sees as a whole, by name; five queries for any number."""
     clusters = roles.visible(
         Cluster.objects.select_related("connection", "sync_state", "webhook_health"),
         user,
         cluster="name",
         whole=True,
     )
+    # Three counts beside the clusters: as joins of one query they would multiply each other.
     states: dict[int, Counter[str]] = {}
     for cluster_id, state, number in counted_states(SyncedObject.objects.all()):
         states.setdefault(cluster_id, Counter())[state] = number
@@ -103,29 +105,34 @@ def standings(user: Any) -> list[Standing]:
 
 
 def counted_states(objects: QuerySet[SyncedObject]) -> list[tuple[int, str, int]]:
-    """Count objects by cluster and state; what is gone on both sides does not count."""
+    """Count objects by cluster and state, without those that are gone on both sides."""
     rows = objects.filter(gone=None).order_by().values_list("cluster", "state")
     return list(rows.annotate(Count("id")))
 
 
 def alerts_for(user: Any) -> QuerySet[ClusterAlert]:
-    """Those of the clusters that the user sees as a whole."""
+    """The open alerts of the clusters that the user sees as a whole."""
     return roles.visible(open_alerts(), user, cluster="cluster__name", whole=True)
 
 
 def open_alerts() -> QuerySet[ClusterAlert]:
-    """What needs a person now, critical first, then the newest."""
-    rank = Case(
-        When(severity=ClusterAlert.Severity.CRITICAL, then=Value(0)),
-        default=Value(1),
+    """The open alerts, critical first, then the newest."""
+    found = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
+    return found.order_by(rank("severity", [ClusterAlert.Severity.CRITICAL]), "-since", "-id")
+
+
+def rank(column: str, order: Iterable[str]) -> Case:
+    """The place of a column's value in an order, to sort by; other values come last."""
+    values = tuple(order)
+    return Case(
+        *(When(**{column: value}, then=Value(place)) for place, value in enumerate(values)),
+        default=Value(len(values)),
         output_field=IntegerField(),
     )
-    found = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
-    return found.order_by(rank, "-since", "-id")
 
 
 def under_way() -> QuerySet[SyncRun]:
-    """Runs that wait or go on; watches do so all the time and are left out."""
+    """Runs that wait or are in progress, without watches, which always are."""
     return SyncRun.objects.filter(state__in=UNDER_WAY).exclude(mode=SyncRun.Mode.WATCH)
 
 
@@ -134,6 +141,7 @@ def connection_mark(cluster: Cluster) -> Mark:
     connection: ClusterConnection | None = getattr(cluster, "connection", None)
     if connection is None:
         return Mark("none", "not connected")
+    # Before the state, which is as old as the pause.
     if connection.is_paused:
         return Mark("paused", "paused")
     return Mark(connection.state, CONNECTION_WORDS[_STATES(connection.state)])
@@ -144,16 +152,17 @@ def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:
     health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
     if health is None or health.checked is None or health.canary_refused is None:
         return Mark("none", "not checked yet")
+    # The worst first: webhooks that let pods through matter more than the age of a check.
     if not health.canary_refused:
         return Mark("failing-open", "failing open")
     if now - health.checked > CANARY_AGE:
-        return Mark("unknown", "not checked lately")
+        return Mark("unknown", "check out of date")
     if any(word != "ok" for word in webhook_words(health).values()):
         return Mark("changed-webhook", "not as installed")
     return Mark("ok", "working")
 
 
 def webhook_words(health: WebhookHealth) -> dict[str, str]:
-    """What was found of each webhook configuration: ok, missing or changed."""
+    """The state of each webhook configuration: ok, missing or changed."""
     found: Any = health.configuration
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 from django.urls import path
 
 from portal.pages.clusters.authority import AuthorityView
-from portal.pages.clusters.detail import ClusterDetailView
 from portal.pages.clusters.drift.list import ObjectListView
 from portal.pages.clusters.drift.object import ObjectView
-from portal.pages.clusters.list import FleetView
+from portal.pages.clusters.overview import ClusterDetailView, FleetView, PauseView
 from portal.pages.clusters.ownership import OwnershipView
-from portal.pages.clusters.pause import PauseView
 from portal.pages.clusters.runs import ProgressView, RunListView, RunView
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.plurals import counted
+from portal.pages.clusters.drift.sides import dicts_in
 from sync.models import UsageComparison
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator
 
     from policies.models import Cluster
 
@@ -35,21 +35,18 @@ class UsageDifference:
 def ledger_differences(cluster: Cluster) -> list[UsageDifference]:
     """What differed when both were last compared."""
     found = UsageComparison.objects.filter(cluster=cluster, since__isnull=False)
-    return [row for each in found.order_by("since", "id")[:QUOTAS] for row in _rows(each)]
-
-
-def _rows(each: UsageComparison) -> Iterator[UsageDifference]:
-    found: list[Any] = each.differences if isinstance(each.differences, list) else []
-    for one in found:
-        if isinstance(one, dict):
-            yield UsageDifference(
-                quota=f"{each.namespace}/{each.quota}",
-                resource=str(one.get("resource", "")),
-                ledger=_amount(one.get("ledger")),
-                cluster=_amount(one.get("cluster")),
-                because=_because(one),
-                since=each.since,
-            )
+    return [
+        UsageDifference(
+            quota=f"{each.namespace}/{each.quota}",
+            resource=str(one.get("resource", "")),
+            ledger=_amount(one.get("ledger")),
+            cluster=_amount(one.get("cluster")),
+            because=_because(one),
+            since=each.since,
+        )
+        for each in found.order_by("since", "id")[:QUOTAS]
+        for one in dicts_in(each.differences)
+    ]
 
 
 def _amount(value: Any) -> str:
@@ -57,10 +54,7 @@ def _amount(value: Any) -> str:
 
 
 def _because(one: dict[str, Any]) -> list[str]:
-    objects = one.get("objects")
-    named = [
-        each for each in (objects if isinstance(objects, list) else []) if isinstance(each, dict)
-    ]
+    named = dicts_in(one.get("objects"))
     words = [
         f"{each.get('kind', '')} {each.get('name', '')}: {each.get('amount', '')}, "
         f"counted by the {each.get('side', '')} only"
@@ -69,6 +63,7 @@ def _because(one: dict[str, Any]) -> list[str]:
     ]
     if len(named) > OBJECTS:
         words.append(f"and {counted(len(named) - OBJECTS, 'more objects')}")
+    # Empty where the named objects explain the whole difference.
     if one.get("unexplained") not in (None, "", "0", 0):
         words.append(f"not explained: {one['unexplained']}")
     return words

@@ -1,4 +1,4 @@
-"""The explorer of decisions: search, counts, export. The address is its whole state."""
+"""The explorer of decisions: visibility, search, counts, bars, live tail, export."""
 
 from __future__ import annotations
 
@@ -7,36 +7,105 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import Http404, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView, View
 
-from admission.models import decision_id
+from admission.models import AuditEvent, AuditEventQuerySet, SavedView, decision_id
 from admission.record.filters import LENGTHS
 from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
 from admission.record.search.facets import facets, with_fields
 from admission.record.search.pages import PagePosition, grouped, page
+from admission.record.search.query import sees_places
+from admission.record.search.search import Search
+from policies import roles
 from policies.rest import TakesToken
-from portal.pages.decisions.access import RecordMixin
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
-    from django.http.response import HttpResponseBase
+    from django.http import HttpRequest, HttpResponseBase
 
-    from admission.record.search.search import Sample, Search
+    from admission.record.search.search import Sample
+
 
 TAIL: Final = 50
+_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
+
+
+def visible_decisions(user: Any) -> AuditEventQuerySet:
+    """The decisions that a person may see."""
+    return roles.visible(AuditEvent.objects.all(), user, cluster="cluster", namespace="namespace")
+
+
+class RecordMixin(LoginRequiredMixin):
+    """A page of the record: for people who are signed in, never cached."""
+
+    request: HttpRequest
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Mark the answer as not to be stored."""
+        response = super().dispatch(request, *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    @property
+    def has_role(self) -> bool:
+        """Whether the person has a role anywhere."""
+        user = self.request.user
+        return roles.sees_all(user) or bool(roles.bindings_of(user))
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether the person may hold decisions of any place against retention."""
+        return roles.may_somewhere(self.request.user, "admission.add_audithold")
+
+    def views(self) -> list[SavedView]:
+        """The person's own views, and shared views of places that the person sees.
+
+        A view that names no place is shown to everybody with a role.
+        """
+        user = self.request.user
+        found = SavedView.objects.usable_by(user).select_related("owner")
+        return [
+            each
+            for each in found
+            if each.owner_id == user.pk or (self.has_role and sees_places(user, each.query))
+        ]
+
+    def whole_clusters(self, asked: str) -> list[str] | None:
+        """The clusters of which the person sees all; None: all there are.
+
+        Raises ``LookupError`` where the person also sees namespaces of other clusters.
+        """
+        user = self.request.user
+        if roles.sees_all(user):
+            return None
+        if asked and roles.sees(user, asked, ""):
+            return [asked]
+        bindings = roles.bindings_of(user)
+        if asked or any(each.namespace for each in bindings):
+            raise LookupError(asked)
+        return [each.cluster for each in bindings]
+
+    def search(self) -> Search:
+        """The search of the address, among visible decisions."""
+        return Search(self.request.GET.dict(), visible_decisions(self.request.user))
+
+    def fields(self, search: Search) -> dict[str, str]:
+        """The text of each field of the filter, as the address has it."""
+        return {name: self.request.GET.get(name, "") for name in search.filter.filters}
 
 
 class DecisionListView(RecordMixin, TemplateView):
     """The record, newest first, with its filter, counts beside it and bars above."""
 
-    template_name = "admission/auditevent_list.html"
+    template_name = "decisions/decisions.html"
 
     def get(self, request: HttpRequest, *_args: Any, **kwargs: Any) -> HttpResponse:
-        """Turn what was typed into the bar into an address, unless something is wrong with it."""
+        """Redirect a valid query of the bar to the address that says the same."""
         typed = request.GET.get("q")
         if typed is not None:
             fields, errors = search_query.parse(typed)
@@ -47,11 +116,11 @@ class DecisionListView(RecordMixin, TemplateView):
         return self.render_to_response(context, status=400 if context["form_open"] else 200)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of lines and all that stands around it; a fixed number of questions."""
+        """A page of lines, facets, bars and the query; a fixed number of queries."""
         search = self.search()
         place = PagePosition.of(self.request.GET)
         found = page(search, place)
-        query = self._query(search)
+        query = self.fields(search)
         typed = self.request.GET.get("q", "")
         return super().get_context_data(
             **kwargs,
@@ -77,10 +146,6 @@ class DecisionListView(RecordMixin, TemplateView):
             **self._bars(search, found.sample, query),
         )
 
-    def _query(self, search: Search) -> dict[str, str]:
-        given = self.request.GET
-        return {name: given.get(name, "") for name in search.filter.filters}
-
     def _bars(self, search: Search, sample: Sample, query: dict[str, str]) -> dict[str, Any]:
         if not search.is_valid:
             return {"bars": []}
@@ -92,7 +157,7 @@ class DecisionListView(RecordMixin, TemplateView):
     def _tallied(
         self, search: Search, sample: Sample, query: dict[str, str]
     ) -> tuple[list[histogram.Bar], bool]:
-        """Bars of the tallies, where the sample is not all and the tallies know; else of that."""
+        """Bars of the sample; where it is incomplete, of the tallies if these can answer."""
         now = datetime.now(UTC)
         if not sample.is_whole and histogram.can_tally(query):
             with suppress(LookupError):
@@ -108,12 +173,14 @@ def _span(
     since, until = asked.get("since"), asked.get("until")
     if length := LENGTHS.get(query.get("last", "")):
         since = max(since, now - length) if since else now - length
+    # The bars of a page further back end where its sample begins.
     until = min(until or now, before or now, now)
     return histogram.Span(since=min(since, until) if since else None, until=until)
 
 
 def _tail(sample: Sample, query: dict[str, str]) -> str:
-    """The query that asks for what is newer than this page."""
+    """The query for decisions that are newer than this page."""
+    # Ids are sorted by time, so the lowest id of this moment is a cursor as well.
     newest = sample.rows[0].id if sample.rows else decision_id.lowest(datetime.now(UTC))
     return with_fields(query, after=newest)
 
@@ -124,10 +191,11 @@ def _beside(query: dict[str, str], cursor: dict[str, str]) -> str:
 
 
 class NewerDecisionsView(RecordMixin, View):
-    """What came since a decision: the lines that the live tail puts on top of the list."""
+    """The decisions since a given one: the lines that the live tail puts on top of the list."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """Give the lines; 204 where there are none, or nothing is asked for."""
+        """The newer lines; 204 where there are none, or the query is not valid."""
+        # An id and not a time: several decisions may share one moment.
         after = PagePosition.of(request.GET).after
         search = self.search()
         sample = search.newer(after, TAIL) if after and search.is_valid else None
@@ -137,25 +205,23 @@ class NewerDecisionsView(RecordMixin, View):
         events = search.events(line.newest.id for line in lines)
         for line in lines:
             line.event = events[line.newest.id]
-        query = {name: request.GET.get(name, "") for name in search.filter.filters}
-        context = {"rows": lines, "number": len(sample.rows), "tail": _tail(sample, query)}
-        return render(request, "admission/_newer.html", context)
-
-
-_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
+        tail = _tail(sample, self.fields(search))
+        context = {"rows": lines, "number": len(sample.rows), "tail": tail}
+        return render(request, "decisions/_newer.html", context)
 
 
 class ExportView(TakesToken, RecordMixin, View):
     """All decisions that fit, as CSV or JSON Lines."""
 
     def get(self, _request: HttpRequest, form: str) -> HttpResponseBase:
-        """Stream the file; a query that says nothing sensible is 400."""
+        """Stream the file; 400 for a query that is not valid."""
         write = _WRITERS.get(form)
         if write is None:
             raise Http404
         search = self.search()
         if not search.is_valid:
             return HttpResponseBadRequest("The filter cannot be read.\n", content_type="text/plain")
+        # Streamed: an export may be larger than the memory of the process.
         response = StreamingHttpResponse(write(search.found), content_type=stream.FORMATS[form])
         name = f"decisions-{datetime.now(UTC):%Y%m%d-%H%M%S}.{form}"
         response["Content-Disposition"] = f'attachment; filename="{name}"'

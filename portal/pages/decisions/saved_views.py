@@ -16,19 +16,19 @@ from admission.models import AuditEvent, SavedView
 from admission.models.saved_view import LONGEST_QUERY
 from admission.record.filters import AuditEventFilter
 from admission.record.search.facets import with_fields
-from portal.pages.decisions.access import RecordMixin
+from portal.pages.decisions.explorer import RecordMixin
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponseBase
 
 MOST: Final = 40
-"""So many one person keeps."""
+"""Saved views of one person."""
 LONGEST: Final = 60
 
 
 class SaveView(RecordMixin, View):
-    """Keep a query under a name; the same name again takes the new query."""
+    """Save a query under a name, or replace the one of that name."""
 
     http_method_names = ["post"]
 
@@ -44,13 +44,14 @@ class SaveView(RecordMixin, View):
         elif _keep(owner, name, query=query, is_shared=bool(request.POST.get("shared"))):
             messages.success(request, f"Saved as “{name}”.")
         else:
-            messages.error(request, f"You keep {MOST} views already: drop one first.")
+            messages.error(request, f"You have {MOST} views already: delete one first.")
         return _to_list(query)
 
 
 @transaction.atomic
 def _keep(owner: User, name: str, **fields: Any) -> bool:
-    """Whether there was room for it; one at a time for each person, so that two find one place."""
+    """Save the view and return True, or False if the person has too many."""
+    # One save at a time for each person: two at once would both find the last free place.
     get_user_model().objects.select_for_update().get(pk=owner.pk)
     if SavedView.objects.filter(owner=owner).exclude(name=name).count() >= MOST:
         return False
@@ -59,7 +60,7 @@ def _keep(owner: User, name: str, **fields: Any) -> bool:
 
 
 class DropView(RecordMixin, View):
-    """Drop a view of one's own; those of others are not there for this."""
+    """Delete a view of one's own; 404 for those of others."""
 
     http_method_names = ["post"]
 
@@ -67,12 +68,13 @@ class DropView(RecordMixin, View):
         """Drop it, and go back to the list as it was."""
         view = get_object_or_404(SavedView, pk=pk, owner=request.user)
         view.delete()
-        messages.success(request, f"Dropped “{view.name}”.")
+        messages.success(request, f"Deleted “{view.name}”.")
         return _to_list(known_query(request.POST.get("query", "")))
 
 
 def known_query(text: str) -> str:
     """A query string with the fields of the filter, and nothing else."""
+    # Lone surrogates, which browsers can send, have no UTF-8 form.
     given = QueryDict(text.encode("utf-8", "ignore"))
     known = AuditEventFilter({}, queryset=AuditEvent.objects.none()).filters
     return with_fields({name: given.get(name, "").replace("\0", "") for name in known})

@@ -1,10 +1,13 @@
-"""The page of one decision: why it came out so, then and now."""
+"""The page of one decision: its reasons then and now, and commands that reproduce it."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from django.conf import settings
 from django.http import Http404
@@ -13,12 +16,18 @@ from admission.explain import object_diff, origins, redecide
 from admission.explain.suggest import Suggestion, suggest
 from admission.models import AuditEvent
 from admission.record.narrative import sentence
+from admission.record.redaction import wire_form
+from engine.request import Operation
+from engine.wire import dumps
 from policies import roles
+from policies.manifests.render import render_documents
 from policies.models import PriorityClass
-from portal.pages.decisions import reproduce
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from admission.explain.redecide import Rules
     from engine.decision import Decision
     from engine.request import AdmissionRequest
     from policies.models import PolicyRevision
@@ -26,16 +35,30 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 60_000
 """Characters of one text on the page."""
+KEY: Final = "$KEY"
+_OF_THE_SERVER: Final = frozenset(
+    {
+        "uid",
+        "creationTimestamp",
+        "resourceVersion",
+        "generation",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    }
+)
+_VERBS: Final = {Operation.CREATE: "create", Operation.UPDATE: "replace"}
 
 
 class WhyView(PortalPage):
-    """Why it came out so, what would have passed, whether it would today, and who made it so."""
+    """The reasons of a decision, a change that would pass, today's result, the deciding changes."""
 
-    template_name = "portal/why.html"
+    template_name = "decisions/why.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The decision, and what is worked out of it; one question more for each exceeded quota."""
-        event = self._event()
+        """The decision and its explanation; one query more for each exceeded quota."""
+        event = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
+        if event is None or not roles.sees(self.request.user, event.cluster, event.namespace):
+            raise Http404
         revisions = redecide.revisions_of(event)
         return super().get_context_data(
             **kwargs,
@@ -50,25 +73,23 @@ class WhyView(PortalPage):
             milliseconds=f"{event.duration_us / 1000:.1f}",
             deciding=origins.deciding(event, revisions),
             since=origins.since(event, whole=roles.sees(self.request.user, event.cluster, "")),
-            **self._asked_again(event, revisions),
+            **self._evaluated_again(event, revisions),
         )
 
-    def _event(self) -> AuditEvent:
-        found = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
-        if found is None or not roles.sees(self.request.user, found.cluster, found.namespace):
-            raise Http404
-        return found
-
-    def _asked_again(self, event: AuditEvent, revisions: list[PolicyRevision]) -> dict[str, Any]:
+    def _evaluated_again(
+        self, event: AuditEvent, revisions: list[PolicyRevision]
+    ) -> dict[str, Any]:
         request = redecide.request_of(event)
         if request is None:
             return {}
         rules = redecide.rules_then(event, revisions)
+        # Rules that do not lead to the recorded verdict are not those of then: better none.
         if rules is not None and not redecide.agrees(event, request, rules):
             rules = None
         now = redecide.rules_now(event)
         decision = redecide.judge(request, now)
         ways = _ways(event, request, rules.policies if rules else now)
+        address = settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
         return {
             "today": decision,
             "today_differs": decision.allowed != event.allowed,
@@ -78,21 +99,16 @@ class WhyView(PortalPage):
             ],
             "is_searched": not event.allowed and event.operation in ("CREATE", "UPDATE"),
             "copies": [
-                each
-                for each in reproduce.copies(event, request, rules, self._address())
-                if len(each.text) <= LONGEST
+                each for each in copies(event, request, rules, address) if len(each.text) <= LONGEST
             ],
         }
-
-    def _address(self) -> str:
-        """The portal's address, as clusters call it."""
-        return settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
 
 
 def _ways(event: AuditEvent, request: AdmissionRequest, policies: Any) -> list[Suggestion]:
     if event.allowed:
         return []
     names = PriorityClass.objects.filter(cluster__name=event.cluster).order_by("-value", "name")
+    # The search tries each class with each other change: a few of the highest are enough.
     classes = names.values_list("name", flat=True)[:20]
     return suggest(request, policies, list(classes))
 
@@ -104,7 +120,7 @@ def _way(request: AdmissionRequest, found: Suggestion, today: Decision) -> dict[
         "changes": found.changes,
         "lines": object_diff.lines_between(before, after),
         "today": today,
-        "text": reproduce.as_kubectl(dataclasses.replace(request, object=after)),
+        "text": as_kubectl(dataclasses.replace(request, object=after)),
     }
 
 
@@ -118,3 +134,106 @@ def _pretty(value: Any) -> str:
         return ""
     text = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… cut here; the API gives all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """One text to copy: ``name`` in addresses, ``title`` for people."""
+
+    name: str
+    title: str
+    hint: str
+    text: str
+
+
+def copies(
+    event: AuditEvent, request: AdmissionRequest, rules: Rules | None, address: str
+) -> list[Copy]:
+    """All texts there are; the case needs the policies of then."""
+    found = [
+        Copy(
+            name="kubectl",
+            title="kubectl",
+            hint="Asks the cluster again, as a dry run: nothing is stored or charged.",
+            text=as_kubectl(request),
+        ),
+        Copy(
+            name="curl",
+            title="curl",
+            hint="Asks this portal, as a dry run, with a credential of the cluster as the key.",
+            text=as_curl(event, request, address),
+        ),
+    ]
+    if rules is not None:
+        case = Copy(
+            name="case",
+            title="Test case",
+            hint="One line for manage.py admit --cases FILE, with the policies of then.",
+            text=as_case(event, request, rules),
+        )
+        found.append(case)
+    return found
+
+
+def as_kubectl(request: AdmissionRequest) -> str:
+    """The command that asks the same of the cluster, as a dry run on the server."""
+    manifest = render_documents([_manifest(request.object or {})])
+    verb = _VERBS.get(request.operation, "create")
+    where = f" --namespace {shlex.quote(request.namespace)}" if request.namespace else ""
+    return _heredoc(f"kubectl {verb} --dry-run=server{where} -f -", manifest)
+
+
+def as_curl(event: AuditEvent, request: AdmissionRequest, address: str) -> str:
+    """The command that asks the same of this portal."""
+    url = f"{address.rstrip('/')}/admission/{quote(event.cluster, safe='')}/{event.phase}"
+    words = [
+        f'curl -sS -H "Authorization: Bearer {KEY}"',
+        "-H 'Content-Type: application/json'",
+        f"--data-binary @- {shlex.quote(url)}",
+    ]
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {"uid": event.request_uid, **_wire(request), "dryRun": True},
+    }
+    return _heredoc(" ".join(words), f"{dumps(review)}\n")
+
+
+def as_case(event: AuditEvent, request: AdmissionRequest, rules: Rules) -> str:
+    """One line of JSON: the request, and the policies that decided."""
+    case = {
+        "name": event.pk,
+        "phase": event.phase,
+        "request": _wire(request),
+        "policies": list(rules.manifests),
+        "limitedResources": list(rules.limited),
+    }
+    return dumps(case)
+
+
+def _wire(request: AdmissionRequest) -> dict[str, Any]:
+    """The request with its objects, as a cluster sends it."""
+    return {**wire_form(request), "object": request.object, "oldObject": request.old_object}
+
+
+def _manifest(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without fields that the server sets: it would refuse them."""
+    kept = {name: value for name, value in obj.items() if name != "status"}
+    metadata = kept.get("metadata")
+    if isinstance(metadata, dict):
+        kept["metadata"] = {n: v for n, v in metadata.items() if n not in _OF_THE_SERVER}
+    spec = kept.get("spec")
+    # The priority plugin sets both from the class, and refuses other values.
+    if isinstance(spec, dict) and "priority" in spec:
+        kept["spec"] = {n: v for n, v in spec.items() if n not in {"priority", "preemptionPolicy"}}
+    return kept
+
+
+def _heredoc(command: str, text: str) -> str:
+    """Give the command its text; its end mark is no line of the text."""
+    # A text that contains its end mark would end there, and the shell would run the rest.
+    mark, number, lines = "EOF", 0, set(text.splitlines())
+    while mark in lines:
+        number += 1
+        mark = f"EOF{number}"
+    return f"{command} <<'{mark}'\n{text}{mark}"

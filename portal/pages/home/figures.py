@@ -1,8 +1,8 @@
-"""Figures of Home: answers over time, and where refusals occur."""
+"""Figures of Home: decisions over time, shares of refusals, latencies, the fleet in words."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -11,26 +11,26 @@ from django.db.models import Count, Sum
 from django.db.models.functions import TruncDay, TruncHour
 from django.utils.timezone import now as current_time
 
-from admission.models import AuditEvent, Tally
+from admission.models import Tally
 from admission.models.tally import added, column_of, stretch_of, with_hits
 from admission.models.tally import counted as tallied
 from policies import roles
 from policies.models import PolicyRevision
 from policies.plurals import counted
+from portal.pages.decisions.explorer import visible_decisions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.db.models.functions.datetime import TruncBase
 
-    from admission.models import AuditEventQuerySet
     from portal.pages.clusters.status import Standing
 
 Span = tuple[datetime, datetime]
 LIVE: Final = timedelta(hours=1)
-"""So far back answers are counted one by one where no tally has been made."""
+"""The time back to which decisions are counted one by one where there is no tally."""
 SAMPLE: Final = 1_000
-"""So many of the newest refusals, or answers, speak for all."""
+"""The newest decisions that stand for all in shares and latencies."""
 MARKS: Final = 50
 OUTCOMES: Final = ("allowed", "mutated", "would_deny", "denied")
 
@@ -68,44 +68,36 @@ class WindowStep:
         return self.allowed + self.mutated + self.would_deny + self.denied
 
 
-def seen(user: Any) -> AuditEventQuerySet:
-    """The decisions that the user may see."""
-    rows = AuditEvent.objects.all()
-    return roles.visible(rows, user, cluster="cluster", namespace="namespace")
-
-
 def bars(window: Window, now: datetime, user: Any) -> list[WindowStep]:
-    """The answers in each step of the window, the running one last; steps without any included."""
+    """The decisions in each step of the window, the current one last; empty steps included."""
     first = _cut(now - window.length, window.step) + window.step
-    sums: dict[datetime, Counter[str]] = {}
+    sums: defaultdict[datetime, Counter[str]] = defaultdict(Counter)
     border = _border(now)
     span = first, border
     older = _tallied(span, window.cut) if roles.sees_all(user) else _counted(span, window.cut, user)
-    for start, counts in [*older, (border, _live(border, user))]:
+    live = added(tallied(visible_decisions(user).filter(created__gte=border)).values())
+    for start, counts in [*older, (border, live)]:
         if start >= first:
-            sums.setdefault(_cut(start, window.step), Counter()).update(counts)
+            sums[_cut(start, window.step)].update(counts)
     steps = int((now - first) / window.step) + 1
     starts = [first + number * window.step for number in range(steps)]
-    return [_bar(start, sums.get(start, Counter())) for start in starts]
-
-
-def _bar(start: datetime, counts: Counter[str]) -> WindowStep:
-    return WindowStep(start, *(counts[name] for name in OUTCOMES))
+    return [WindowStep(start, *(sums[start][name] for name in OUTCOMES)) for start in starts]
 
 
 def _cut(moment: datetime, step: timedelta) -> datetime:
+    # Steps are aligned to the epoch, as the database cuts them.
     seconds = moment.timestamp()
     return datetime.fromtimestamp(seconds - seconds % step.total_seconds(), UTC)
 
 
 def _border(now: datetime) -> datetime:
-    """From here on answers are counted live: the newest tally may have grown since it was made."""
+    """From here on decisions are counted one by one: the newest tally may be incomplete."""
     earliest, edge = stretch_of(now - LIVE), Tally.objects.edge()
     return max(edge, earliest) if edge else earliest
 
 
 def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str, int]]]:
-    """The answers by step, as tallies have them; the database adds up its thousands of rows."""
+    """The decisions by step from tallies; the database adds up thousands of rows."""
     rows = Tally.objects.filter(start__gte=span[0], start__lt=span[1]).order_by()
     steps = rows.values_list(cut("start", tzinfo=UTC))
     sums = steps.annotate(*(Sum(name) for name in OUTCOMES))
@@ -113,17 +105,13 @@ def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str,
 
 
 def _counted(span: Span, cut: type[TruncBase], user: Any) -> list[tuple[datetime, dict[str, int]]]:
-    """The same for one who does not see all: tallies know no namespace."""
-    rows = seen(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
+    """The same from decisions, for those who do not see all: tallies know no namespace."""
+    rows = visible_decisions(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
     found = with_hits(rows).values_list(cut("created", tzinfo=UTC), "verdict", "has_hits")
     return [
         (start, {column_of(verdict, "hit" if has_hits else ""): number})
         for start, verdict, has_hits, number in found.annotate(Count("id"))
     ]
-
-
-def _live(border: datetime, user: Any) -> dict[str, int]:
-    return added(tallied(seen(user).filter(created__gte=border)).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +125,12 @@ class Share:
 
 
 def refusals(since: datetime, user: Any, *, most: int = 5) -> dict[str, list[Share]]:
-    """Where the newest refusals fall: by reason and by namespace, the most frequent first."""
-    rows = seen(user).denied().filter(created__gte=since).newest_first()
+    """The newest refusals by reason and by namespace, the most frequent first."""
+    rows = visible_decisions(user).denied().filter(created__gte=since).newest_first()
     reasons: Counter[str] = Counter()
     places: Counter[tuple[str, str]] = Counter()
     for cluster, namespace, words in rows.values_list("cluster", "namespace", "reasons")[:SAMPLE]:
-        reasons.update(set(words.split()[:1]))
+        reasons.update(set(words.split()[:1]))  # the first reason is the one of the message
         places[cluster, namespace] += 1
     by_place = [
         (f"{cluster}/{namespace}", {"cluster": cluster, "namespace": namespace}, number)
@@ -170,16 +158,16 @@ class Latency:
 
 def latencies(user: Any) -> dict[str, Latency]:
     """Latency by cluster, of the newest answers."""
-    rows = seen(user).newest_first().values_list("cluster", "duration_us")[:SAMPLE]
+    rows = visible_decisions(user).newest_first().values_list("cluster", "duration_us")[:SAMPLE]
     times: dict[str, list[int]] = {}
     for cluster, microseconds in rows:
         times.setdefault(cluster, []).append(microseconds)
-    return {cluster: _latency(sorted(found)) for cluster, found in times.items()}
-
-
-def _latency(times: list[int]) -> Latency:
-    last = len(times) - 1
-    return Latency(times[last // 2] / 1000, times[(last * 99) // 100] / 1000)
+    found = {}
+    for cluster, taken in times.items():
+        taken.sort()
+        last = len(taken) - 1
+        found[cluster] = Latency(taken[last // 2] / 1000, taken[(last * 99) // 100] / 1000)
+    return found
 
 
 def changes(since: datetime, user: Any) -> list[PolicyRevision]:
@@ -188,17 +176,19 @@ def changes(since: datetime, user: Any) -> list[PolicyRevision]:
         action__in=[PolicyRevision.Action.ISSUE, PolicyRevision.Action.REVOKE]
     )
     rows = roles.visible(rows, user, cluster="cluster", namespace="namespace")
+    # Without both manifests of each revision, which no figure shows.
     return list(rows.defer("before", "after").order_by("-created", "-id")[:MARKS])
 
 
 def in_words(rows: Sequence[Standing], total: int, denied: int, words: str) -> str:
-    """How the fleet is, in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …".
+    """The state of the fleet in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …".
 
-    Nothing is said of clusters to who sees none as a whole.
+    Those who see no cluster as a whole get the figures alone.
     """
     figures = f"{counted(total, 'decisions')} in {words}, {denied:,} refused."
     if not rows:
         return figures
+    # A cluster counts once, in its most urgent state; the order of the words is that of urgency.
     states: Counter[str] = Counter(_state(row) for row in rows)
     parts = [f"{states[state]} {state}" for state in _ORDER if states[state]] or ["0 fine"]
     number, _, state = parts[0].partition(" ")

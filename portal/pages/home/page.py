@@ -11,8 +11,9 @@ from admission.record.narrative import summary
 from policies import roles
 from portal.health import problems
 from portal.pages.clusters.status import alerts_for, clusters_in_part, standings
+from portal.pages.decisions.explorer import visible_decisions
 from portal.pages.home import figures
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 NEWEST: Final = 8
 ALERTS: Final = 6
@@ -20,12 +21,12 @@ CHANGES: Final = 5
 
 
 class HomeView(PortalPage):
-    """In words first, then over time, then what needs a person; it loads itself anew."""
+    """The fleet in words, decisions over time, open alerts; it refreshes itself."""
 
-    template_name = "portal/home.html"
+    template_name = "home/home.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Everything the page shows; a fixed number of questions for any number of clusters."""
+        """Everything the page shows; a fixed number of queries for any number of clusters."""
         now = timezone.now()
         window = figures.WINDOWS.get(self.request.GET.get("window", ""), figures.WINDOWS["day"])
         since, user = now - window.length, self.request.user
@@ -53,7 +54,7 @@ class HomeView(PortalPage):
             alert_number=alerts.count(),
             newest=[
                 {"event": event, "summary": summary(event)}
-                for event in figures.seen(user).denied().listed().newest(NEWEST)
+                for event in visible_decisions(user).denied().listed().newest(NEWEST)
             ],
         )
 

@@ -1,1 +1,1 @@
-"""Pages of namespaces: what binds there, what would happen to an object, what is used."""
+"""Pages of namespaces: list, policies in effect, trial of an object, usage by owner."""

@@ -12,12 +12,10 @@ from django.db.models import Count
 from policies import roles
 from policies.models import LimitRange, MetadataPolicy, Namespace, ResourceQuota
 from portal.pages.clusters.status import NEEDS_A_LOOK
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
-    from django.http import QueryDict
-
     from policies.models import Cluster
 
 PAGE_SIZE: Final = 50
@@ -34,18 +32,18 @@ class NamespaceLine:
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing decides here but what holds in the whole cluster."""
+        """Whether only policies of the whole cluster apply here."""
         return not any(self.counts.values())
 
 
 class NamespaceListView(ClusterPage):
     """All namespaces of a cluster, a page at a time."""
 
-    template_name = "portal/namespaces.html"
+    template_name = "namespaces/namespaces.html"
     takes_part = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of lines; six questions, however many namespaces there are."""
+        """A page of lines; six queries, however many namespaces there are."""
         query = self.request.GET
         search = query.get("q", "").replace("\0", "").strip()
         found = roles.visible(
@@ -62,19 +60,17 @@ class NamespaceListView(ClusterPage):
             lines=lines_of(self.cluster, list(page)),
             page=page,
             search=search,
-            newer_query=turned(query, page.previous_page_number() if page.has_previous() else 0),
-            older_query=turned(query, page.next_page_number() if page.has_next() else 0),
         )
 
 
 def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[NamespaceLine]:
-    """Count what each of these namespaces has."""
+    """Count the policies and differences of each of these namespaces."""
     keys = [each.pk for each in namespaces]
     counts = {
         name: Counter(
             dict(
                 model.objects.filter(namespace__in=keys)
-                .order_by()
+                .order_by()  # a default order would join the groups of the count
                 .values_list("namespace")
                 .annotate(Count("id"))
             )
@@ -94,12 +90,3 @@ def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[NamespaceLin
         )
         for each in namespaces
     ]
-
-
-def turned(query: QueryDict, number: int) -> str:
-    """The query string of another page; empty where there is none."""
-    if not number:
-        return ""
-    kept = query.copy()
-    kept["page"] = str(number)
-    return kept.urlencode()

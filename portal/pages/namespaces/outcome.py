@@ -26,7 +26,7 @@ WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Whose doing something is, in words, and the anchor of the policy on the page."""
+    """The cause of a change or violation in words, and its anchor on the page."""
 
     words: str
     anchor: str = ""
@@ -42,7 +42,7 @@ class ResultLine:
 
 @dataclass(frozen=True, slots=True)
 class PlacedViolation:
-    """One violation with whose it is, and its line in what was pasted."""
+    """One violation with its policy, and its line in the pasted text."""
 
     reason: str
     message: str
@@ -70,32 +70,29 @@ def by_cause(cause: Cause) -> By:
 
 
 def outcome_of(attempt: Trial) -> dict[str, Any]:
-    """Put into words what the page shows of an attempt."""
+    """The context of the outcome's template for one trial."""
     found = attempt.simulation
     if found is None:
         return {"attempt": attempt, "problems": attempt.problems}
+    look = "mutated" if found.changes else "allowed"
     return {
         "attempt": attempt,
         "found": found,
-        "look": _look(found),
+        "look": look if found.is_admitted else "denied",
         "lines": lines_of(found),
         "changes": [(change, by_cause(change.cause)) for change in found.changes],
-        "refusals": _told(found.refusals, attempt),
-        "observed": _told(found.only_observed, attempt),
+        "refusals": _placed(found.refusals, attempt),
+        "observed": _placed(found.only_observed, attempt),
         "warnings": found.decision.warnings,
-        "costs": [(cost, [_strip(line) for line in cost.lines]) for cost in found.costs],
+        "costs": [
+            (cost, [Strip(line, *_state(line)) for line in cost.lines]) for cost in found.costs
+        ],
         "binding": found.binding,
     }
 
 
-def _look(found: Simulation) -> str:
-    if not found.is_admitted:
-        return "denied"
-    return "mutated" if found.changes else "allowed"
-
-
 def lines_of(found: Simulation) -> list[ResultLine]:
-    """The object as it would be stored, each changed line with whose doing it is."""
+    """The object as it would be stored; each changed line with its cause."""
     obj = found.decision.object
     texts = lines_of_manifest(obj if isinstance(obj, dict) else None)
     changed = _changed_lines(texts, found.changes)
@@ -103,6 +100,7 @@ def lines_of(found: Simulation) -> list[ResultLine]:
 
 
 def _changed_lines(texts: list[str], changes: Iterable[ExplainedField]) -> dict[int, By]:
+    # The lines are parsed again because only the parser knows which line holds which field.
     try:
         documents = parse_documents("\n".join(texts), "object")
     except ManifestError:
@@ -115,7 +113,7 @@ def _changed_lines(texts: list[str], changes: Iterable[ExplainedField]) -> dict[
     }
 
 
-def _told(found: Iterable[Violation], attempt: Trial) -> list[PlacedViolation]:
+def _placed(found: Iterable[Violation], attempt: Trial) -> list[PlacedViolation]:
     return [
         PlacedViolation(
             reason=each.reason.value,
@@ -130,23 +128,11 @@ def _told(found: Iterable[Violation], attempt: Trial) -> list[PlacedViolation]:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One resource of a quota as a bar: two lengths of a hundred, and what they mean in words."""
+    """One resource of a quota as a bar of two lengths, and their meaning in words."""
 
     line: CostLine
-    used: int
-    added: int
     look: str
     words: str
-
-    @property
-    def both(self) -> int:
-        """Where the part of this object ends."""
-        return self.used + self.added
-
-
-def _strip(line: CostLine) -> Strip:
-    look, words = _state(line)
-    return Strip(line, line.used_percent, line.added_percent, look, words)
 
 
 def _state(line: CostLine) -> tuple[str, str]:

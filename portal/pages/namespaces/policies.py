@@ -27,9 +27,9 @@ PLURALS: Final = {
     "ResourceQuota": "resourcequotas",
 }
 ORDER: Final = {
-    "LimitRange": "asked first, by name; the first to set a value wins",
-    "MetadataPolicy": "asked next, by name; all see the same labels, the last to set a key wins",
-    "ResourceQuota": "asked last, by name; every one that counts the object must have room",
+    "LimitRange": "evaluated first, by name; the first to set a value wins",
+    "MetadataPolicy": "evaluated next, by name; all see the same labels, the last one wins",
+    "ResourceQuota": "evaluated last, by name; every one that counts the object must have room",
 }
 _OPERATORS: Final = {
     "In": "is one of",
@@ -48,7 +48,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """One policy: its name, what its verdict does, what it says, and where it is edited."""
+    """One policy: name, enforcement, its rules in words, the address of its editor."""
 
     kind: str
     name: str
@@ -80,7 +80,17 @@ def groups_of(policies: PolicySet) -> list[Group]:
         Group(
             kind=kind,
             order=ORDER[kind],
-            rows=[_row(kind, each, place) for each in found[kind]],
+            rows=[
+                PolicyRow(
+                    kind=kind,
+                    name=each.name,
+                    anchor=anchor_of(each.ref),
+                    enforcement=each.enforcement.value,
+                    says=list(_SAYS[kind](each)),
+                    address=if_there(f"{place}/{PLURALS[kind]}/{each.name}"),
+                )
+                for each in found[kind]
+            ],
             new=if_there(f"{place}/{PLURALS[kind]}/new"),
         )
         for kind in ORDER
@@ -89,6 +99,7 @@ def groups_of(policies: PolicySet) -> list[Group]:
 
 def if_there(address: str) -> str:
     """The address, if a page answers there; with a slash behind it, if that is the page."""
+    # By the resolver: this family does not depend on the one that has the editors.
     for each in (address, f"{address}/"):
         try:
             resolve(each)
@@ -98,24 +109,13 @@ def if_there(address: str) -> str:
     return ""
 
 
-def _row(kind: str, policy: Any, place: str) -> PolicyRow:
-    return PolicyRow(
-        kind=kind,
-        name=policy.name,
-        anchor=anchor_of(policy.ref),
-        enforcement=policy.enforcement.value,
-        says=list(_SAYS[kind](policy)),
-        address=if_there(f"{place}/{PLURALS[kind]}/{policy.name}"),
-    )
-
-
 def _range_says(policy: LimitRange) -> Iterator[str]:
     for item in policy.items:
-        parts = [
-            f"{words} {_amounts(getattr(item, column))}"
-            for column, words in _COLUMNS
-            if getattr(item, column)
-        ]
+        parts = []
+        for column, words in _COLUMNS:
+            if amounts := to_json(getattr(item, column)):
+                said = ", ".join(f"{name} {text}" for name, text in amounts.items())
+                parts.append(f"{words} {said}")
         yield f"{item.type}: {'; '.join(parts) or 'nothing'}"
 
 
@@ -159,10 +159,6 @@ def _quota_says(policy: ResourceQuota) -> Iterator[str]:
     yield f"Counts {'objects in scope ' + ' and '.join(scopes) if scopes else 'all objects'}"
     for name, text in to_json(policy.hard).items():
         yield f"{name}: at most {text}"
-
-
-def _amounts(amounts: Any) -> str:
-    return ", ".join(f"{name} {text}" for name, text in to_json(amounts).items())
 
 
 _SAYS: Final[dict[str, Any]] = {

@@ -38,18 +38,19 @@ class ContainerRow:
     amounts: dict[str, str]
 
     def to_manifest(self) -> dict[str, Any]:
-        """Write the container, without what was left empty."""
+        """Write the container without empty amounts."""
         resources: dict[str, dict[str, str]] = {}
         for column, (side, resource) in COLUMNS.items():
             if text := self.amounts.get(column):
                 resources.setdefault(side, {})[resource] = text
         given = {"resources": resources} if resources else {}
+        # Some image: a pod without one is invalid, and no policy looks at it.
         return {"name": self.name, "image": "example.com/app:1", **given}
 
 
 @dataclass(frozen=True, slots=True)
 class TrialForm:
-    """What the small form says; the query string is all of its state."""
+    """The small form; the query string is all of its state."""
 
     rows: tuple[ContainerRow, ...] = (ContainerRow("app", {}),)
     priority: str = ""
@@ -83,6 +84,7 @@ class TrialForm:
         """The query string that gives this form again."""
         pairs = [("c", row.name) for row in self.rows]
         for column in COLUMNS:
+            # All rows or none: values are matched to containers by their position.
             if any(row.amounts.get(column) for row in self.rows):
                 pairs += [(column, row.amounts.get(column, "")) for row in self.rows]
         for name in ("priority", "labels", "annotations"):
@@ -115,7 +117,7 @@ def pairs_of(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What was tried and what came of it; ``problems`` where it could not be read."""
+    """An object that was tried, with its simulation, or the problems of reading it."""
 
     draft: TrialForm = field(default_factory=TrialForm)
     text: str = ""
@@ -129,7 +131,7 @@ class Trial:
 
 
 def attempt_of(draft: TrialForm, policies: PolicySet) -> Trial:
-    """Try what the small form says."""
+    """Try the pod of the small form."""
     request = request_for(draft.to_manifest(policies.namespace), namespace=policies.namespace)
     return Trial(draft=draft, simulation=run(request, policies))
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 SAMPLE: Final = 2_000
-"""So many charges of a namespace are read: who holds most is among them, or all are small."""
+"""Charges of a namespace that are read; the largest are among them, or all are small."""
 SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Objects of one owner: how many, what they hold together, ``percent`` of the fullest limit."""
+    """The objects of one owner: number, summed amounts, ``percent`` of the fullest limit."""
 
     name: str
     resource: str
@@ -38,7 +38,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Who holds what of one quota, most first; ``by`` is the resource that counts for that."""
+    """The consumers of one quota, largest first by the resource ``by``."""
 
     quota: str
     by: str
@@ -52,9 +52,9 @@ def held_of(
     quotas: Sequence[ResourceQuota],
     known: Mapping[str, str] | None = None,
 ) -> list[Held]:
-    """Who holds most of each quota; two queries.
+    """The largest consumers of each quota; two queries.
 
-    ``known`` are owners by the names of what they made; of all others the name itself shows.
+    ``known`` maps object names to owners; the owner of any other is derived from its name.
     """
     uids = dict(
         StoredQuota.objects.filter(
@@ -89,6 +89,7 @@ def _holder(
     quota: ResourceQuota, by: str, key: tuple[str, str], amounts: ResourceList, number: int
 ) -> Holder:
     resource, name = key
+    # The opening charge of a ledger sums up objects that it has no record of.
     if resource == OPENING_RESOURCE:
         resource, name = "", "what was there before the ledger began"
     hard = quota.hard.get(by, ZERO).nano
@@ -102,6 +103,7 @@ def fullest(quota: ResourceQuota) -> str:
     def share(name: str) -> tuple[int, str]:
         hard = quota.hard[name].nano
         used = _nano(quota.used, name)
+        # Whole numbers: amounts in nano units are too large for exact floats.
         return (-(10_000 * used // hard) if hard > 0 else 0, name)
 
     return min(quota.hard, key=share, default="")

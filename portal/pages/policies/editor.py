@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from csp.constants import NONCE
@@ -19,7 +20,6 @@ from policies.drafts.draft import (
     LONGEST,
     Draft,
     Finding,
-    PolicyPlace,
     draft_of_manifest,
     drop_draft,
     keep_draft,
@@ -33,6 +33,7 @@ from policies.validators import findings_of
 from portal.pages.policies.form_cells import form_context
 from portal.pages.policies.page import PolicyPage, address_of
 from portal.pages.policies.state import EditorState, change_lines, read_state
+from portal.pages.views import whole_number
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -41,33 +42,32 @@ if TYPE_CHECKING:
     from policies.models import KeptDraft
 
 LONGEST_REASON: Final = 1000
-NO_REASON: Final = "Say why: the reason stays on record."
+NO_REASON: Final = "Give a reason: it stays on record."
 
 
 @method_decorator(csp_update({"style-src": [NONCE]}), name="dispatch")
 class EditorView(PolicyPage):
     """The editor of a stored policy."""
 
-    template_name = "policies/policy_edit.html"
+    template_name = "policies/editor.html"
     is_new: ClassVar[bool] = False
 
     def may_post(self) -> bool:
-        """Who may not write has no form here, only a look."""
+        """Those who may not write see the policy without a form."""
         is_delete = self.request.POST.get("do") == "delete"
         return self.may("delete" if is_delete else "add" if self.is_new else "change")
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Show what is stored."""
+        """Show the stored policy, or the person's unsaved draft of it."""
         if self.manifest is None and not self.is_new:
             if self.history().exists():
                 return redirect(self.get_context_data()["revisions_address"])
             raise Http404
-        draft = draft_of_manifest(self.place, self.current)
-        state = EditorState(draft=draft, shown=draft.text)
+        state = self.stored_state()
         if "draft" in request.GET and self.kept_draft is not None:
-            typed = {"shown": draft.text, "yaml": self.kept_draft.text}
+            typed = {"shown": state.shown, "yaml": self.kept_draft.text}
             return self.answer(read_state(self.place, typed, self.current))
-        if self.is_new and draft.sheet is not None:
+        if self.is_new and state.draft.sheet is not None:
             state = self._begun(state, request.GET.get("ready", ""))
         return self.answer(state)
 
@@ -77,16 +77,22 @@ class EditorView(PolicyPage):
             return state
         do = f"ready:{ready}" if ready else f"add:{self.place.kind.groups[0]}"
         begun = change_lines(self.place, state, do, self.current)
+        # Without findings: an empty line that nobody typed yet is no mistake.
         quiet = Draft(text=begun.draft.text, manifest=self.current, sheet=begun.draft.sheet)
         return EditorState(draft=quiet, shown=begun.shown)
 
+    def stored_state(self) -> EditorState:
+        """The editor as it opens, with the stored policy."""
+        draft = draft_of_manifest(self.place, self.current)
+        return EditorState(draft=draft, shown=draft.text)
+
     @property
     def current(self) -> dict[str, Any]:
-        """What is stored, or a manifest that says nothing yet."""
+        """The stored manifest, or a blank one."""
         return self.manifest or self.place.kind.blank(self.namespace_name)
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Do what the button says; without one, say what was typed and what is wrong with it."""
+        """Do the button's action; without one, check the draft."""
         do = request.POST.get("do", "")
         if do == "delete":
             return self._delete()
@@ -97,17 +103,17 @@ class EditorView(PolicyPage):
         self._keep(state)
         if do.partition(":")[0] in {"add", "drop", "ready"}:
             return self.answer(change_lines(self.place, state, do, self.current))
-        return self._asked_to_save(state) if do == "save" else self.answer(state)
+        return self._try_to_save(state) if do == "save" else self.answer(state)
 
-    def _asked_to_save(self, state: EditorState) -> HttpResponse:
-        """Save what is fine, has a reason, and stops nothing that its author does not know of."""
+    def _try_to_save(self, state: EditorState) -> HttpResponse:
+        """Save a valid draft with a reason, once its author has confirmed its dangers."""
         if not state.draft.is_fine:
             return self.answer(state, status=422)
         if not self.reason:
             return self.answer(state, status=422, form_error=NO_REASON)
         word = self.namespace_name or self.cluster.name
-        is_told = self.request.POST.get("confirm", "").strip() == word
-        if not is_told and (dangers := self._dangers(state)):
+        is_confirmed = self.request.POST.get("confirm", "").strip() == word
+        if not is_confirmed and (dangers := self._dangers(state)):
             return self.answer(state, status=422, dangers=dangers)
         return self._save(state)
 
@@ -119,12 +125,12 @@ class EditorView(PolicyPage):
 
     @cached_property
     def kept_draft(self) -> KeptDraft | None:
-        """What the person typed here before and did not save, if it says anything else."""
+        """The person's unsaved draft, if it differs from the stored policy."""
         found = kept_draft_of(self.user, self.place) if self.may_post() else None
         return found if found and found.text != render(self.current) else None
 
     def _keep(self, state: EditorState) -> None:
-        """Keep what was typed, as far as it differs from what is stored."""
+        """Keep the draft if it differs from the stored policy."""
         text = state.draft.text
         if text.strip() == render(self.current).strip() or len(text) > LONGEST:
             drop_draft(self.user, self.place)
@@ -132,7 +138,7 @@ class EditorView(PolicyPage):
             keep_draft(self.user, self.place, text, seen=self.seen)
 
     def _dangers(self, state: EditorState) -> list[str]:
-        """What saving would stop."""
+        """The running work that saving would stop."""
         before = preview.load(self.place) if self.place.namespace else None
         manifest = state.draft.manifest
         if before is None or manifest is None:
@@ -141,24 +147,23 @@ class EditorView(PolicyPage):
         return danger.dangers_of(self.place, manifest, before, [each.lint for each in found])
 
     def read(self, data: QueryDict) -> EditorState:
-        """What was sent, form or YAML."""
+        """The draft that was sent, from the form or the YAML."""
         return read_state(self.place, data, self.current)
 
     @property
     def here(self) -> str:
-        """Where its form is sent to."""
+        """The address that the form is sent to."""
         return self.request.path
 
     @property
     def reason(self) -> str:
-        """Why it is done."""
+        """The reason that was given."""
         return self.request.POST.get("reason", "").strip()[:LONGEST_REASON]
 
     @property
     def seen(self) -> int:
-        """The revision that was looked at."""
-        number = self.request.POST.get("seen", "")
-        return int(number) if number.isdecimal() and len(number) < 19 else 0  # noqa: PLR2004 - 64 bits
+        """The revision on which the draft is based."""
+        return whole_number(self.request.POST.get("seen", ""))
 
     def _save(self, state: EditorState) -> HttpResponse:
         manifest = state.draft.manifest or {}
@@ -172,12 +177,13 @@ class EditorView(PolicyPage):
                 text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=found
             )
             return self.answer(EditorState(draft=broken, shown=state.shown), status=422)
-        drop_draft(self.user, self.place)
+        drop_draft(self.user, self.place)  # the draft has become the stored version
         if saved.changed:
-            messages.success(self.request, "Saved. The next decision goes by it.")
+            messages.success(self.request, "Saved. It applies from the next decision on.")
         else:
             messages.info(self.request, "Nothing was changed.")
-        return redirect(address_of(self._saved_place(manifest)))
+        name = (manifest.get("metadata") or {}).get("name", "")
+        return redirect(address_of(replace(self.place, name=name)))
 
     def _write(self, manifest: dict[str, Any]) -> services.Saved:
         if self.place.kind is not LIMITED_RESOURCES:
@@ -189,6 +195,7 @@ class EditorView(PolicyPage):
                 reason=self.reason,
             )
         with services.policy_write(self.cluster):
+            # Under the lock of the write: a check before it would race with another save.
             if self.revision != self.seen:
                 raise services.StaleRevisionError(expected=self.seen, found=self.revision)
             entries = manifest["limitedResources"]
@@ -196,45 +203,26 @@ class EditorView(PolicyPage):
                 cluster=self.cluster, entries=entries, user=self.username, reason=self.reason
             )
 
-    def _saved_place(self, manifest: dict[str, Any]) -> PolicyPlace:
-        name = (manifest.get("metadata") or {}).get("name", "")
-        return PolicyPlace(
-            kind=self.place.kind,
-            cluster=self.cluster,
-            namespace=self.place.namespace,
-            name=name,
-        )
-
     def _delete(self) -> HttpResponse:
         if self.stored is None:
             raise Http404
         if not self.reason:
-            draft = draft_of_manifest(self.place, self.current)
-            return self.answer(
-                EditorState(draft=draft, shown=draft.text), status=422, form_error=NO_REASON
-            )
+            return self.answer(self.stored_state(), status=422, form_error=NO_REASON)
+        author: dict[str, Any] = {"user": self.username, "reason": self.reason}
+        author["expected_revision"] = self.seen
         try:
-            self._remove()
+            if self.place.kind.is_namespaced:
+                services.delete_policy(policy=self.stored, **author)
+            else:
+                services.delete_priority_class(priority_class=self.stored, **author)
         except services.StaleRevisionError:
-            draft = draft_of_manifest(self.place, self.current)
-            return self.answer(
-                EditorState(draft=draft, shown=draft.text), status=409, is_stale=True
-            )
+            return self.answer(self.stored_state(), status=409, is_stale=True)
         drop_draft(self.user, self.place)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
 
-    def _remove(self) -> None:
-        """Delete what was looked at; raises StaleRevisionError for a later version."""
-        author: dict[str, Any] = {"user": self.username, "reason": self.reason}
-        author["expected_revision"] = self.seen
-        if self.place.kind.is_namespaced:
-            services.delete_policy(policy=self.stored, **author)
-        else:
-            services.delete_priority_class(priority_class=self.stored, **author)
-
     def _conflict(self, state: EditorState) -> HttpResponse:
-        """Somebody else was quicker: show what both did, and what both together would be."""
+        """Another save came first: show both changes and their merge."""
         seen = self.history().filter(number=self.seen).first()
         base = seen.after if seen else None
         mine, theirs = state.draft.manifest or {}, self.read_stored()
@@ -250,19 +238,21 @@ class EditorView(PolicyPage):
             theirs=self.history().first(),
             reason=self.reason,
         )
-        self.template_name = "policies/editor/conflict.html"
+        self.template_name = "policies/conflict.html"
         return self.render_to_response(context, status=409)
 
     def answer(self, state: EditorState, *, status: int = 200, **more: Any) -> HttpResponse:
-        """The page, or of it what a script asked for."""
+        """The page, or for a script the part that changes."""
         context = self.get_context_data(**self.outcome(state), **more, state=state)
+        # Without scripts the form is sent as a whole and gets a whole page.
         if self.request.headers.get("HX-Request") != "true":
             return self.render_to_response(context, status=status)
         self.template_name = "policies/editor/_answer.html"
+        # Status 200 even for findings: htmx swaps no other.
         return self.render_to_response(context)
 
     def outcome(self, state: EditorState) -> dict[str, Any]:
-        """What the page says about the draft."""
+        """The context of the draft: findings, changes, warnings, the trial."""
         draft = state.draft
         found: dict[str, Any] = {
             "draft": draft,
@@ -291,5 +281,5 @@ class NewPolicyView(EditorView):
     is_new = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Its form is sent to where it is."""
+        """Send its form to its own address: the policy has none yet."""
         return super().get_context_data(**kwargs, address=self.here)

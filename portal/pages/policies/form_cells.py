@@ -37,7 +37,7 @@ READY_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormCell:
-    """One cell: its name, its text, what stands there if nothing is typed, what is wrong."""
+    """One cell: its name, text, placeholder and problems."""
 
     name: str
     value: str = ""
@@ -48,7 +48,7 @@ class FormCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormRow:
-    """One line; ``kept`` is what it keeps, ``rows`` are those of other groups that belong to it."""
+    """One line; ``kept`` names the part of the YAML without a form; the lists are nested lines."""
 
     group: str
     number: int
@@ -77,7 +77,7 @@ COLUMNS: Final = {
 
 
 def form_context(place: PolicyPlace, draft: Draft, before: PolicySet | None) -> dict[str, Any]:
-    """All that the form's template needs; nothing where there is no form."""
+    """The context of the form's template; no form where the YAML cannot be shown as one."""
     sheet = draft.sheet
     if sheet is None:
         return {"form": None}
@@ -113,6 +113,7 @@ def _laid_out(
     """The quotas of the namespace side by side, and the limits that have no place among them."""
     if place.kind.name != "ResourceQuota" or draft.sheet is None:
         return {}
+    # A draft that cannot be read has no table; its limits are shown as a list.
     found = matrix_of(draft.manifest, draft.sheet, before, choices["priorities"])
     if found is None:
         return {"unplaced": rows[forms_quota.HARD]}
@@ -127,7 +128,7 @@ def _laid_out(
 
 
 def _choices(place: PolicyPlace, sheet: Sheet) -> dict[str, Any]:
-    """What may be chosen."""
+    """The choices that the form offers."""
     if place.kind.name == "LimitRange":
         return {"types": limit_range.TYPES, "resources": (*CONTAINER_RESOURCES, "storage")}
     if place.kind.name == "MetadataPolicy":

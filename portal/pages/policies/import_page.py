@@ -18,7 +18,7 @@ from policies.drafts.kinds import KINDS
 from policies.manifests.bundle import DEFAULT_NAMESPACE
 from policies.manifests.documents import ManifestError
 from policies.plurals import counted
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from policies.drafts.bulk_import import Plan, Planned
     from policies.manifests.bundle import Bundle
 
-NO_REASON: Final = "Say why: the reason stays on record."
+NO_REASON: Final = "Give a reason: it stays on record."
 OVERTAKEN: Final = "Something was saved meanwhile. Look at the changes again, then save."
 NOT_TEXT: Final = "The file is no UTF-8 text."
 
 
 @method_decorator(csp_update({"style-src": [NONCE]}), name="dispatch")
 class ImportView(ClusterPage):
-    """A text of many policies, what it would change, and a button that saves all of it."""
+    """A text of many policies, a preview of its changes, and the form that saves all of them."""
 
-    template_name = "policies/policy_import.html"
+    template_name = "policies/import.html"
     takes_part = True
 
     def may(self, permission: str) -> bool:
-        """Who may write anything may ask; saving asks for each object's own permission."""
+        """Whoever may write anything may preview; saving checks the permission of each object."""
         return super().may(permission) if permission else self.may_make
 
     @property
     def may_make(self) -> bool:
-        """Whether who is signed in may write a policy anywhere."""
+        """Whether the signed-in person may write a policy anywhere."""
         return any(
             roles.may_somewhere(self.request.user, roles.writing(kind.name, action))
             for kind in KINDS
@@ -53,13 +53,13 @@ class ImportView(ClusterPage):
 
     @property
     def may_make_namespaces(self) -> bool:
-        """Whether who is signed in may add namespaces to the cluster."""
+        """Whether the signed-in person may add namespaces to the cluster."""
         permission = roles.writing("Namespace", "add")
         return roles.may(self.request.user, permission, cluster=self.cluster.name)
 
     @property
     def creates(self) -> bool:
-        """Whether namespaces that are not there are to be made."""
+        """Whether missing namespaces are to be created."""
         return self.request.POST.get("create_namespaces") == "on"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -92,10 +92,12 @@ class ImportView(ClusterPage):
         return self._save(text, bundle, plan)
 
     def _save(self, text: str, bundle: Bundle, plan: Plan) -> HttpResponse:
+        # All or nothing: the transaction saves no part of a text.
         if not all(self._may_write(each) for each in plan.objects):
             raise PermissionDenied
         if not (reason := self.request.POST.get("reason", "").strip()[:1000]):
             return self._answer(text, plan, status=422, form_error=NO_REASON)
+        # The text was previewed against a state that another save has changed since.
         if plan.seen != self.request.POST.get("seen", ""):
             return self._answer(text, plan, status=409, form_error=OVERTAKEN)
         dangers, word = bulk_import.dangers_of(self.cluster, plan)
@@ -122,7 +124,7 @@ class ImportView(ClusterPage):
             return None
 
     def _may_write(self, each: Planned) -> bool:
-        """Whether who is signed in may do this to the object; what is hidden nobody may write."""
+        """Whether the signed-in person may write the object; nobody may write a hidden one."""
         if each.is_hidden:
             return False
         if each.verb == "unchanged":
@@ -152,6 +154,6 @@ class ImportView(ClusterPage):
         return self.render_to_response(context, status=status)
 
     def _sees(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether who is signed in may know of an object, there or not."""
+        """Whether the signed-in person may know of an object, stored or not."""
         place = name if kind == "Namespace" else namespace or None
         return roles.sees(self.request.user, self.cluster.name, place)

@@ -19,8 +19,8 @@ from policies.models import (
     PriorityClass,
     ResourceQuota,
 )
-from portal.pages.permissions import ClusterPage
 from portal.pages.policies.page import names_of, route_of
+from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,17 +37,17 @@ LONGEST: Final = 253
 class PolicyListView(ClusterPage):
     """The policies of a cluster, a page of them at a time."""
 
-    template_name = "policies/policy_list.html"
+    template_name = "policies/policies.html"
     takes_part = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The page that was asked for, and what may be made here."""
+        """The requested page, the filters, and the kinds that may be created here."""
         user, cluster = self.request.user, self.cluster
         asked = {
             name: self.request.GET.get(name, "").replace("\0", "")[:LONGEST]
             for name in ("namespace", "kind", "mode", "words")
         }
-        pages = Paginator(self.find(asked), ON_A_PAGE)
+        pages = Paginator(self.matching(asked), ON_A_PAGE)
         page = pages.get_page(self.request.GET.get("page"))
         namespaces = roles.visible(
             Namespace.objects.filter(cluster=cluster).order_by("name"),
@@ -61,7 +61,7 @@ class PolicyListView(ClusterPage):
             lines=self.lines(page.object_list),
             asked=asked,
             is_asked=any(asked.values()),
-            kinds=[kind for kind in BY_NAME.values() if not kind.is_configuration],
+            kinds=[kind.name for kind in BY_NAME.values() if not kind.is_configuration],
             makes=[kind for kind in BY_NAME.values() if kind.is_namespaced],
             modes=list(Enforcement),
             namespaces=list(namespaces.values_list("name", flat=True)[:NAMES_OFFERED]),
@@ -69,21 +69,22 @@ class PolicyListView(ClusterPage):
                 roles.may_somewhere(user, roles.writing(kind.name, "add"))
                 for kind in BY_NAME.values()
             ),
-            **self._queries(page),
         )
 
-    def find(self, asked: dict[str, str]) -> Any:
-        """All that fits, as one query over the kinds."""
+    def matching(self, asked: dict[str, str]) -> Any:
+        """The policies that match, as one query over all kinds."""
         found = [
             self._narrowed(model.objects.filter(namespace__cluster=self.cluster), asked)
             for model in _MODELS
             if asked["kind"] in ("", model.kind)
         ]
+        # Priority classes have neither a namespace nor a mode to match.
         if asked["kind"] in ("", PRIORITY_CLASS.name) and not (asked["namespace"] or asked["mode"]):
             found.append(self._priorities(asked))
         if not found:
             return LimitRange.objects.none()
         first, *others = found
+        # UNION ALL: rows of different kinds are never equal, and UNION would sort them to see.
         together = first.union(*others, all=True) if others else first
         return together.order_by("namespace_text", "name", "kind_name")
 
@@ -102,6 +103,7 @@ class PolicyListView(ClusterPage):
             visible = visible.filter(name__icontains=asked["words"])
         kind = Value(queryset.model.kind, output_field=CharField())
         columns = {"kind_name": kind, "namespace_text": F("namespace__name")}
+        # Without an order: SQLite allows none in the parts of a UNION.
         return visible.order_by().annotate(**columns, mode=F("enforcement")).values(*_COLUMNS)
 
     def _priorities(self, asked: dict[str, str]) -> Any:
@@ -120,44 +122,23 @@ class PolicyListView(ClusterPage):
         return found.order_by().annotate(**texts).values(*_COLUMNS)
 
     def lines(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rows with their addresses, and who changed them last."""
+        """The rows with their addresses and the author of each last change."""
         found = list(rows)
-        authors = self._authors(found)
-        return [
-            {
-                **row,
-                "address": _address(self.cluster.name, row),
-                "user": authors.get(_key(row), ""),
-            }
-            for row in found
-        ]
-
-    def _authors(self, rows: list[dict[str, Any]]) -> dict[tuple[str, str, str, int], str]:
+        # One query for the whole page. It matches more pairs than the rows are; the key decides.
         revisions = PolicyRevision.objects.filter(
             cluster=self.cluster.name,
-            kind__in={row["kind_name"] for row in rows},
-            namespace__in={row["namespace_text"] for row in rows},
-            name__in={row["name"] for row in rows},
-            number__in={row["revision"] for row in rows},
+            kind__in={row["kind_name"] for row in found},
+            namespace__in={row["namespace_text"] for row in found},
+            name__in={row["name"] for row in found},
+            number__in={row["revision"] for row in found},
         )
-        found = revisions.values_list("kind", "namespace", "name", "number", "user")
-        return {(kind, space, name, number): user for kind, space, name, number, user in found}
-
-    def _queries(self, page: Any) -> dict[str, str]:
-        """The query strings of the pages before and after."""
-        query = self.request.GET.copy()
-        found = {"newer_query": "", "older_query": ""}
-        if page.has_previous():
-            query["page"] = str(page.previous_page_number())
-            found["newer_query"] = query.urlencode()
-        if page.has_next():
-            query["page"] = str(page.next_page_number())
-            found["older_query"] = query.urlencode()
+        columns = revisions.values_list("kind", "namespace", "name", "number", "user")
+        authors = {tuple(names): user for *names, user in columns}
+        for row in found:
+            names = (row["kind_name"], row["namespace_text"], row["name"], row["revision"])
+            row["user"] = authors.get(names, "")
+            row["address"] = _address(self.cluster.name, row)
         return found
-
-
-def _key(row: dict[str, Any]) -> tuple[str, str, str, int]:
-    return row["kind_name"], row["namespace_text"], row["name"], row["revision"]
 
 
 def _address(cluster: str, row: dict[str, Any]) -> str:

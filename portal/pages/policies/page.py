@@ -1,53 +1,34 @@
-"""Shared parts of the pages about one policy: its place and permissions."""
+"""The view that pages about one policy derive from: its place, permissions and addresses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth.mixins import LoginRequiredMixin
-from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.cache import add_never_cache_headers
-from django.views.generic import TemplateView
 
 from policies import roles
 from policies.drafts.draft import PolicyPlace
 from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
 from policies.models import LimitedResource, Namespace, PolicyRevision
-from portal.pages.permissions import find_cluster
+from portal.pages.views import PortalPage, find_cluster
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponseBase
-
     from policies.drafts.kinds import EditableKind
     from policies.models import Cluster
 
 
-class PolicyPage(LoginRequiredMixin, TemplateView):
-    """A page about one policy, or about one that is to be made. Never cached."""
+class PolicyPage(PortalPage):
+    """A page about one policy, stored or new. Never cached."""
 
     cluster: Cluster
     place: PolicyPlace
     stored: Any
     manifest: dict[str, Any] | None
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Let in who may know of it; 404 for all others, 403 for a form they may not send."""
-        if not request.user.is_authenticated:
-            return self.handle_no_permission()
-        if any("\0" in str(value) for value in kwargs.values()):
-            raise Http404
-        self.find(kwargs)
-        if request.method == "POST" and not self.may_post():
-            raise PermissionDenied
-        response = super().dispatch(request, *args, **kwargs)
-        add_never_cache_headers(response)
-        return response
-
     def find(self, names: dict[str, Any]) -> None:
-        """Find what the address names."""
+        """Find the policy's place; the names come from the address."""
         kind, namespace = BY_PLURAL.get(names.get("plural", "")), names.get("namespace")
         if kind is None or kind.is_namespaced is (namespace is None):
             raise Http404
@@ -57,14 +38,14 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
         owner = None
         if kind.is_namespaced:
             owner = get_object_or_404(Namespace, cluster=self.cluster, name=namespace)
-            owner.cluster = self.cluster
+            owner.cluster = self.cluster  # saves the query that the foreign key would make
         self.place = PolicyPlace(
             kind=kind, cluster=self.cluster, namespace=owner, name=names.get("name", "")
         )
         self.manifest = self.read_stored()
 
     def read_stored(self) -> dict[str, Any] | None:
-        """The manifest that is stored; None for one that is not there."""
+        """The stored manifest; None where there is none."""
         if self.place.kind is LIMITED_RESOURCES:
             rows = LimitedResource.objects.filter(cluster=self.cluster)
             self.stored = None
@@ -92,11 +73,12 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
 
     @property
     def namespace_name(self) -> str:
-        """Its namespace; empty for what belongs to a cluster."""
+        """Its namespace; empty for policies of a cluster."""
         return self.place.namespace_name
 
     def may(self, action: str) -> bool:
-        """Whether who is signed in may ``add``, ``change`` or ``delete`` it."""
+        """Whether the signed-in person may ``add``, ``change`` or ``delete`` it."""
+        # The one list of limited resources always exists: it is never added or deleted.
         if self.place.kind.is_configuration:
             action = "change"
         return roles.may(
@@ -110,13 +92,8 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
         """Whether the page's form may be sent."""
         return self.may("change")
 
-    @property
-    def username(self) -> str:
-        """Who is signed in, as history names people."""
-        return self.request.user.get_username()
-
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Where the policy lives, and what may be done."""
+        """The policy's place, addresses and permissions."""
         kind = self.place.kind
         given = {
             "cluster": self.cluster,
@@ -135,7 +112,7 @@ class PolicyPage(LoginRequiredMixin, TemplateView):
 
 
 def names_of(kind: EditableKind, *, cluster: str, namespace: str, name: str) -> dict[str, str]:
-    """What an address needs of a policy's names."""
+    """The arguments of a policy's routes."""
     names = {"cluster": cluster}
     if kind.is_namespaced:
         names |= {"namespace": namespace, "plural": kind.plural}

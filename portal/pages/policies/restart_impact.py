@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from engine.decision import Violation
     from engine.policy import PolicySet
     from policies.drafts.draft import PolicyPlace
-    from policies.simulation import Refused
     from portal.pages.policies.state import EditorState
 
 SHOWN: Final = 5
@@ -54,7 +53,7 @@ class RestartRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarts:
-    """What came of asking for all pods anew."""
+    """The running pods of a namespace, and those that would be refused if recreated."""
 
     running: RunningPods
     rows: Sequence[RestartRow]
@@ -66,65 +65,61 @@ class Restarts:
 
     @property
     def newly(self) -> int:
-        """How many of these would come back as it is now."""
+        """How many of these are refused only by the draft."""
         return sum(len(row.pods) for row in self.rows if not row.is_so_today)
 
     @property
     def passing(self) -> int:
-        """How many would come back."""
+        """How many would be admitted."""
         return len(self.running.pods) - self.refused
 
 
 def restarts_of(running: RunningPods, *, before: PolicySet, after: PolicySet) -> Restarts:
-    """Ask for each pod anew; raises DecodeError."""
+    """Evaluate each running pod as if recreated; raises DecodeError."""
+    # By identity: pods of equal values are different pods.
     found = {id(each.pod): each for each in running.pods}
     refused = refused_restarts([each.pod for each in running.pods], before=before, after=after)
-    return Restarts(running=running, rows=_rows(refused, found))
-
-
-def _rows(refused: Sequence[Refused], found: dict[int, AdmittedPod]) -> list[RestartRow]:
     rows: dict[tuple[object, ...], RestartRow] = {}
     for each in refused:
         pod = found[id(each.pod)]
-        kind, owner = _made_by(pod)
+        # A Deployment and not its ReplicaSet, as everywhere.
+        owner = owners.of_reference(pod.owner, pod.pod.stands.get("metadata") or {})
         messages = tuple(violation.message for violation in each.refusals)
-        key = (kind, owner or pod.pod.name, messages, each.is_so_today)
+        key = (owner.kind, owner.name or pod.pod.name, messages, each.is_so_today)
         row = RestartRow(
-            kind=kind, owner=owner, refusals=each.refusals, is_so_today=each.is_so_today
+            kind=owner.kind,
+            owner=owner.name,
+            refusals=each.refusals,
+            is_so_today=each.is_so_today,
         )
         rows.setdefault(key, row).pods.append(pod)
-    return sorted(rows.values(), key=lambda row: (row.is_so_today, -len(row.pods), row.owner))
-
-
-def _made_by(found: AdmittedPod) -> tuple[str, str]:
-    """Kind and name of the owner, as everywhere: a Deployment's and not its ReplicaSet's."""
-    owner = owners.of_reference(found.owner, found.pod.stands.get("metadata") or {})
-    return owner.kind, owner.name
+    order = sorted(rows.values(), key=lambda row: (row.is_so_today, -len(row.pods), row.owner))
+    return Restarts(running=running, rows=order)
 
 
 class RestartsView(EditorView):
-    """The editor of a stored policy with that answer; nothing is written."""
+    """The editor of a stored policy with the preview; nothing is written."""
 
     route: ClassVar[str] = "policy"
 
     @property
     def here(self) -> str:
-        """The editor itself: what is typed from now on is its business."""
+        """The editor's address: its form is sent there from now on."""
         return reverse(self.route, kwargs=self.kwargs)
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:  # noqa: ARG002 - Django's name
-        """There is nothing to show before something is sent."""
+        """Lead back to the editor: there is no preview without a draft."""
         return redirect(self.here)
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Whatever the button says: this address answers one question alone."""
+        """Answer with the preview, whatever the button."""
         return self.answer(self.read(request.POST))
 
     def outcome(self, state: EditorState) -> dict[str, Any]:
-        """What the editor says, and who could not come back."""
+        """The editor's context with the pods that would be refused."""
         found = super().outcome(state)
         if state.draft.manifest is None:
-            return {**found, "restarts_error": "The YAML cannot be read yet: mend that first."}
+            return {**found, "restarts_error": "The YAML cannot be read yet: correct it first."}
         before = found["before"]
         try:
             after = with_unsaved(before, [state.draft.manifest], as_enforced=True)
@@ -136,7 +131,7 @@ class RestartsView(EditorView):
 
 
 class NewRestartsView(RestartsView, NewPolicyView):
-    """The same of a policy that is not there yet."""
+    """The preview of a new policy."""
 
     route = "policy-new"
 
@@ -144,7 +139,7 @@ class NewRestartsView(RestartsView, NewPolicyView):
 def refused_running(
     place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet
 ) -> Sequence[str]:
-    """Say so where they are more of a hundred than GATEHOUSE_CONFIRM_REFUSED_PERCENT."""
+    """A warning if more than GATEHOUSE_CONFIRM_REFUSED_PERCENT of them would be refused."""
     if place.namespace is None:
         return ()
     running = running_in(place.cluster, place.namespace.name)
@@ -155,7 +150,7 @@ def refused_running(
         return ()
     if newly * 100 <= settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT * len(running.pods):
         return ()
-    return (f"{newly} of {len(running.pods)} pods that run here would not come back",)
+    return (f"{newly} of {len(running.pods)} running pods would be refused if recreated",)
 
 
 danger.sources.append(refused_running)

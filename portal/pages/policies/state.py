@@ -1,4 +1,4 @@
-"""The state of the editor, as sent by the browser: text, form, and which of them was typed into."""
+"""The state of the editor as the browser sends it: text, form, and which of them was edited."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from policies.drafts.draft import PolicyPlace
     from policies.drafts.forms.sheets import Built, Line, Sheet
 
-BOTH: Final = "Both the form and the YAML were changed. Say which of them counts."
+BOTH: Final = "Both the form and the YAML were changed. Choose which of them counts."
 BLANK: Final[Mapping[str, Line]] = {
     "row": {"type": "Container"},
     "hard": {},
@@ -34,7 +34,7 @@ _PARENTS: Final = {"if": "rule", "then": "rule", "scope": "entry"}
 class EditorState:
     """The draft; ``shown`` is the text that form and YAML last agreed on.
 
-    ``is_torn``: both were changed since, and nobody has said which counts.
+    ``is_torn``: both were changed since, and nobody has chosen which counts.
     """
 
     draft: Draft
@@ -46,11 +46,13 @@ class EditorState:
 def read_state(
     place: PolicyPlace, data: Mapping[str, str], current: Mapping[str, Any]
 ) -> EditorState:
-    """Find out which side was typed into since both agreed, and what it says."""
+    """Find out which side was edited since both agreed, and read that one."""
     shown, text = _lines(data.get("shown", "")), _lines(data.get("yaml", ""))
+    # The text both sides last agreed on, sent along: the server keeps no state of an editor.
     base = draft_of_text(place, shown, is_checked=False).manifest or current
-    sheet = _sheet(place, data)
-    built = place.kind.build(sheet, base) if sheet else None
+    kind = place.kind
+    sheet = read_sheet(data, fields=kind.fields, groups=kind.groups) if data.get("form") else None
+    built = kind.build(sheet, base) if sheet else None
     form_edited = built is not None and (built.manifest != base or bool(built.problems))
     yaml_edited = text.strip() != shown.strip()
     take = data.get("do", "")
@@ -67,7 +69,7 @@ def read_state(
 
 
 def _is_typed(built: Built | None, base: Mapping[str, Any]) -> bool:
-    """Whether the form says what nobody's YAML said: a tick that is missing is nothing typed."""
+    """Whether somebody edited the form: a missing tick alone is no edit."""
     if built is None:
         return False
     others = [message for _, message in built.problems if message != metadata_rules.NO_CONDITION]
@@ -88,7 +90,7 @@ def _of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bool) ->
 def change_lines(
     place: PolicyPlace, state: EditorState, do: str, base: Mapping[str, Any]
 ) -> EditorState:
-    """Add or remove a line as a button says: ``add:if:2``, ``drop:row:3``, ``ready:require``."""
+    """Add or remove a line for a button such as ``add:if:2``, ``drop:row:3``, ``ready:require``."""
     sheet = state.draft.sheet
     if sheet is None or state.is_torn:
         return state
@@ -115,11 +117,6 @@ def _changed(sheet: Sheet, verb: str, group: str, number: str) -> Sheet:
     return more
 
 
-def _sheet(place: PolicyPlace, data: Mapping[str, str]) -> Sheet | None:
-    if not data.get("form"):
-        return None
-    return read_sheet(data, fields=place.kind.fields, groups=place.kind.groups)
-
-
 def _lines(text: str) -> str:
+    # Browsers send CRLF for every line break of a textarea.
     return text.replace("\r\n", "\n")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.db.models import TextField
@@ -22,8 +21,7 @@ from policies.ledger.usage import (
     worst,
 )
 from policies.models import PriorityClass, QuotaUsage
-from portal.pages.namespaces.list import turned
-from portal.pages.permissions import PortalPage
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,12 +31,12 @@ if TYPE_CHECKING:
 
 PAGE_SIZE: Final = 25
 COLUMNS: Final = 8
-"""So many priority classes have a column; who wants others chooses a cluster."""
+"""Priority classes that have a column; choosing a cluster shows its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardNamespace:
-    """A namespace with quotas: each with how full it is."""
+    """A namespace with its quotas and the worst level of each."""
 
     cluster: str
     namespace: str
@@ -46,13 +44,13 @@ class BoardNamespace:
 
     @property
     def worst(self) -> Level:
-        """The level that needs a look most."""
+        """The level that needs attention most."""
         return max((level for _, level in self.quotas), key=lambda level: level.rank)
 
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """What a pod of one priority class would find: the worst of the quotas that count it."""
+    """The worst level among the quotas that count a pod of one priority class."""
 
     column: str
     title: str
@@ -68,7 +66,7 @@ class BoardRow:
 
 
 class _Same:
-    """A quota by identity: the snapshot gives the same one until it changes."""
+    """A quota by identity, as a cache key: the snapshot keeps the same object until it changes."""
 
     __slots__ = ("value",)
 
@@ -85,10 +83,10 @@ class _Same:
 class QuotaBoardView(PortalPage):
     """All namespaces with quotas that the reader may see, a page at a time."""
 
-    template_name = "portal/board.html"
+    template_name = "quotas/board.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of rows; a fixed number of questions for any number of namespaces."""
+        """A page of rows; a fixed number of queries for any number of namespaces."""
         query = self.request.GET
         cluster, only = query.get("cluster", ""), query.get("needs") == "attention"
         user = self.request.user
@@ -108,7 +106,9 @@ class QuotaBoardView(PortalPage):
             key=lambda each: (each.namespace, each.cluster),
         )
         attention = [each for each in places if each.worst.needs_attention]
-        shown = sorted(attention, key=_need, reverse=True) if only else places
+        shown = (
+            sorted(attention, key=lambda each: each.worst.rank, reverse=True) if only else places
+        )
         page = Paginator(shown, PAGE_SIZE).get_page(query.get("page"))
         columns, left_out = columns_of(list(chosen), places)
         return super().get_context_data(
@@ -117,8 +117,6 @@ class QuotaBoardView(PortalPage):
             columns=[(column, title_of(column)) for column in columns],
             left_out=left_out,
             page=page,
-            all_query=_query(cluster, search),
-            attention_query=_query(cluster, search, needs="attention"),
             total=len(places),
             attention=len(attention),
             near=NEAR,
@@ -126,50 +124,39 @@ class QuotaBoardView(PortalPage):
             search=search,
             cluster=cluster if cluster in clusters else "",
             clusters=sorted(clusters),
-            newer_query=turned(query, page.previous_page_number() if page.has_previous() else 0),
-            older_query=turned(query, page.next_page_number() if page.has_next() else 0),
         )
-
-
-def _query(cluster: str, search: str, needs: str = "") -> str:
-    asked = {"needs": needs, "cluster": cluster, "q": search}
-    return urlencode({name: text for name, text in asked.items() if text})
-
-
-def _need(place: BoardNamespace) -> tuple[int, int]:
-    return place.worst.rank
 
 
 def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespace]:
     """Every namespace with a quota that bounds anything, in no order; one query."""
     keys = [each.id for each in clusters.values()]
+    # As text, which serves as a cache key; it is decoded only when it has changed.
     rows = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
     used = dict(rows.order_by().values_list("quota_id", "text"))
     for cluster in clusters.values():
         for name, found in cluster.namespaces.items():
+            # The policies of a namespace in trouble cannot be decoded: there is no level to show.
             if not found.quota_keys or found.trouble:
                 continue
             levels = [
                 (quota, level)
                 for quota in found.policy_set.resource_quotas
-                if (level := _worst_of(quota, used.get(found.quota_keys[quota.name].id, "{}")))
+                if (
+                    level := worst_of(_Same(quota), used.get(found.quota_keys[quota.name].id, "{}"))
+                )
             ]
             if levels:
                 yield BoardNamespace(cluster.name, name, levels)
 
 
 @lru_cache(maxsize=16_384)
-def _worst_text(quota: _Same, used: str) -> Level | None:
+def worst_of(quota: _Same, used: str) -> Level | None:
+    """The worst level of a quota; cached, since most quotas of a board do not change."""
     return worst(levels_of(quota.value, loads(used)))
 
 
-def _worst_of(quota: ResourceQuota, used: str) -> Level | None:
-    """The worst level; what has not changed since the last look is not worked out again."""
-    return _worst_text(_Same(quota), used)
-
-
 def columns_of(clusters: Sequence[str], places: Sequence[BoardNamespace]) -> tuple[list[str], int]:
-    """The priority classes by value, those that quotas name behind; and how many are left out."""
+    """The priority classes by value, then others that quotas name; and how many are left out."""
     known = (
         PriorityClass.objects.filter(cluster__name__in=clusters)
         .order_by("-value", "name")
@@ -181,7 +168,7 @@ def columns_of(clusters: Sequence[str], places: Sequence[BoardNamespace]) -> tup
             if quota.scope_selector:
                 named |= classes_named(quota)
     found = list(dict.fromkeys(known))
-    # What some quota speaks of is what people look for here.
+    # Classes that some quota names come first: those are of interest on this board.
     found.sort(key=lambda name: name not in named)
     found += sorted(named.difference(found))
     return ["", *found[:COLUMNS]], max(0, len(found) - COLUMNS)
@@ -194,9 +181,8 @@ def title_of(column: str) -> str:
 
 def row_of(place: BoardNamespace, columns: Sequence[str]) -> BoardRow:
     """One line: a cell for each column."""
-    return BoardRow(place, [_cell(place, column) for column in columns])
-
-
-def _cell(place: BoardNamespace, column: str) -> BoardCell:
-    level = worst(level for quota, level in place.quotas if counts_class(quota, column))
-    return BoardCell(column, title_of(column), level)
+    cells = []
+    for column in columns:
+        level = worst(level for quota, level in place.quotas if counts_class(quota, column))
+        cells.append(BoardCell(column, title_of(column), level))
+    return BoardRow(place, cells)

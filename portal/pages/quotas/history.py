@@ -18,7 +18,7 @@ from policies import ledger, snapshot
 from policies.ledger.usage import Level, counts_class, levels_of
 from policies.models import Namespace
 from portal.pages.namespaces.usage import held_of
-from portal.pages.permissions import ClusterPage
+from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 SAMPLE: Final = 500
-"""So many of the newest decisions about the namespace are looked at."""
-LATELY: Final = timedelta(days=7)
+"""Newest decisions about the namespace that are read."""
+PERIOD: Final = timedelta(days=7)
 SHOWN: Final = 8
 HISTORY: Final = timedelta(days=14)
 LINES: Final = 6
-"""So many resources of a quota have a line; more cannot be distinguished."""
+"""Resources of a quota that have a line; more cannot be distinguished."""
 DRAWER: Final = "drawer-story"
 
 
 @dataclass(slots=True)
 class QuotaEvent:
-    """What is shown of one decision: the columns of the record by the same names, and the owner."""
+    """One decision: columns of the record by the same names, and the owner."""
 
     id: str
     created: datetime
@@ -76,7 +76,7 @@ class Caused:
 
 @dataclass(slots=True)
 class Waiting:
-    """An owner whose newest attempt was refused: since when, how often, why, and the last one."""
+    """An owner whose newest attempt was refused: since when, how often, the last decision."""
 
     name: str
     kind: str
@@ -88,19 +88,19 @@ class Waiting:
         self.since = self.last.created
 
 
-class QuotaStoryView(ClusterPage):
-    """The drawer of the board, and the same as a page of its own."""
+class QuotaHistoryView(ClusterPage):
+    """The history of a namespace's quotas, in the board's drawer or as a page."""
 
-    template_name = "portal/board_story.html"
+    template_name = "quotas/history.html"
 
     def get_template_names(self) -> list[str]:
-        """The story alone for the drawer."""
+        """Only the part inside the page for the drawer."""
         if self.request.headers.get("HX-Target") == DRAWER:
-            return ["portal/_board_story.html"]
+            return ["quotas/_history.html"]
         return [self.template_name]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Everything about the quotas that count a pod of the class asked about, or about all."""
+        """Usage, consumers and refusals of the quotas that count the given class, or of all."""
         namespace = get_object_or_404(
             Namespace, cluster=self.cluster, name=str(self.kwargs["namespace"])
         )
@@ -127,7 +127,7 @@ class QuotaStoryView(ClusterPage):
 def _stories(
     cluster: Cluster, quotas: Sequence[ResourceQuota]
 ) -> list[tuple[ResourceQuota, list[Level], str]]:
-    """Each quota with how full it is now and was before."""
+    """Each quota with its levels now and its usage over time."""
     history = ledger.points_of(cluster.pk, quotas, since=datetime.now(UTC) - HISTORY)
     return [(each, _levels(each), _plot(each, history.get(each.name, ()))) for each in quotas]
 
@@ -141,6 +141,7 @@ def _plot(quota: ResourceQuota, points: Sequence[Point]) -> str:
     levels = {level.resource: level for level in _levels(quota) if level.hard.nano > 0}
     moments = [(taken, {**used}) for taken, used in points]
     moments.append((datetime.now(UTC), {name: str(n) for name, n in quota.used.items()}))
+    # Usage is recorded when it changes, so the present is added as the last point.
     if len(moments) == 1 or not levels:
         return ""
     series = [
@@ -159,9 +160,10 @@ def _plot(quota: ResourceQuota, points: Sequence[Point]) -> str:
 def _newest(cluster: str, namespace: str) -> list[QuotaEvent]:
     """The newest decisions; no objects of the model, which cost more than all else here."""
     rows = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
-    lately = rows.filter(created__gte=datetime.now(UTC) - LATELY)
+    recent = rows.filter(created__gte=datetime.now(UTC) - PERIOD)
+    # Of the request only its beginning: the owner stands there, and requests may be large.
     beginning = Substr(Cast("request", TextField()), 1, owners.READ)
-    found: Any = lately.annotate(asked=beginning).values_list(*_READ, "asked")
+    found: Any = recent.annotate(asked=beginning).values_list(*_READ, "asked")
     return [QuotaEvent(*row) for row in found.newest(SAMPLE)]
 
 
@@ -173,24 +175,21 @@ def caused_by(attempts: Iterable[QuotaEvent], cluster: str, namespace: str) -> l
             continue
         policies = [each.get("policy") for each in attempt.violations]
         names = {(policy["kind"], policy["name"]) for policy in policies if policy}
+        # No policy among the violations: a required quota is missing, or the object is wrong.
         numbers.update(names or {("LimitedResources", "")})
-    return [
-        Caused(kind, name, number, _query(cluster, kind, namespace, name))
-        for (kind, name), number in numbers.most_common(SHOWN)
-    ]
-
-
-def _query(cluster: str, kind: str, namespace: str, name: str) -> dict[str, str]:
-    policy = f"{kind}/{namespace}/{name}" if name else ""
-    found = {"cluster": cluster, "namespace": namespace, "policy": policy, "verdict": "denied"}
-    return {key: text for key, text in found.items() if text}
+    place = {"cluster": cluster, "namespace": namespace, "verdict": "denied"}
+    caused = []
+    for (kind, name), number in numbers.most_common(SHOWN):
+        policy = {"policy": f"{kind}/{namespace}/{name}"} if name else {}
+        caused.append(Caused(kind, name, number, place | policy))
+    return caused
 
 
 def waiting_of(attempts: Iterable[QuotaEvent]) -> Sequence[Waiting]:
-    """Owners refused lately and not admitted since, who waits longest first.
+    """Owners refused and not admitted since, the longest wait first.
 
-    ``attempts`` are newest first. What is let through by the mutating webhook alone is not
-    admitted.
+    ``attempts`` are newest first. An attempt that only the mutating webhook allowed is not
+    admitted yet.
     """
     admitted: set[tuple[str, str]] = set()
     waiting: dict[tuple[str, str], Waiting] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.urls import path
 
 from portal.pages.quotas.board import QuotaBoardView
-from portal.pages.quotas.history import QuotaStoryView
+from portal.pages.quotas.history import QuotaHistoryView
 
 urlpatterns = [
     path("quotas/", QuotaBoardView.as_view(), name="quota-board"),
-    path("quotas/<str:cluster>/<str:namespace>/", QuotaStoryView.as_view(), name="quota-story"),
+    path("quotas/<str:cluster>/<str:namespace>/", QuotaHistoryView.as_view(), name="quota-story"),
 ]

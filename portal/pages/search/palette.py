@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.contrib.auth.mixins import LoginRequiredMixin
 from django.urls import reverse
-from django.utils.cache import add_never_cache_headers
-from django.views.generic import TemplateView
 
 from policies import roles
 from policies.drafts.kinds import BY_NAME
@@ -20,16 +17,16 @@ from policies.models import (
     PriorityClass,
     ResourceQuota,
 )
-from portal.pages.home import figures
+from portal.pages.decisions.explorer import visible_decisions
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-    from django.http import HttpRequest, HttpResponseBase
 
 OF_A_KIND: Final = 6
-"""So many of each kind are shown: who wants more types more."""
+"""Results shown of each kind; more letters narrow them down."""
 LONGEST: Final = 253
 PAGES: Final = (
     ("Home", "home", ""),
@@ -48,7 +45,7 @@ _POLICIES: Final = (LimitRange, MetadataPolicy, ResourceQuota)
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """One line: what it is called, what it is, where it leads."""
+    """One result: its name, its kind, its address."""
 
     name: str
     what: str
@@ -56,26 +53,26 @@ class PaletteEntry:
 
 
 def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[PaletteEntry]:
-    """Find what has the words in its name; without words, the pages."""
+    """Find objects whose names contain the words; without words, the pages."""
     words = text.strip()[:LONGEST]
     if "\0" in words:
         return []
-    return [
-        *_pages(words),
-        *(() if not words else _decision(words, user)),
-        *(() if not words else (*_clusters(words, user), *_namespaces(words, user))),
-        *(() if not words else _policies(words, user)),
-    ]
+    found = [*_pages(words)]
+    if words:
+        # Decisions first: their ids are found as a whole, so there is at most one.
+        for search in (_decision, _clusters, _namespaces, _policies):
+            found += search(words, user)
+    return found
 
 
 def _pages(words: str) -> Iterator[PaletteEntry]:
     for name, route, query in PAGES:
         if words.casefold() in name.casefold():
-            yield PaletteEntry(name, "page", _address(route, query))
+            yield PaletteEntry(name, "page", reverse(route) + (f"?{query}" if query else ""))
 
 
 def _decision(words: str, user: Any) -> Iterator[PaletteEntry]:
-    for event in figures.seen(user).with_id(words):
+    for event in visible_decisions(user).with_id(words):
         what = f"decision, {event.get_verdict_display().lower()}"
         yield PaletteEntry(event.id, what, reverse("decision-detail", args=[event.pk]))
 
@@ -105,8 +102,10 @@ def _policies(words: str, user: Any) -> Iterator[PaletteEntry]:
         )
         rows = found.select_related("namespace__cluster").order_by("name", "pk")[:OF_A_KIND]
         for policy in rows:
-            name = f"{policy.namespace}/{policy.name}"
-            yield PaletteEntry(name, policy.kind, _of_policy(policy))
+            name, place = f"{policy.namespace}/{policy.name}", policy.namespace
+            # The editor also shows a policy to those who may not change it.
+            names = [place.cluster.name, place.name, BY_NAME[policy.kind].plural, policy.name]
+            yield PaletteEntry(name, policy.kind, reverse("policy", args=names))
     classes = roles.visible(PriorityClass.objects.all(), user, cluster="cluster__name")
     rows = classes.filter(name__icontains=words).select_related("cluster")
     for priority in rows[:OF_A_KIND]:
@@ -114,29 +113,13 @@ def _policies(words: str, user: Any) -> Iterator[PaletteEntry]:
         yield PaletteEntry(priority.name, priority.kind, address)
 
 
-def _of_policy(policy: Any) -> str:
-    """Its editor, which only shows it to those who may not change it."""
-    place = [policy.namespace.cluster.name, policy.namespace.name]
-    return reverse("policy", args=[*place, BY_NAME[policy.kind].plural, policy.name])
+class FindView(PortalPage):
+    """The results as lines for the palette."""
 
-
-def _address(route: str, query: str) -> str:
-    return reverse(route) + (f"?{query}" if query else "")
-
-
-class FindView(LoginRequiredMixin, TemplateView):
-    """What was found, as lines for the palette."""
-
-    template_name = "portal/_found.html"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Mark the answer as not to be stored."""
-        response = super().dispatch(request, *args, **kwargs)
-        add_never_cache_headers(response)
-        return response
+    template_name = "search/_found.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the lines, and the words that they were asked for."""
+        """Add the results and the words searched for."""
         words = self.request.GET.get("q", "")
         return super().get_context_data(
             **kwargs, found=find(words, self.request.user), words=words.strip()

@@ -14,7 +14,7 @@ from admission.models import AuditEvent
 from admission.models.row_bounds import CUT, LARGEST_ROW
 from admission.record import export, write
 from admission.record.search import stream
-from portal.pages.clusters import authority_impact
+from portal.pages.clusters import authority
 from tests.builders import Manifest, container, limit_range
 from tests.reviews import new_pod, quota, review
 
@@ -151,7 +151,7 @@ def test_the_reasons_of_what_is_not_listed_count_for_another_authority(
     # Listed are 50 violations of other ranges' reasons; that of the last quota is not.
     apply(quota(hard={"pods": "0"}))
     ask(review(obj))
-    (judged,) = authority_impact._judged(cluster, 1, 10)
+    (judged,) = authority.judged(cluster, 1, 10)
     assert {*judged.refused} == {"MinConstraint", "MaxConstraint", "ExceededQuota"}
 
 
@@ -175,7 +175,7 @@ def test_many_large_rows_are_read_in_little_memory(
         elif read == "file":
             export.export_day(model.created.date())
         else:
-            assert sum(1 for _ in authority_impact._judged(cluster, 1, 5000)) == 401
+            assert sum(1 for _ in authority.judged(cluster, 1, 5000)) == 401
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

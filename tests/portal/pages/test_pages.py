@@ -102,7 +102,7 @@ def test_signing_in_stays_here(client: Client, django_user_model: type[User], ta
 
 def test_an_empty_record_teaches(reader: Client) -> None:
     page = text(reader, "/decisions/")
-    assert "No cluster has asked yet" in page
+    assert "No decision yet" in page
     assert "curl" in page
 
 
@@ -172,13 +172,13 @@ def test_the_detail_tells_everything(reader: Client, event: Callable[..., AuditE
         "was refused: maximum cpu usage per Container is 1, but limit is 2 (LimitRange limits)",
         "5.000000",
         "mind the gap",
-        "What it would cost",
+        "Charges if admitted",
         "/a",
         "dev, ops",
         "object-uid",
         "The object before",
         "1.2 ms",
-        "Found by policies that only warn or watch",
+        "Violations of policies that only warn or audit",
     ):
         assert told in page
 
@@ -232,7 +232,7 @@ def test_each_field_has_a_label_and_each_page_one_heading(
 def test_an_unknown_address_is_explained(reader: Client) -> None:
     response = reader.get("/decisions/aaaaaaaaaaaaaaaa")
     assert response.status_code == 404
-    assert "Nothing here" in response.content.decode()
+    assert "Page not found" in response.content.decode()
 
 
 @override_settings(ROOT_URLCONF="tests.portal.pages.failing_urls")
@@ -241,7 +241,7 @@ def test_a_failure_is_owned_up_to(reader: Client) -> None:
     response = reader.get("/fails/")
     assert response.status_code == 500
     page = response.content.decode()
-    assert "Our mistake" in page
+    assert "Internal error" in page
     assert "a secret of ours" not in page
 
 

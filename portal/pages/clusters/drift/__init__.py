@@ -1,1 +1,1 @@
-"""Pages of drift: the objects that differ, both sides of one, its history."""
+"""Pages of drift: the list of synced objects, and the page of one with its sides and history."""

@@ -1,4 +1,4 @@
-"""The list of synced objects: search, counts, lines."""
+"""The list of synced objects: search, counts by state, lines with the first differences."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.paginator import Paginator
-from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Q, QuerySet
 
 from policies import services
-from portal.pages.addresses import object_address
-from portal.pages.clusters.drift.sides import Choice, choice_of, noted_differences
-from portal.pages.clusters.status import NEEDS_A_LOOK, counted_states
-from portal.pages.permissions import ClusterPage
+from portal.pages.clusters.drift.sides import Choice, choice_of, dicts_in
+from portal.pages.clusters.status import NEEDS_A_LOOK, counted_states, rank
+from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from django.http import QueryDict
 
     from policies.models import Cluster
 
@@ -26,14 +23,14 @@ PAGE_SIZE: Final = 50
 FIELDS: Final = 3
 """Fields of an object that a list shows; the others are on its own page."""
 STATE_WORDS: Final = {
-    SyncedObject.State.CONFLICT: "changed on both sides: somebody must choose",
+    SyncedObject.State.CONFLICT: "changed on both sides: a person must choose",
     SyncedObject.State.HELD: "held until a person confirms it",
     SyncedObject.State.DRIFTED: "changed in the cluster",
     SyncedObject.State.PENDING: "changed here, on its way to the cluster",
-    SyncedObject.State.UNOWNED: "only read; the portal may not write it",
+    SyncedObject.State.UNOWNED: "read only; the portal may not write it",
     SyncedObject.State.IN_SYNC: "the same on both sides",
 }
-"""What a state says, the most urgent first."""
+"""The states in words, the most urgent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +47,33 @@ class DriftLine:
 
 def listed(cluster: Cluster) -> QuerySet[SyncedObject]:
     """The objects of a cluster without their manifests, the most urgent first."""
-    rank = Case(
-        *(When(state=state, then=Value(place)) for place, state in enumerate(STATE_WORDS)),
-        default=Value(len(STATE_WORDS)),
-        output_field=IntegerField(),
-    )
     found = SyncedObject.objects.filter(cluster=cluster, gone=None)
-    return found.defer("base", "theirs", "live").order_by(rank, "namespace", "kind", "name")
+    # Three manifests of each row, which a list does not show, would be most of the work.
+    return found.defer("base", "theirs", "live").order_by(
+        rank("state", STATE_WORDS), "namespace", "kind", "name"
+    )
 
 
 def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[DriftLine]:
     """Put each object into a line."""
-    return [_line(cluster, each) for each in objects]
-
-
-def _line(cluster: Cluster, each: SyncedObject) -> DriftLine:
-    differences = noted_differences(each)
-    return DriftLine(
-        object=each,
-        address=object_address(cluster.name, each),
-        differences=[choice_of(n, one) for n, one in enumerate(differences[:FIELDS])],
-        more=max(len(differences) - FIELDS, 0),
-        who=", ".join(sorted({str(one["manager"]) for one in differences if one.get("manager")})),
-        can_be_owned=each.kind in services.KINDS,
-    )
+    lines = []
+    for each in objects:
+        differences = dicts_in(each.differences)
+        managers = {str(one["manager"]) for one in differences if one.get("manager")}
+        line = DriftLine(
+            object=each,
+            address=object_address(cluster.name, each),
+            differences=[choice_of(n, one) for n, one in enumerate(differences[:FIELDS])],
+            more=max(len(differences) - FIELDS, 0),
+            who=", ".join(sorted(managers)),
+            can_be_owned=each.kind in services.KINDS,
+        )
+        lines.append(line)
+    return lines
 
 
 def state_counts(cluster: Cluster) -> list[dict[str, Any]]:
-    """How many objects are in each state, the most urgent first; states nobody is in, too."""
+    """The number of objects in each state, the most urgent first, empty states included."""
     objects = SyncedObject.objects.filter(cluster=cluster)
     counts = {state: number for _, state, number in counted_states(objects)}
     return [
@@ -89,10 +85,10 @@ def state_counts(cluster: Cluster) -> list[dict[str, Any]]:
 class ObjectListView(ClusterPage):
     """All objects of a cluster that are compared, by state and by name."""
 
-    template_name = "policies/syncedobject_list.html"
+    template_name = "clusters/objects.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of lines, the states to choose from and what was searched."""
+        """A page of lines, the states to choose from and the search."""
         query = self.request.GET
         states = [state for state in query.get("state", "").split(",") if state in STATE_WORDS]
         search = query.get("q", "").replace("\0", "").strip()
@@ -108,44 +104,26 @@ class ObjectListView(ClusterPage):
             page=page,
             search=search,
             state=",".join(states),
-            choices=_choices(self.cluster, query, states),
+            choices=_choices(self.cluster, states),
             may_own=self.may("sync.add_syncownership"),
             may_release=self.may("sync.delete_syncownership"),
             back=query.urlencode(),
-            newer_query=_turned(query, page.previous_page_number() if page.has_previous() else 0),
-            older_query=_turned(query, page.next_page_number() if page.has_next() else 0),
         )
 
 
-def _choices(cluster: Cluster, query: QueryDict, states: list[str]) -> list[dict[str, Any]]:
+def _choices(cluster: Cluster, states: list[str]) -> list[dict[str, Any]]:
     counts = {row["state"]: row["number"] for row in state_counts(cluster)}
     wanted: list[tuple[str, list[str]]] = [
         ("all", []),
-        ("needs a look", list(NEEDS_A_LOOK)),
+        ("needs attention", list(NEEDS_A_LOOK)),
         *((str(state.value), [str(state.value)]) for state in STATE_WORDS),
     ]
     return [
         {
             "label": label,
             "number": sum(counts[state] for state in group or counts),
-            "query": _narrowed(query, ",".join(group)),
+            "state": ",".join(group),
             "current": states == group,
         }
         for label, group in wanted
     ]
-
-
-def _narrowed(query: QueryDict, states: str) -> str:
-    kept = query.copy()
-    kept.pop("page", None)
-    kept["state"] = states
-    return kept.urlencode()
-
-
-def _turned(query: QueryDict, number: int) -> str:
-    """The query string of another page; empty where there is none."""
-    if not number:
-        return ""
-    kept = query.copy()
-    kept["page"] = str(number)
-    return kept.urlencode()

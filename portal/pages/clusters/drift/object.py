@@ -1,7 +1,9 @@
-"""The page of one synced object: baseline, both sides, resolution."""
+"""The page of one synced object: its three sides, its resolution, its revisions."""
 
 from __future__ import annotations
 
+import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -9,32 +11,42 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.shortcuts import get_object_or_404, redirect
 
 from policies import services
-from portal.pages.addresses import NO_NAMESPACE, object_address
-from portal.pages.clusters.drift.history import decisions_of, revisions_of
+from policies.models import PolicyRevision
 from portal.pages.clusters.drift.list import STATE_WORDS
-from portal.pages.clusters.drift.sides import choices_of, normal_form, sides_of
-from portal.pages.permissions import ClusterPage
+from portal.pages.clusters.drift.sides import (
+    Side,
+    choices_of,
+    lines_of_manifest,
+    normal_form,
+    sides_of,
+)
+from portal.pages.views import NO_NAMESPACE, ClusterPage, object_address, whole_number
 from sync import reconcile
 from sync.models import SyncedObject
 from sync.passes import resolution, undo
 from sync.values import READ_KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from django.http import HttpRequest, HttpResponse
 
     from policies.models import Recorded
 
-SETTLED_HERE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
-"""States that end when a person has chosen."""
-DECIDED: Final = "decided: the next pass carries it out"
+
+RESOLVABLE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
+"""States that a person's choice ends."""
+RESOLVED: Final = "resolved: the next pass carries it out"
 SIDES: Final = ("ours", "theirs")
 OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
+SHOWN: Final = 10
+CHOSEN: Final = {"ours": "took all of ours", "theirs": "took all of theirs", "undone": "undid it"}
 
 
 class ObjectView(ClusterPage):
-    """The three sides of an object beside each other; its form settles what differs."""
+    """The three sides of an object; its form resolves the differences."""
 
-    template_name = "policies/syncedobject_detail.html"
+    template_name = "clusters/object.html"
     permission = "sync.change_syncedobject"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -52,7 +64,7 @@ class ObjectView(ClusterPage):
             differences=choices_of(thing, manifest),
             read_only=thing.kind in READ_KINDS,
             has_both=bool(ours and thing.live),
-            may_resolve=allowed and thing.state in SETTLED_HERE and thing.kind not in READ_KINDS,
+            may_resolve=allowed and thing.state in RESOLVABLE and thing.kind not in READ_KINDS,
             may_own=allowed and self.may("sync.add_syncownership"),
             may_undo=allowed,
             decisions=decisions_of(thing),
@@ -60,7 +72,7 @@ class ObjectView(ClusterPage):
         )
 
     def find_object(self) -> SyncedObject:
-        """The object that the address names; one nobody has compared is 404."""
+        """The object of the address; 404 for one that no pass has compared."""
         names = self.kwargs
         namespace = "" if names["namespace"] == NO_NAMESPACE else names["namespace"]
         return get_object_or_404(
@@ -72,7 +84,7 @@ class ObjectView(ClusterPage):
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Do what was chosen for what was shown; what has changed since is shown again."""
+        """Apply the choice if both sides are still as shown; else show them again."""
         thing = self.find_object()
         ours = our_object(thing)
         if request.POST.get("seen") != seen(thing, ours):
@@ -94,13 +106,13 @@ class ObjectView(ClusterPage):
             return redirect(object_address(self.cluster.name, thing))
         author = {"user": self.username, "reason": self.request.POST.get("reason", "")[:1000]}
         if take == "undo":
-            number = self.request.POST.get("number", "")
-            run = undo.undo(thing, number=int(number) if number.isdecimal() else 0, **author)
+            number = whole_number(self.request.POST.get("number", ""))
+            run = undo.undo(thing, number=number, **author)
             messages.success(self.request, f"Undone: {thing.kind} {thing.name}.")
         else:
             choices = take if take in SIDES else self._choices(thing)
             run = resolution.resolve(thing, choices=choices, revision=revision, **author)
-            words = f"Settled: {thing.kind} {thing.name}. This run writes it."
+            words = f"Resolved: {thing.kind} {thing.name}. This run writes it."
             messages.success(self.request, words)
         return redirect("cluster-run", self.cluster.name, run.uid)
 
@@ -120,14 +132,15 @@ class ObjectView(ClusterPage):
 
 
 def _state_words(thing: SyncedObject) -> str:
-    """What the state says; one that a person has ended stands there until the next pass."""
-    if thing.state in SETTLED_HERE and thing.base == thing.theirs:
-        return DECIDED
+    """The state in words; a resolved one lasts until the next pass."""
+    if thing.state in RESOLVABLE and thing.base == thing.theirs:
+        return RESOLVED
     return STATE_WORDS[SyncedObject.State(thing.state)]
 
 
 def our_object(thing: SyncedObject) -> Recorded | None:
-    """What the portal has stored under the object's names."""
+    """The policy that the portal stores under the object's names."""
+    # The cluster may have objects of kinds that the portal compares and does not store.
     if thing.kind not in {*services.KINDS, *READ_KINDS}:
         return None
     found: Recorded | None = services.find_object(
@@ -137,9 +150,66 @@ def our_object(thing: SyncedObject) -> Recorded | None:
 
 
 def seen(thing: SyncedObject, ours: Recorded | None) -> str:
-    """Both sides' versions as one word: a choice is for what was shown, not for what came since."""
+    """Both sides' versions as one word: a choice holds only for the versions that were shown."""
     return f"{thing.version}.{thing.resource_version}.{_revision(ours)}"
 
 
 def _revision(ours: Recorded | None) -> int:
     return ours.revision if ours else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One write of our side; a line is (``+``, ``-`` or a space, text)."""
+
+    revision: PolicyRevision
+    lines: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionRecord:
+    """One resolution in words, with all sides as they were."""
+
+    revision: PolicyRevision
+    words: str
+    sides: Sequence[Side]
+    is_undoable: bool
+    comes_back_open: bool
+
+
+def revisions_of(thing: SyncedObject) -> list[Revision]:
+    """The last writes of our side, newest first."""
+    names = {"kind": thing.kind, "namespace": thing.namespace, "name": thing.name}
+    found = PolicyRevision.objects.of(cluster=thing.cluster.name, **names).order_by("-number")
+    return [Revision(one, _changes(one.before, one.after)) for one in found[:SHOWN]]
+
+
+def decisions_of(thing: SyncedObject) -> list[ResolutionRecord]:
+    """The last resolutions, newest first; at most one of them can be undone."""
+    undoable = undo.can_be_undone(thing)
+    records = []
+    for one in undo.decisions(thing):
+        sides: dict[str, Any] = (one.before or {})["spec"]
+        record = ResolutionRecord(
+            revision=one,
+            words=_words((one.after or {})["spec"]["choices"]),
+            sides=sides_of(sides["base"], sides["ours"], sides["theirs"]),
+            is_undoable=undoable is not None and undoable.pk == one.pk,
+            comes_back_open=undo.comes_back_open(thing, one),
+        )
+        records.append(record)
+    return records
+
+
+def _words(choices: str | Mapping[str, str]) -> str:
+    if isinstance(choices, str):
+        return CHOSEN.get(choices, choices)
+    return "chose " + ", ".join(f"{field}: {side}" for field, side in choices.items())
+
+
+def _changes(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> list[tuple[str, str]]:
+    """All lines of both, with the added and the removed ones."""
+    compared = difflib.ndiff(lines_of_manifest(before), lines_of_manifest(after))
+    return [(line[0], line[2:]) for line in compared if line[0] != "?"]

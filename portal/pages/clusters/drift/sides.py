@@ -35,7 +35,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One field that differs, its value on each side as text, and who changed it in the cluster."""
+    """One field that differs: its value on each side as text, its manager in the cluster."""
 
     field: str
     base: str
@@ -49,28 +49,31 @@ class Choice:
 def sides_of(
     base: Mapping[str, Any] | None, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
 ) -> list[Side]:
-    """Base, ours and theirs; what differs from the base is marked where there is a base."""
+    """Base, ours and theirs; lines that differ from the base are marked, if there is one."""
     agreed = lines_of_manifest(base)
     return [
         Side("base", "Last agreed", [(line, False) for line in agreed], "Nothing was agreed yet."),
         Side(
             "ours",
             "Ours",
-            _marked(agreed, lines_of_manifest(ours)),
+            marked_lines(agreed, lines_of_manifest(ours)),
             "The portal has no such object.",
         ),
         Side(
-            "theirs", "Theirs", _marked(agreed, lines_of_manifest(theirs)), "The cluster has none."
+            "theirs",
+            "Theirs",
+            marked_lines(agreed, lines_of_manifest(theirs)),
+            "The cluster has none.",
         ),
     ]
 
 
 def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choice]:
-    """What differs now as choices; who changed it, and what was agreed on, the last pass noted.
+    """The present differences as choices, with the manager and base that the last pass noted.
 
-    Where a side is missing, or the object only ever follows the cluster, the last pass is believed.
+    Where a side is missing, or the kind is only read, the differences of the last pass count.
     """
-    noted = noted_differences(thing)
+    noted = dicts_in(thing.differences)
     if ours and thing.theirs and thing.kind in WRITTEN_KINDS:
         by_field = {one.get("field"): one for one in noted}
         noted = [
@@ -82,10 +85,9 @@ def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choi
     return [choice_of(number, one) for number, one in enumerate(noted)]
 
 
-def noted_differences(thing: SyncedObject) -> list[dict[str, Any]]:
-    """What the last pass found to differ."""
-    found: list[Any] = thing.differences if isinstance(thing.differences, list) else []
-    return [one for one in found if isinstance(one, dict)]
+def dicts_in(column: Any) -> list[dict[str, Any]]:
+    """The objects in a JSON column that should be a list of them; rows of old may differ."""
+    return [one for one in column if isinstance(one, dict)] if isinstance(column, list) else []
 
 
 def choice_of(number: int, one: Mapping[str, Any]) -> Choice:
@@ -118,16 +120,18 @@ def lines_of_manifest(manifest: Mapping[str, Any] | None) -> list[str]:
 
 
 def _ordered(value: Any) -> Any:
-    """The order in which people write manifests; a database may have lost it."""
+    """The customary order of a manifest; JSON columns do not keep one."""
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
         return {name: _ordered(value[name]) for name in names}
     return [_ordered(entry) for entry in value] if isinstance(value, list) else value
 
 
-def _marked(agreed: list[str], lines: list[str]) -> list[tuple[str, bool]]:
+def marked_lines(agreed: list[str], lines: list[str]) -> list[tuple[str, bool]]:
+    """Each line with whether the other text has it otherwise; nothing differs from no text."""
     if not agreed:
         return [(line, False) for line in lines]
+    # Without autojunk, which takes frequent lines of long texts for differences.
     matcher = difflib.SequenceMatcher(a=agreed, b=lines, autojunk=False)
     changed = {
         place
@@ -143,6 +147,7 @@ def _time(value: Any) -> dt.datetime | None:
         found = dt.datetime.fromisoformat(str(value))
     except ValueError:
         return None
+    # Without a zone the API server means UTC.
     return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 

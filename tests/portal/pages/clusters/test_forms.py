@@ -371,9 +371,9 @@ def test_the_list_offers_what_the_person_may_do(person: Client) -> None:
     assert "checkbox" not in person.get(LIST).content.decode()
     allow(person, "add_syncownership")
     page = person.get(LIST).content.decode()
-    assert (page.count('type="checkbox"'), "Take back" in page) == (1, False)
+    assert (page.count('type="checkbox"'), "Release ownership" in page) == (1, False)
     allow(person, "delete_syncownership")
-    assert "Take back" in person.get(LIST).content.decode()
+    assert "Release ownership" in person.get(LIST).content.decode()
 
 
 def test_a_decision_is_shown_and_undone(person: Client) -> None:
@@ -382,7 +382,7 @@ def test_a_decision_is_shown_and_undone(person: Client) -> None:
     allow(person, "change_syncedobject")
     person.post(OBJECT, {"take": "theirs", "seen": seen(person), "reason": "they know"})
     page = person.get(OBJECT).content.decode()
-    for told in ("took all of theirs", "they know", "Decided: the next pass carries it out"):
+    for told in ("took all of theirs", "they know", "Resolved: the next pass carries it out"):
         assert told in page
     found = re.search(r'name="number" value="(\d+)"', page)
     assert found

@@ -215,7 +215,7 @@ def test_the_list_asks_as_often_for_many_clusters(
         ({"canary_refused": True, "configuration": {"mutating": "ok"}}, "working"),
         (
             {"canary_refused": True, "checked": timezone.now() - timezone.timedelta(hours=1)},
-            "not checked lately",
+            "check out of date",
         ),
     ],
 )

@@ -210,7 +210,7 @@ def test_repeated_refusals_of_one_owner_are_one_line(reader: Client) -> None:
     put(request=made_by("rs-1"))
     rows = shown(reader).context["rows"]
     assert [row.number for row in rows] == [1, 1, 1, 4]
-    assert "4 alike since" in shown(reader).content.decode()
+    assert "4 similar since" in shown(reader).content.decode()
 
 
 @pytest.mark.usefixtures("small")
@@ -407,7 +407,7 @@ def test_nobody_learns_of_what_they_may_not_see(client: Client, address: str) ->
 
 def test_who_has_no_role_is_told_so(client: Client) -> None:
     client.force_login(people.nobody())
-    assert "an admin gives roles" in shown(client).content.decode().lower()
+    assert "an admin grants roles" in shown(client).content.decode().lower()
 
 
 def test_tallies_are_for_those_who_see_whole_clusters(

@@ -109,7 +109,7 @@ def test_saving_asks_where_many_would_not_come_back(
     answer: Any = editor.post(PAGE, sent)
     assert answer.status_code == code
     if code == 422:
-        assert "1 of 2 pods" in answer.context["dangers"][0]
+        assert "1 of 2 running pods" in answer.context["dangers"][0]
         assert editor.post(PAGE, {**sent, "confirm": "team"}).status_code == 302
 
 

@@ -1,0 +1,166 @@
+// The policy editor: the YAML in CodeMirror; the server keeps it equal to the form.
+
+import { EditorView, basicSetup } from "codemirror";
+import { yaml } from "@codemirror/lang-yaml";
+import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { MergeView } from "@codemirror/merge";
+
+const WAIT = 300; // milliseconds after the last key
+const LABEL = EditorView.contentAttributes.of({ "aria-label": "YAML", spellcheck: "false" });
+
+const form = document.querySelector("[data-editor], [data-merge], [data-plain-editor]");
+if (form) (form.matches("[data-merge]") ? merge : edit)(form);
+
+function extensions(nonce, onTyped) {
+  return [
+    basicSetup,
+    yaml(),
+    lintGutter(),
+    LABEL,
+    EditorView.lineWrapping,
+    EditorView.cspNonce.of(nonce),
+    EditorView.updateListener.of((update) => update.docChanged && onTyped(update)),
+  ];
+}
+
+// Replaces the text field, which still holds the text that the form sends.
+function edit(form) {
+  const field = form.querySelector("#yaml");
+  const isOfServer = { now: false };
+  let timer = 0;
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => form.dispatchEvent(new Event("typed")), WAIT);
+  };
+  const view = new EditorView({
+    doc: field.value,
+    extensions: [
+      ...extensions(form.dataset.nonce, (update) => {
+        field.value = update.state.doc.toString();
+        if (!isOfServer.now) later();
+      }),
+      EditorView.editable.of(!field.readOnly),
+    ],
+  });
+  field.hidden = true;
+  field.after(view.dom);
+  document.fonts.ready.then(() => view.requestMeasure());
+  mark(view, form);
+  watchLeaving(form, field);
+  // Enter in the reason saves; in a cell it only checks, as the form's first button does.
+  form.addEventListener("keydown", (event) => {
+    const save = form.querySelector("[data-save]");
+    if (event.key !== "Enter" || event.isComposing || !save) return;
+    if (!event.target.matches("#reason, #confirm")) return;
+    event.preventDefault();
+    form.requestSubmit(save);
+  });
+  // A check during the save would find the policy's own name taken.
+  form.addEventListener("submit", () => clearTimeout(timer));
+  if (!form.matches("[data-editor]")) return;
+
+  form.addEventListener("input", (event) => {
+    if (event.target.closest("#sheet")) later();
+  });
+  form.addEventListener("htmx:confirm", () => clearTimeout(timer));
+  // A check is no button's action, whichever button has the focus by now.
+  form.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.elt === form) delete event.detail.parameters.do;
+  });
+  document.body.addEventListener("htmx:afterSettle", () => {
+    const answer = document.querySelector("#outcome");
+    if (!answer || answer.dataset.isTaken) return;
+    answer.dataset.isTaken = "yes";
+    take(answer, view, field, isOfServer);
+    mark(view, form);
+  });
+}
+
+// Warns before leaving an unsaved draft; the server keeps the draft in any case.
+function watchLeaving(form, field) {
+  const first = field.value;
+  let isSent = false;
+  form.addEventListener("submit", () => (isSent = true));
+  addEventListener("beforeunload", (event) => {
+    if (!isSent && field.value !== first && form.matches("[data-editor]")) event.preventDefault();
+  });
+}
+
+// Takes over both sides from the server, except for text that was typed meanwhile.
+function take(answer, view, field, isOfServer) {
+  const text = answer.querySelector("[data-yaml-now]").value;
+  const shown = document.querySelector('[name="shown"]');
+  if (shown) shown.value = answer.querySelector("[data-shown-now]").value;
+  const isTyped = answer.querySelector("[data-is-typed]") && view.hasFocus;
+  if (!isTyped && text !== field.value) {
+    isOfServer.now = true;
+    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
+    isOfServer.now = false;
+  }
+  for (const cell of document.querySelectorAll("#sheet input[placeholder]")) cell.placeholder = "";
+  for (const item of answer.querySelectorAll("[data-derived] li")) {
+    const cell = document.getElementById(item.dataset.cell);
+    if (cell) cell.placeholder = item.textContent;
+  }
+}
+
+// Shows findings at their lines and cells.
+function mark(view, form) {
+  for (const cell of form.querySelectorAll("#sheet [aria-invalid]")) clear(cell);
+  for (const note of form.querySelectorAll("#sheet .wrong")) note.remove();
+  const found = [];
+  for (const item of document.querySelectorAll("[data-findings] [data-line]")) {
+    const message = item.querySelector("[data-message]").textContent;
+    const cell = item.dataset.cell && document.getElementById(item.dataset.cell);
+    if (cell) show(cell, message);
+    const number = Number(item.dataset.line);
+    if (!number || number > view.state.doc.lines) continue;
+    const line = view.state.doc.line(number);
+    const from = Math.min(line.from + Math.max(0, Number(item.dataset.column) - 1), line.to);
+    found.push({ from, to: line.to, severity: "error", message });
+  }
+  found.sort((one, other) => one.from - other.from);
+  view.dispatch(setDiagnostics(view.state, found));
+}
+
+// Shows a problem beside its cell; clear() restores the hint that described the cell before.
+function show(cell, message) {
+  const id = `${cell.id}-wrong`;
+  const known = document.getElementById(id);
+  const note = known || document.createElement("p");
+  note.textContent = known ? `${known.textContent}; ${message}` : message;
+  if (known) return;
+  note.id = id;
+  note.className = "wrong";
+  cell.after(note);
+  cell.dataset.hint = cell.getAttribute("aria-describedby") || "";
+  cell.setAttribute("aria-invalid", "true");
+  cell.setAttribute("aria-describedby", id);
+}
+
+function clear(cell) {
+  cell.removeAttribute("aria-invalid");
+  if (cell.dataset.hint) cell.setAttribute("aria-describedby", cell.dataset.hint);
+  else cell.removeAttribute("aria-describedby");
+}
+
+// Theirs on the left, the merged version on the right.
+function merge(form) {
+  const field = form.querySelector("#yaml");
+  const theirs = form.querySelector('[name="shown"]').value;
+  const views = new MergeView({
+    a: {
+      doc: theirs,
+      extensions: [...extensions(form.dataset.nonce, () => {}), EditorView.editable.of(false)],
+    },
+    b: {
+      doc: field.value,
+      extensions: extensions(form.dataset.nonce, (update) => {
+        field.value = update.state.doc.toString();
+      }),
+    },
+    gutter: true,
+  });
+  field.hidden = true;
+  field.after(views.dom);
+}
