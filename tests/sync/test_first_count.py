@@ -22,8 +22,8 @@ from sync.runs import leases, pause
 from tests import factories
 from tests.builders import request
 from tests.sync.memory import Memory
+from tests.sync.pass_setup import connected, own, quota, serve
 from tests.sync.pretended import live_pod
-from tests.sync.working import connected, own, quota, serve
 
 if TYPE_CHECKING:
     from engine.decision import Decision

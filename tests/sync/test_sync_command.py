@@ -18,7 +18,7 @@ from sync.management.commands import sync
 from sync.models import SyncRun
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, serve
+from tests.sync.pass_setup import connected, edit, own, quota, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

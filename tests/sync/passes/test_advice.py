@@ -11,7 +11,7 @@ from policies.db.clock import read_clock
 from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes.advice import CONNECTION_HINTS, advice
 from sync.runs import pause
-from tests.sync.working import connected
+from tests.sync.pass_setup import connected
 
 if TYPE_CHECKING:
     from collections.abc import Callable

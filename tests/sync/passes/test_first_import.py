@@ -25,7 +25,7 @@ from sync.passes import import_changes, lifecycle
 from sync.passes.read import manifest_of
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, quota, serve, stored, sync
+from tests.sync.pass_setup import connected, quota, serve, stored, sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from sync.models import SyncCursor, SyncResult, SyncState
 from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, row, stored, sync
+from tests.sync.pass_setup import connected, edit, own, quota, row, stored, sync
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from sync.runs import leases
 from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, serve, stored
+from tests.sync.pass_setup import connected, edit, own, quota, serve, stored
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.no_cover]
 CALLS = 12

@@ -18,7 +18,7 @@ from sync.models import ClusterAlert, ClusterConnection, SyncRun
 from sync.passes import ledger_pass, lifecycle
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, serve
+from tests.sync.pass_setup import connected, edit, own, quota, serve
 
 if TYPE_CHECKING:
     from pytest_django import SettingsWrapper

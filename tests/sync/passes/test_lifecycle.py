@@ -25,7 +25,7 @@ from sync.passes.resolution import confirm_held
 from sync.runs import leases
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, serve, stored, sync
+from tests.sync.pass_setup import connected, edit, own, quota, serve, stored, sync
 
 if TYPE_CHECKING:
     from policies.models import Cluster

@@ -14,7 +14,7 @@ from sync.runs import leases
 from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, row, stored, sync
+from tests.sync.pass_setup import connected, edit, own, quota, row, stored, sync
 
 if TYPE_CHECKING:
     from tests.builders import Manifest

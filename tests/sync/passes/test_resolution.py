@@ -12,7 +12,7 @@ from sync.passes import full_pass, resolution
 from sync.runs import leases
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, row, stored, sync
+from tests.sync.pass_setup import connected, edit, own, quota, row, stored, sync
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from policies.models import PolicyRevision, ResourceQuota
 from sync.passes import resolution
 from sync.passes import undo as passes_undo
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, row, stored, sync
+from tests.sync.pass_setup import connected, edit, own, quota, row, stored, sync
 
 if TYPE_CHECKING:
     from sync.models import SyncedObject, SyncRun

@@ -8,7 +8,7 @@ from sync.models import SyncCursor, SyncRun, SyncState
 from sync.passes import watch as passes_watch
 from sync.runs import leases
 from tests.sync.memory import Memory
-from tests.sync.working import connected, edit, own, quota, row, stored, sync
+from tests.sync.pass_setup import connected, edit, own, quota, row, stored, sync
 
 pytestmark = pytest.mark.django_db
 

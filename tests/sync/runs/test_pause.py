@@ -15,7 +15,7 @@ from sync.runs import leases, pause
 from sync.runs.leases import LostLeaseError
 from tests import factories
 from tests.sync.memory import Memory
-from tests.sync.working import connected, quota, serve
+from tests.sync.pass_setup import connected, quota, serve
 
 if TYPE_CHECKING:
     from policies.models import Cluster

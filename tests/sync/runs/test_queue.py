@@ -12,7 +12,7 @@ from sync.models import ClusterConnection, SyncRun, SyncState
 from sync.passes import schedule, watch
 from sync.runs import leases
 from tests.sync.memory import Memory
-from tests.sync.working import connected, sync
+from tests.sync.pass_setup import connected, sync
 
 if TYPE_CHECKING:
     from policies.models import Cluster
