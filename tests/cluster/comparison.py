@@ -227,6 +227,8 @@ def _apart_in_store(case: Case, decision: Decision, observed: Observed) -> str:
     theirs, ours = resources(observed.object), resources(decision.object)
     if not _has_own(case) or _note(observed.object) != _note(decision.object):
         return ""
+    if _adds_overhead_twice(case, decision, observed):
+        return "overhead added twice"
     used = {q: {n: str(a) for n, a in amounts.items()} for q, amounts in decision.used.items()}
     if observed.used is not None and _by_value(observed.used) != _by_value(used):
         return ""
@@ -234,6 +236,28 @@ def _apart_in_store(case: Case, decision: Decision, observed: Observed) -> str:
         return _SPELLING
     is_same = _by_value(_without_own_pages(theirs)) == _by_value(_without_own_pages(ours))
     return "huge pages of the pod after webhooks" if is_same else ""
+
+
+def _adds_overhead_twice(case: Case, decision: Decision, observed: Observed) -> bool:
+    """Whether the used amounts differ by nothing but one more overhead of the pod.
+
+    With ``limitedResources`` the quota plugin computes a pod's usage twice. It adds the overhead to
+    the pod-level request itself; an amount written as a binary fraction ("0.125Gi") is a pointer,
+    so that the second sum begins with the first one. The stored object does not show it.
+    """
+    overhead = case["request"]["object"]["spec"].get("overhead") or {}
+    if not overhead or not case.get("limitedResources") or observed.used is None:
+        return False
+    more = {
+        (quota, name): value(amount) - decision.used[quota][name].nano
+        for quota, amounts in observed.used.items()
+        for name, amount in amounts.items()
+    }
+    wrong = {key: surplus for key, surplus in more.items() if surplus}
+    return bool(wrong) and all(
+        surplus == value(overhead.get(name.removeprefix("requests."), "0"))
+        for (_, name), surplus in wrong.items()
+    )
 
 
 def _has_own(case: Case) -> bool:

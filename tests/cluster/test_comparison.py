@@ -113,6 +113,25 @@ def test_a_sum_of_the_pod_is_spelled_as_servers_do() -> None:
     assert (len(other.differences), other.apart) == (1, "")
 
 
+def test_overhead_that_the_plugin_adds_twice_does_not_count() -> None:
+    given = case(quota("q", "1Gi"))
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"memory": "0.125Gi"}}}]
+    own = {"requests": {"memory": "0.125Gi"}}
+    spec = {"containers": containers, "resources": own, "overhead": {"memory": "64Mi"}}
+    given["request"]["object"]["spec"] = spec
+    given["limitedResources"] = [{"resource": "pods", "matchContains": ["cpu"]}]
+    kept = Observed(
+        code=201, message="", object={"spec": spec}, used={"q": {"requests.memory": "256Mi"}}
+    )
+    assert compare(given, kept).apart == "overhead added twice"
+    other = Observed(
+        code=201, message="", object={"spec": spec}, used={"q": {"requests.memory": "255Mi"}}
+    )
+    assert compare(given, other).apart == ""
+    del given["limitedResources"]
+    assert compare(given, kept).apart == ""
+
+
 def test_huge_pages_that_only_webhooks_bring_up_to_the_pod_do_not_count() -> None:
     given = case(limit_range("a", default={"hugepages-2Mi": "2Mi"}))
     given["request"]["object"]["spec"] = {
