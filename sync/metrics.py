@@ -108,14 +108,14 @@ def _lags(now: dt.datetime) -> Iterator[Metric]:
         "Seconds since charges were last held against a complete list.",
         labels=labels,
     )
-    trouble = GaugeMetricFamily(
+    problem = GaugeMetricFamily(
         "gatehouse_ledger_trouble", "Whether the last try to do so came to nothing.", labels=labels
     )
     for row in LedgerPass.objects.select_related("cluster"):
         name = [row.cluster.name, row.resource or "all"]
         if row.finished is not None:
             ledger.add_metric(name, (now - row.finished).total_seconds())
-        trouble.add_metric(name, float(bool(row.trouble)))
+        problem.add_metric(name, float(bool(row.problem)))
     canary = GaugeMetricFamily(
         "gatehouse_canary_lag_seconds",
         "Seconds since a canary was last refused, as each must be.",
@@ -124,7 +124,7 @@ def _lags(now: dt.datetime) -> Iterator[Metric]:
     for each in WebhookHealth.objects.select_related("cluster"):
         if each.last_refused is not None:
             canary.add_metric([each.cluster.name], (now - each.last_refused).total_seconds())
-    yield from (ledger, trouble, canary)
+    yield from (ledger, problem, canary)
 
 
 registry: Final = CollectorRegistry()

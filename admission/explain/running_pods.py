@@ -93,7 +93,7 @@ def running_in(cluster: Cluster, namespace: str) -> RunningPods:
             *not_whole,
         ),
         is_cut=is_cut or len(pods) > MOST,
-        seen=LedgerPass.objects.filter(cluster=cluster, resource="pods", trouble="")
+        seen=LedgerPass.objects.filter(cluster=cluster, resource="pods", problem="")
         .values_list("finished", flat=True)
         .first(),
     )

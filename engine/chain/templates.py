@@ -47,12 +47,12 @@ _LONGEST_DETAIL: Final = 2048  # bytes
 class TemplateCheck:
     """Findings about a workload's pods that need no used amounts.
 
-    ``kind`` is the workload's, None where the object is no workload. ``trouble`` is why the pods
+    ``kind`` is the workload's, None where the object is no workload. ``problem`` is why the pods
     cannot be read; otherwise ``inspection`` has the findings about one of them.
     """
 
     kind: str | None = None
-    trouble: tuple[str, ...] = ()
+    problem: tuple[str, ...] = ()
     inspection: Inspection | None = None
 
     @property
@@ -65,7 +65,7 @@ class TemplateCheck:
         """Word what would happen to the pods: warnings, never violations."""
         if self.kind is None:
             return NOTHING_FOUND
-        texts = self.trouble
+        texts = self.problem
         if self.inspection:
             before, after = self.inspection.findings, self.inspection.conclude(used).findings
             found = (*before.violations, *after.violations)
@@ -103,7 +103,7 @@ def check_template(
     try:
         return TemplateCheck(kind=kind, inspection=_inspect(pod_request, resources_only, now))
     except DecodeError as error:
-        return TemplateCheck(kind=kind, trouble=(error.detail,))
+        return TemplateCheck(kind=kind, problem=(error.detail,))
 
 
 def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> AdmissionRequest:

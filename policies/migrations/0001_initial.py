@@ -341,7 +341,7 @@ class Migration(migrations.Migration):
                 ('objects_seen', models.PositiveIntegerField(default=0)),
                 ('counts', models.JSONField(blank=True, default=dict, help_text='charges confirmed, added, corrected, released')),
                 ('doubted', models.DateTimeField(blank=True, null=True)),
-                ('trouble', models.TextField(blank=True, help_text='why it could not be listed')),
+                ('problem', models.TextField(blank=True, help_text='why it could not be listed')),
                 ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ledger_passes', to='policies.cluster')),
             ],
             options={

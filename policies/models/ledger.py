@@ -139,7 +139,7 @@ class LedgerPass(models.Model):
         default=dict, blank=True, help_text="charges confirmed, added, corrected, released"
     )
     doubted = models.DateTimeField(null=True, blank=True)
-    trouble = models.TextField(blank=True, help_text="why it could not be listed")
+    problem = models.TextField(blank=True, help_text="why it could not be listed")
 
     class Meta:
         ordering: ClassVar = ["cluster_id", "resource"]

@@ -131,7 +131,7 @@ def names_to_count(cluster: Cluster, names: Iterable[str]) -> list[str]:
     found = sorted(name for name in names if is_tracked(name) and resources_of([name]))
     if not found or not _is_followed(cluster):
         return []
-    rows = LedgerPass.objects.filter(cluster=cluster).exclude(resource="").exclude(trouble="")
+    rows = LedgerPass.objects.filter(cluster=cluster).exclude(resource="").exclude(problem="")
     # Resources that could not be listed last time are not counted next time either.
     blind = set(rows.values_list("resource", flat=True))
     return [name for name in found if not blind & {str(each) for each in resources_of([name])}]

@@ -34,11 +34,11 @@ class _Contents:
     resource_quotas: list[ResourceQuota] = field(default_factory=list)
     quota_keys: dict[str, QuotaKey] = field(default_factory=dict)
     is_native: bool = True
-    trouble: str = ""
+    problem: str = ""
 
     def note(self, names: Names, error: ValueError) -> None:
         """Keep the first error."""
-        self.trouble = self.trouble or f"{names.namespace}/{names.name}: {error}"
+        self.problem = self.problem or f"{names.namespace}/{names.name}: {error}"
 
 
 def assemble(
@@ -64,7 +64,7 @@ def assemble(
                 policy_set=policy_set,
                 is_native=contents.is_native,
                 quota_keys=contents.quota_keys,
-                trouble=contents.trouble,
+                problem=contents.problem,
             )
     return result
 

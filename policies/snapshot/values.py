@@ -73,7 +73,7 @@ class QuotaKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespacePolicies:
-    """The policies of one namespace; ``trouble`` is the error if they cannot be read.
+    """The policies of one namespace; ``problem`` is the error if they cannot be read.
 
     ``is_native``: the cluster itself has all of its enforced ranges and quotas.
     """
@@ -81,7 +81,7 @@ class NamespacePolicies:
     policy_set: PolicySet
     is_native: bool = True
     quota_keys: Mapping[str, QuotaKey] = field(default_factory=dict)
-    trouble: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +116,8 @@ class ClusterPolicies:
                 limited_resources=self.limited_resources,
                 authority=self.authority,
             )
-        if found.trouble:
-            raise UnreadablePolicyError(found.trouble)
+        if found.problem:
+            raise UnreadablePolicyError(found.problem)
         return found.policy_set
 
     def quota_keys(self, namespace: str) -> Mapping[str, QuotaKey]:

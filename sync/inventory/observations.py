@@ -59,7 +59,7 @@ def places_of(cluster: Cluster) -> dict[str, NamespaceQuotas]:
     return {
         name: NamespaceQuotas(found.policy_set, {q: key.uid for q, key in found.quota_keys.items()})
         for name, found in namespaces.items()
-        if found.quota_keys and not found.trouble
+        if found.quota_keys and not found.problem
     }
 
 

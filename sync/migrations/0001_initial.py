@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('waiting', 'Waiting'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('held', 'Held'), ('parked', 'Parked')], default='waiting', max_length=7)),
                 ('epoch', models.PositiveBigIntegerField(default=0)),
                 ('attempt', models.PositiveIntegerField(default=0)),
-                ('queued', models.DateTimeField(blank=True, help_text='when a worker was last told of it', null=True)),
+                ('queued', models.DateTimeField(blank=True, help_text='when a worker was last notified', null=True)),
                 ('confirmed_by', models.CharField(blank=True, help_text='who let it delete what it was held for', max_length=254)),
                 ('stage', models.CharField(blank=True, max_length=100)),
                 ('total', models.PositiveIntegerField(default=0)),

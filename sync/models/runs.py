@@ -169,7 +169,7 @@ class SyncRun(models.Model):
     epoch = models.PositiveBigIntegerField(default=0)
     attempt = models.PositiveIntegerField(default=0)
     queued = models.DateTimeField(
-        null=True, blank=True, help_text="when a worker was last told of it"
+        null=True, blank=True, help_text="when a worker was last notified"
     )
     confirmed_by = models.CharField(
         max_length=254, blank=True, help_text="who let it delete what it was held for"

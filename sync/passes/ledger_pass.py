@@ -84,13 +84,13 @@ def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> C
     return Counter()
 
 
-def _note_failure(run: SyncRun, lease: Lease, trouble: str) -> None:
-    text = f"the usage of quotas was not confirmed, the next run tries again: {trouble}"
+def _note_failure(run: SyncRun, lease: Lease, problem: str) -> None:
+    text = f"the usage of quotas was not confirmed, the next run tries again: {problem}"
     run.error = f"{run.error}; {text}" if run.error else text
     run.counts = {**run.counts, FAILED: 1}
     with lease.guard():
         LedgerPass.objects.update_or_create(
-            cluster=run.cluster, resource=WHOLE, defaults={"trouble": trouble}
+            cluster=run.cluster, resource=WHOLE, defaults={"problem": problem}
         )
     alerts.raise_alert(run.cluster, FAILING, severity=alerts.WARNING, message=text)
 
@@ -118,7 +118,7 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
         usage_comparison.compare(cluster, figures, seen, now=begun)
         _forget_others(cluster, {str(each) for each in wanted})
         finished = read_clock()
-        done = {"started": begun, "finished": finished, "counts": dict(counts), "trouble": ""}
+        done = {"started": begun, "finished": finished, "counts": dict(counts), "problem": ""}
         LedgerPass.objects.update_or_create(cluster=cluster, resource=WHOLE, defaults=done)
     return counts
 
@@ -225,7 +225,7 @@ def _list(
         if error.code == _TOO_MANY_REQUESTS:
             raise  # more requests would only add to the server's load
         LedgerPass.objects.update_or_create(
-            cluster=cluster, resource=str(resource), defaults={"trouble": error.message}
+            cluster=cluster, resource=str(resource), defaults={"problem": error.message}
         )
         text = f"{resource} cannot be listed, so their usage in quotas is not confirmed"
         if isinstance(error, ForbiddenError):
@@ -259,7 +259,7 @@ def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
         released=met.released + orphans,
     )
     row.started, row.finished = seen.started, read_clock()
-    row.objects_seen, row.counts, row.trouble = len(seen.objects), dict(counts), ""
+    row.objects_seen, row.counts, row.problem = len(seen.objects), dict(counts), ""
     row.doubted = None if believe else seen.started
     with guard():
         row.save()

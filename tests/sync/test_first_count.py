@@ -35,13 +35,13 @@ UNKNOWN = 'pods "new" is forbidden: status unknown for quota: rq, resources: pod
 
 
 class Peopled(Memory):
-    """A cluster with pods; ``trouble`` is what comes instead of a list of them."""
+    """A cluster with pods; ``problem`` is what comes instead of a list of them."""
 
-    trouble: APIError | Exception | None = None
+    problem: APIError | Exception | None = None
 
     def list(self, kind: str) -> Listing:
-        if kind == "Pod" and self.trouble:
-            raise self.trouble
+        if kind == "Pod" and self.problem:
+            raise self.problem
         return super().list(kind)
 
 
@@ -92,7 +92,7 @@ def test_nothing_is_let_in_under_a_quota_of_which_nobody_knows_how_much_is_used(
     assert (decision.allowed, decision.message) == (False, UNKNOWN)
     assert reasons(decision) == ["StatusUnknown"]
     assert QuotaUsage.objects.get().used == {"pods": "0", "requests.cpu": "0"}
-    assert there.trouble is None
+    assert there.problem is None
 
 
 def test_what_is_there_is_counted_by_the_next_run_before_all_else(there: Peopled) -> None:
@@ -117,7 +117,7 @@ def test_only_names_that_are_new_are_unknown(there: Peopled) -> None:
     assert judged("another").allowed
     factories.apply(quota({"pods": "7"}))
     assert waiting() == []
-    assert there.trouble is None
+    assert there.problem is None
 
 
 def test_name_that_comes_back_is_counted_anew(there: Peopled) -> None:
@@ -127,14 +127,14 @@ def test_name_that_comes_back_is_counted_anew(there: Peopled) -> None:
     carry_out()
     factories.apply(quota({"services": "1", "pods": "9"}))
     assert waiting() == ["pods"]
-    assert there.trouble is None
+    assert there.problem is None
 
 
 def test_other_quotas_and_objects_are_not_held_up(there: Peopled) -> None:
     factories.resource_quota({"services": "1"})
     assert waiting() == ["services"]
     assert judged().allowed
-    assert there.trouble is None
+    assert there.problem is None
 
 
 def test_page_and_api_do_not_say_what_is_not_known(there: Peopled) -> None:
@@ -147,7 +147,7 @@ def test_page_and_api_do_not_say_what_is_not_known(there: Peopled) -> None:
     assert loaded.used.keys() == {"pods", "services"}
     known = snapshot.refresh().clusters["prod"].policy_set("team").resource_quotas
     assert [each.used.keys() for each in known] == [{"pods", "services"}]
-    assert there.trouble is None
+    assert there.problem is None
 
 
 def test_quota_that_a_watch_takes_in_is_counted_in_that_watch(
@@ -179,7 +179,7 @@ def test_quota_that_a_first_pass_takes_in_with_its_use_is_known(there: Peopled) 
     assert unknown == {"other": ("pods",)}
     factories.resource_quota({"pods": "4", "services": "3"}, name="said", used={"pods": "2"})
     assert ResourceQuota.objects.get(name="said").uncounted == ["services"]
-    assert there.trouble is None
+    assert there.problem is None
 
 
 @pytest.mark.parametrize("state", ["none", "paused", "unreachable", "asleep", "native", "blind"])
@@ -198,16 +198,16 @@ def test_where_nobody_can_count_the_ledgers_own_charges_stand(there: Peopled, st
     elif state == "native":
         services.set_authority(cluster=cluster, authority="native", user="ada")
     else:
-        cluster.ledger_passes.create(resource="pods", trouble="forbidden")
+        cluster.ledger_passes.create(resource="pods", problem="forbidden")
     factories.resource_quota({"pods": "4"})
     assert waiting() == []
     assert judged().allowed
-    assert there.trouble is None
+    assert there.problem is None
 
 
 def test_what_may_not_be_listed_stands_as_the_ledger_has_it_with_an_alert(there: Peopled) -> None:
     factories.resource_quota({"pods": "4"})
-    there.trouble = ForbiddenError("no", code=403)
+    there.problem = ForbiddenError("no", code=403)
     carry_out()
     assert waiting() == []
     assert open_alerts() == {ledger_pass.BLIND}
@@ -215,20 +215,20 @@ def test_what_may_not_be_listed_stands_as_the_ledger_has_it_with_an_alert(there:
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "problem",
     [UnreachableError("no route"), BusyError("slow down", code=429), KeyError("metadata")],
     ids=lambda each: type(each).__name__,
 )
 def test_run_that_cannot_count_leaves_nobody_refused(
-    there: Peopled, trouble: APIError | Exception
+    there: Peopled, problem: APIError | Exception
 ) -> None:
     factories.resource_quota({"pods": "4"})
-    there.trouble = trouble
+    there.problem = problem
     carry_out()
     assert waiting() == []
     assert policy_writes.UNCOUNTED in open_alerts()
     assert judged().allowed
-    there.trouble = None
+    there.problem = None
     carry_out()
     assert open_alerts() == set()
     assert QuotaUsage.objects.get().used == {"pods": "4"}
@@ -246,7 +246,7 @@ def test_cluster_that_cannot_be_reached_any_more_leaves_nobody_refused(
     carry_out()
     assert waiting() == []
     assert policy_writes.UNCOUNTED in open_alerts()
-    assert there.trouble is None
+    assert there.problem is None
 
 
 @pytest.mark.parametrize("how", ["pause", "disconnect"])
@@ -258,7 +258,7 @@ def test_person_who_stops_the_sync_leaves_nobody_refused(there: Peopled, how: st
         connections.disconnect(factories.cluster(), "ada")
     assert waiting() == []
     assert open_alerts() == {policy_writes.UNCOUNTED}
-    assert there.trouble is None
+    assert there.problem is None
 
 
 def test_quota_that_was_written_meanwhile_waits_for_the_next_count(there: Peopled) -> None:
@@ -269,7 +269,7 @@ def test_quota_that_was_written_meanwhile_waits_for_the_next_count(there: People
     assert waiting() == ["pods", "services"]
     carry_out()
     assert waiting() == []
-    assert there.trouble is None
+    assert there.problem is None
 
 
 def test_count_is_on_record_and_makes_no_pass_due(there: Peopled) -> None:
@@ -280,4 +280,4 @@ def test_count_is_on_record_and_makes_no_pass_due(there: Peopled) -> None:
     assert (found.before or {})["spec"] == {"uncounted": {"rq": ["pods"]}}
     state = SyncState.objects.select_related("cluster").get()
     assert state.policy_revision == state.cluster.policy_revision
-    assert there.trouble is None
+    assert there.problem is None

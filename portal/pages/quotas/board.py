@@ -135,8 +135,8 @@ def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespac
     used = dict(rows.order_by().values_list("quota_id", "text"))
     for cluster in clusters.values():
         for name, found in cluster.namespaces.items():
-            # The policies of a namespace in trouble cannot be decoded: there is no level to show.
-            if not found.quota_keys or found.trouble:
+            # Unreadable policies cannot be decoded: there is no level to show.
+            if not found.quota_keys or found.problem:
                 continue
             levels = [
                 (quota, level)

@@ -86,20 +86,20 @@ def test_changed_lock_fetches_packages_again(checkout: Path) -> None:
     assert (checkout / "calls").read_text(encoding="utf-8").split() == ["ci", "ci"]
 
 
-@pytest.mark.parametrize("trouble", ["npm", "node"])
+@pytest.mark.parametrize("problem", ["npm", "node"])
 def test_pages_are_plain_without_packages_and_the_next_start_tries_again(
-    trouble: str, checkout: Path, capsys: pytest.CaptureFixture[str]
+    problem: str, checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = (checkout / "bin" / trouble).read_text(encoding="utf-8")
+    whole = (checkout / "bin" / problem).read_text(encoding="utf-8")
     version = '[ "$1" = --version ] && echo v20.1.0 && exit 0'
-    program(checkout / "bin" / trouble, f"{version}; echo no way >&2; exit 1")
+    program(checkout / "bin" / problem, f"{version}; echo no way >&2; exit 1")
     assert bundle.main() == 0
     assert "no way" in capsys.readouterr().out
     static = checkout / "portal" / "static" / "portal"
     assert (static / "portal.css").read_text(encoding="utf-8") == "a {}\nh {}\n"
     assert (static / "portal.js").read_text(encoding="utf-8") == ""
     assert (static / "mark.svg").read_text(encoding="utf-8") == "<svg/>"
-    program(checkout / "bin" / trouble, whole.partition("\n")[2])
+    program(checkout / "bin" / problem, whole.partition("\n")[2])
     assert bundle.main() == 0
     assert built(checkout) == 1
 

@@ -121,7 +121,7 @@ def test_trouble_with_one_resource_hides_no_other(there: PretendedCluster, error
     there.put(bare("a"), "secrets")
     there.failing["a.example.com"] = error
     assert look(there) == {"added": 1}
-    assert LedgerPass.objects.get(resource="a.example.com").trouble
+    assert LedgerPass.objects.get(resource="a.example.com").problem
     # What is not served cannot be there: that is no alarm.
     assert alarms() == ([] if isinstance(error, NotFoundError) else ["a.example.com"])
 

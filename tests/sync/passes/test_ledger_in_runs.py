@@ -29,13 +29,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Troubled(Memory):
-    """A cluster whose pods cannot be listed while there is ``trouble``."""
+    """A cluster whose pods cannot be listed while there is ``problem``."""
 
-    trouble: Exception | None = None
+    problem: Exception | None = None
 
     def list(self, kind: str) -> Listing:
-        if kind == "Pod" and self.trouble:
-            raise self.trouble
+        if kind == "Pod" and self.problem:
+            raise self.problem
         return super().list(kind)
 
 
@@ -62,16 +62,16 @@ def kinds() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "problem",
     [
         BusyError("too many requests", code=429, retry_after=300),
         UnreachableError("no route"),
         KeyError("metadata"),
     ],
-    ids=lambda trouble: type(trouble).__name__,
+    ids=lambda problem: type(problem).__name__,
 )
-def test_trouble_with_the_ledger_stops_no_policy(there: Troubled, trouble: Exception) -> None:
-    there.trouble = trouble
+def test_trouble_with_the_ledger_stops_no_policy(there: Troubled, problem: Exception) -> None:
+    there.problem = problem
     edit({"pods": "7"})
     run = carry_out()
     assert run.state == "done"
@@ -83,27 +83,27 @@ def test_trouble_with_the_ledger_stops_no_policy(there: Troubled, trouble: Excep
 
 
 def test_next_run_looks_again_and_closes_the_alert(there: Troubled) -> None:
-    there.trouble = BusyError("too many requests", code=429)
+    there.problem = BusyError("too many requests", code=429)
     carry_out()
-    there.trouble = None
+    there.problem = None
     run = carry_out()
     assert (run.error, ledger_pass.FAILED in run.counts) == ("", False)
     assert kinds() == []
-    assert LedgerPass.objects.get(resource=ledger_pass.WHOLE).trouble == ""
+    assert LedgerPass.objects.get(resource=ledger_pass.WHOLE).problem == ""
 
 
 def test_watch_that_cannot_look_at_the_ledger_keeps_its_row(
     there: Troubled, settings: SettingsWrapper
 ) -> None:
     settings.GATEHOUSE_SYNC_WATCH_SECONDS = 0.1
-    there.trouble = UnreachableError("no route")
+    there.problem = UnreachableError("no route")
     LedgerPass.objects.all().delete()
     run = carry_out("watch")
     assert (run.state, run.counts) == ("done", {ledger_pass.FAILED: 1})
 
 
 def test_refused_credential_stops_the_cluster_all_the_same(there: Troubled) -> None:
-    there.trouble = UnauthorizedError("no", code=401)
+    there.problem = UnauthorizedError("no", code=401)
     assert carry_out().state == "failed"
     assert ClusterConnection.objects.get().state == "unauthorized"
 
@@ -111,7 +111,7 @@ def test_refused_credential_stops_the_cluster_all_the_same(there: Troubled) -> N
 def test_one_resource_that_is_garbage_hides_no_other(there: Troubled) -> None:
     edit({"pods": "5", "services": "2"})
     LedgerPass.objects.all().delete()
-    there.trouble = GarbageError("a list of more than 100000 objects")
+    there.problem = GarbageError("a list of more than 100000 objects")
     assert carry_out().error == ""
     assert kinds() == [ledger_pass.BLIND]
     found = dict(LedgerPass.objects.values_list("resource", "finished"))
@@ -121,11 +121,11 @@ def test_one_resource_that_is_garbage_hides_no_other(there: Troubled) -> None:
 
 def test_age_and_trouble_of_the_ledger_are_measured(there: Troubled) -> None:
     labels = {"cluster": "prod", "resource": "pods"}
-    age, trouble = "gatehouse_ledger_lag_seconds", "gatehouse_ledger_trouble"
+    age, problem = "gatehouse_ledger_lag_seconds", "gatehouse_ledger_trouble"
     found = registry.get_sample_value(age, labels)
     assert found is not None
     assert found >= 0
-    assert registry.get_sample_value(trouble, labels) == 0
-    there.trouble = UnreachableError("no route")
+    assert registry.get_sample_value(problem, labels) == 0
+    there.problem = UnreachableError("no route")
     carry_out()
-    assert registry.get_sample_value(trouble, {**labels, "resource": "all"}) == 1
+    assert registry.get_sample_value(problem, {**labels, "resource": "all"}) == 1
