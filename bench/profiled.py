@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
-from bench.profile import FOLDER, Sampler
+from bench.profile import FOLDER, sample
 from portal.serving.application import begin, build_front
 
 application = build_front()
 begin()
-Sampler(Path(os.environ[FOLDER])).start()
+threading.Thread(target=sample, args=(Path(os.environ[FOLDER]),), daemon=True).start()

@@ -1,1 +1,1 @@
-"""What is measured beside the product: three echoes and the engine without a database."""
+"""What is measured beside the product: echoes, the engine without a database, the baseline."""

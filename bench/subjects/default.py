@@ -4,27 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.conf import settings
-from django.core.wsgi import get_wsgi_application
 from django.urls import path
-
-if not settings.configured:
-    settings.configure(
-        ALLOWED_HOSTS=["127.0.0.1"],
-        INSTALLED_APPS=[
-            "django.contrib.contenttypes",
-            "django.contrib.auth",
-            "django.contrib.sessions",
-            "rest_framework",
-        ],
-        ROOT_URLCONF=__name__,
-        SECRET_KEY="of no use here",  # noqa: S106 - nothing is signed
-        USE_TZ=True,
-    )
-application = get_wsgi_application()
-
-from rest_framework.response import Response  # noqa: E402 - settings must be there first
-from rest_framework.views import APIView  # noqa: E402
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

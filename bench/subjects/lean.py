@@ -6,75 +6,47 @@ renderer, no middleware.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
-from django.conf import settings
-from django.core.wsgi import get_wsgi_application
 from django.urls import path
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.views import APIView
 
-if not settings.configured:
-    settings.configure(
-        ALLOWED_HOSTS=["127.0.0.1"],
-        ROOT_URLCONF=__name__,
-        SECRET_KEY="of no use here",  # noqa: S106 - nothing is signed
-        REST_FRAMEWORK={"UNAUTHENTICATED_USER": None},
-        USE_TZ=True,
-    )
-application = get_wsgi_application()
-
-from rest_framework.parsers import BaseParser  # noqa: E402 - settings must be there first
-from rest_framework.renderers import BaseRenderer  # noqa: E402
-from rest_framework.response import Response  # noqa: E402
-from rest_framework.views import APIView  # noqa: E402
-
-if TYPE_CHECKING:
-    from rest_framework.request import Request
+from bench.subjects.default import EchoView
 
 
-class FastParser(BaseParser):
-    """JSON by orjson."""
+class FastJSON(BaseParser, BaseRenderer):
+    """JSON by orjson, in and out."""
 
     media_type = "application/json"
+    format = "json"
 
     def parse(self, stream: Any, _media_type: Any = None, _context: Any = None) -> Any:
         """Read all of it."""
         return orjson.loads(stream.read())
-
-
-class FastRenderer(BaseRenderer):
-    """JSON by orjson."""
-
-    media_type = "application/json"
-    format = "json"
 
     def render(self, data: Any, _media_type: Any = None, _context: Any = None) -> bytes:
         """Write all of it."""
         return orjson.dumps(data)
 
 
-class EchoView(APIView):
-    """Allow whatever is asked."""
+class LeanView(APIView):
+    """What all lean views leave out; whatever is accepted, they speak JSON."""
 
     authentication_classes = []
     permission_classes = []
     throttle_classes = []
-    parser_classes = [FastParser]
-    renderer_classes = [FastRenderer]
+    parser_classes = [FastJSON]
 
-    def perform_content_negotiation(
-        self,
-        _request: Request,
-        _force: bool = False,  # noqa: FBT001, FBT002 - DRF's signature
-    ) -> tuple[FastRenderer, str]:
-        """Speak JSON, whatever is accepted."""
-        return FastRenderer(), "application/json"
-
-    def post(self, request: Request) -> Response:
-        """Answer one review."""
-        response = {"uid": request.data["request"]["uid"], "allowed": True}
-        kind = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-        return Response({**kind, "response": response})
+    def perform_content_negotiation(self, *_: Any, **__: Any) -> tuple[FastJSON, str]:
+        """Negotiate nothing."""
+        return FastJSON(), "application/json"
 
 
-urlpatterns = [path("", EchoView.as_view())]
+class LeanEchoView(LeanView, EchoView):
+    """Allow whatever is asked."""
+
+
+urlpatterns = [path("", LeanEchoView.as_view())]
