@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Final
 
-from bench import against, live, machine, profile, report, run, scale
+from bench import against, live, machine, profile, report, run
 
 EXTENTS: Final = {"full": run.FULL_RUN, "quick": run.QUICK, "tiny": run.TINY}
 OTHERS: Final = ("against", "docs", "growth", "live", "profile", "ui")
@@ -28,7 +28,7 @@ def main() -> int:
 def _run(options: argparse.Namespace) -> int:
     match options.what:
         case "docs":
-            return _write_docs()
+            return report.write_docs()
         case "growth" | "ui":
             module = f"bench.{options.what}"
             return run.on_empty_database(module, options.quick, sqlite=options.sqlite)
@@ -47,16 +47,6 @@ def _run(options: argparse.Namespace) -> int:
     print(f"\n{report.as_markdown(found)}\n")
     print(report.save(found.as_json(), name=f"{options.what}-{made.databases.kind}"))
     return 2 if found.failed else 0
-
-
-def _write_docs() -> int:
-    path = machine.RESULTS / "latest-full-postgresql.json"
-    if not path.exists():
-        raise machine.MissingError("there is no full run yet: run make bench first")
-    found = report.load_report(path)
-    report.write_between(report.PAGE, "bench", report.as_markdown(found))
-    report.write_between(report.SCALE, "bench", scale.as_markdown(found))
-    return 0
 
 
 if __name__ == "__main__":

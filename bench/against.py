@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bench import database, report, run, servers
 from bench.figures import CLOSED, FULL, HALF, HOT, PRODUCT, QUIET, SPREAD, WRITER, key, values
 from bench.load import Load
-from bench.machine import ROOT, MissingError, git, program, surroundings
+from bench.machine import ROOT, MissingError, git, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench.figures import Figures
 
-WORSE: Final = 2
 ENGINE_ROUNDS: Final = "3"
 SECONDS: Final = run.QUICK.seconds
 CONFIDENCE: Final = 0.95
@@ -104,7 +103,7 @@ def measure(commit: str, count: int, *, sqlite: bool) -> int:
     ratios = {each.measure.name: [each.least, each.median, each.most] for each in found}
     kept = {"ratios": ratios, "old": old.figures, "new": new.figures}
     print(report.save(kept, name=f"against-{commit.replace('/', '-')}"))
-    return WORSE if any(each.worse for each in found) else 0
+    return 2 if any(each.worse for each in found) else 0
 
 
 def _start(side: run.Run, stack: ExitStack) -> None:
@@ -122,7 +121,7 @@ def _start(side: run.Run, stack: ExitStack) -> None:
 
 def unpack(commit: str, folder: Path) -> None:
     """Put a commit's files into a folder; raises ``MissingError`` where there is no such commit."""
-    words = [program("git"), "-C", str(ROOT), "archive", "--format=tar", commit]
+    words = ["git", "-C", str(ROOT), "archive", "--format=tar", commit]
     done = subprocess.run(words, capture_output=True, check=False)  # noqa: S603 - no shell, one commit
     if done.returncode:
         raise MissingError(f"there is no commit {commit} here: {done.stderr.decode().strip()}")
@@ -146,8 +145,7 @@ def _measure_pair(order: tuple[run.Run, run.Run]) -> None:
         _load_both(order, key(PRODUCT, label, CLOSED), Load(namespaces=quota, seconds=SECONDS))
     half = min(side.figures[FULL][-1]["rps"] for side in order) / 2
     for label, rate in ((QUIET, run.QUIET_RATE), (HALF, half)):
-        seconds = run.QUICK.open_seconds
-        asked = Load(connections=run.OPEN_CONNECTIONS, rate=rate, seconds=seconds)
+        asked = Load(connections=run.OPEN_CONNECTIONS, rate=rate, seconds=run.QUICK.open_seconds)
         _load_both(order, key(PRODUCT, SPREAD, label), asked)
     for side in order:
         words = ("1", str(SECONDS), side.databases.kind, "usual")

@@ -6,10 +6,10 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-from psycopg import sql
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bench.machine import usage_of
 from engine.quantity import Quantity
@@ -18,14 +18,11 @@ from tests.processes import children_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 OPTIONS: Final = {
     "max_connections": "300",
     "shared_buffers": "512MB",
     "max_wal_size": "4GB",
-    "fsync": "on",
-    "synchronous_commit": "on",
 }
 EMPTY: Final = "template1"
 RECORD: Final = "admission_auditevent"
@@ -41,13 +38,17 @@ class PostgreSQL(PostgresServer):
         with self.connect(name) as connection:
             return connection.execute(statement.encode()).fetchall()
 
-    def configure(self, settings: Mapping[str, str | None]) -> None:
-        """Change the server's settings at once; None takes one back."""
+    @contextlib.contextmanager
+    def slow_commits(self) -> Iterator[None]:
+        """A disk that takes 2 ms for each commit."""
+        self._alter("SET commit_delay = 2000", "SET commit_siblings = 0")
+        yield
+        self._alter("RESET commit_delay", "RESET commit_siblings")
+
+    def _alter(self, *changes: str) -> None:
         with self.connect("postgres") as connection:
-            for name, value in settings.items():
-                words = "ALTER SYSTEM SET {} = {}" if value else "ALTER SYSTEM RESET {}"
-                named = sql.SQL(words).format(sql.Identifier(name), sql.Literal(value))
-                connection.execute(named)
+            for change in changes:
+                connection.execute(f"ALTER SYSTEM {change}".encode())
             connection.execute("SELECT pg_reload_conf()")
 
     def settle(self) -> None:
@@ -63,8 +64,8 @@ class PostgreSQL(PostgresServer):
 
     def record_size(self, name: str) -> int:
         """Bytes of the record with its indexes: a partitioned table has those of its parts."""
-        total = "SELECT coalesce(sum(pg_total_relation_size(relid)), 0)"
-        return int(self.query(name, f"{total} FROM pg_partition_tree('{RECORD}')")[0][0])
+        total = "SELECT sum(pg_total_relation_size(relid))::bigint FROM pg_partition_tree"
+        return int(self.query(name, f"{total}('{RECORD}')")[0][0])
 
     def version(self) -> str:
         """The server's own words."""
@@ -96,9 +97,6 @@ class SQLite:
         with contextlib.closing(sqlite3.connect(self._file(name), timeout=30)) as connection:
             return connection.execute(statement).fetchall()
 
-    def configure(self, settings: Mapping[str, str | None]) -> None:
-        """Nothing: SQLite has none of these."""
-
     def settle(self) -> None:
         """Flush what waits for the disk."""
         os.sync()
@@ -120,26 +118,25 @@ Databases = PostgreSQL | SQLite
 
 
 @contextlib.contextmanager
-def started(folder: Path, *, sqlite: bool = False) -> Iterator[Databases]:
-    """A place for databases below a folder; a signal to us does not reach the server itself."""
-    if sqlite:
-        yield SQLite(folder)
-        return
-    own = folder / "postgresql"
-    own.mkdir()
-    if os.geteuid() == 0:
-        folder.chmod(0o711)  # the server runs as another user, who has to get to its data
-    server = PostgreSQL(own, OPTIONS)
-    try:
-        server.create()
-        server.start()
-        yield server
-    finally:
-        server.close()
+def started(*, sqlite: bool = False) -> Iterator[tuple[Databases, Path]]:
+    """A place for databases, and a folder; a signal to us does not reach the server itself."""
+    temporary = tempfile.TemporaryDirectory(prefix="gatehouse-bench-", ignore_cleanup_errors=True)
+    with temporary as name:
+        folder = Path(name)
+        if sqlite:
+            yield SQLite(folder), folder
+            return
+        own = folder / "postgresql"
+        own.mkdir()
+        if os.geteuid() == 0:
+            folder.chmod(0o711)  # the server runs as another user, who has to get to its data
+        with contextlib.closing(PostgreSQL(own, OPTIONS)) as server:
+            server.create()
+            server.start()
+            yield server, folder
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """What a database has on record now; ``used`` and ``hard`` are pods by namespace."""
 
     rows: int

@@ -70,7 +70,7 @@ def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
 
 
 def is_noisy(floor: Sequence[float]) -> bool:
-    """Whether the machine changed so much between rounds that ratios are only reported."""
+    """Whether the machine changed 1.5 times between rounds: ratios are only reported then."""
     known = [value for value in floor if value > 0]
     return len(known) > 1 and max(known) / min(known) > NOISY_FROM
 

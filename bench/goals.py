@@ -17,8 +17,7 @@ from bench.figures import fastest, ratios, spread, values
 if TYPE_CHECKING:
     from bench.figures import Figures, Spread
 
-_FILE: Final = Path(__file__).with_suffix(".csv")
-with _FILE.open(encoding="utf-8", newline="") as _lines:
+with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as _lines:
     GOALS: Final = {row["goal"]: row for row in csv.DictReader(_lines, delimiter=";")}
 ELSEWHERE: Final = {
     "audit page at 10 M rows": "make bench-growth",
@@ -41,17 +40,20 @@ class Verdict(NamedTuple):
 def judge(goal: str, figures: Figures, *, noisy: bool) -> Verdict:
     """Hold one goal against a run's figures."""
     row = GOALS[goal]
-    found = spread(_ratios(row, figures))
+    found = _column(figures, row["of"], row["metric"])
+    if row["over"]:
+        below = _column(figures, row["over"], row["metric"])
+        found = [ratio * float(row["times"] or 1) for ratio in ratios(found, below)]
     note = f"derived: (full / lean echo) x {row['times']}" if row["times"] else row["note"]
     base, stretch = (
         f"{row['sign']} {float(limit):g}" if limit else ""
         for limit in (row["base"], row["stretch"])
     )
     base_met, stretch_met = (
-        _met(row, limit, found, noisy=noisy) for limit in (row["base"], row["stretch"])
+        _met(row, limit, spread(found), noisy=noisy) for limit in (row["base"], row["stretch"])
     )
     name = f"{goal} ({note})" if note else goal
-    return Verdict(name, found, base, base_met or "not measured", stretch, stretch_met)
+    return Verdict(name, spread(found), base, base_met or "not measured", stretch, stretch_met)
 
 
 def _met(row: dict[str, str], limit: str, found: Spread | None, *, noisy: bool) -> str:
@@ -62,14 +64,6 @@ def _met(row: dict[str, str], limit: str, found: Spread | None, *, noisy: bool) 
         return "PASS"
     # Noise excuses no time that is held against a limit by itself.
     return "noisy" if noisy and row["metric"] != "build_s" else "FAIL"
-
-
-def _ratios(row: dict[str, str], figures: Figures) -> list[float]:
-    above = _column(figures, row["of"], row["metric"])
-    if not row["over"]:
-        return above
-    found = ratios(above, _column(figures, row["over"], row["metric"]))
-    return [ratio * float(row["times"] or 1) for ratio in found]
 
 
 def _column(figures: Figures, names: str, metric: str) -> list[float]:

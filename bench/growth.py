@@ -19,7 +19,6 @@ from django.db import connection, transaction
 from admission.models import AuditEvent, decision_id, partitions
 from admission.record import export, retention, write
 from bench import report
-from bench.rows import DAY, copy_day, keep_sample, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +34,27 @@ SMALL: Final = 1000  # rows; an empty or tiny partition may be read as it lies
 BATCH: Final = 5000
 SAMPLE: Final = 20_000  # rows that PostgreSQL copies
 COMMON: Final = "beginning common to many names"
+DAY: Final = 86_400_000  # milliseconds
+STEP: Final = {
+    "name": "LimitRangeCheck",
+    "outcome": "passed",
+    "policy": {"kind": "LimitRange", "namespace": "team", "name": "limits", "revision": 3},
+    "numbers": {"limit": "500m", "request": "250m", "enforced": "1"},
+}
+COLUMNS: Final = tuple(str(field.column) for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django's own way to ask
+# What is new in each copy: a decision id of `ms` and `noise` (32 bits), where `a` is the alphabet.
+_NEW: Final = {
+    "id": " || ".join(
+        [
+            *(f"substr(a, ((ms >> {43 - 5 * n}) & 31)::int + 1, 1)" for n in range(9)),
+            "substr(a, ((ms & 7) * 4 + (noise >> 30))::int + 1, 1)",
+            *(f"substr(a, ((noise >> {25 - 5 * n}) & 31)::int + 1, 1)" for n in range(6)),
+        ]
+    ),
+    "created": "timestamptz 'epoch' + ms * interval '1 millisecond'",
+    "request_uid": "uid",
+    "object_uid": "uid",
+}
 
 
 @dataclass(slots=True)
@@ -66,11 +86,9 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     rows = QUICK_ROWS if is_quick else SQLITE_ROWS if is_sqlite else ROWS
     days = [datetime.now(UTC).date() - timedelta(days=age) for age in range(DAYS - 1, -1, -1)]
     began = time.perf_counter()
-    if is_sqlite:
-        _write(days, rows // DAYS)
-    else:
-        partitions.ensure(days[-1])
-        _write(days[-1:], min(SAMPLE, rows))
+    partitions.ensure(days[-1])
+    _write(days if is_sqlite else days[-1:], rows // DAYS if is_sqlite else min(SAMPLE, rows))
+    if not is_sqlite:
         keep_sample()
         for day in days:
             copy_day(day, rows // DAYS)
@@ -80,11 +98,18 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     # SQLite always takes the index of names and sorts: that is shown, and no goal.
     aside = {COMMON} if is_sqlite else set()
     lines = [_ask(name, ask, is_page=name not in aside) for name, ask in _pages().items()]
-    lines += [*_offset(int(rows * 0.7)), *_retention(days[0])]
+    lines += _comparisons(int(rows * 0.7), days[0])
     warm = {line.name: line.warm for line in lines}
     depth = max(warm[f"70 % deep, {of}"] / warm[f"latest, {of}"] for of in ("all", "one cluster"))
     print(f"\n{rows:,} rows in {DAYS} days, made in {grown:.0f} s\n")
-    _show(lines, depth)
+    table = [["question", "first ms", "warm ms", ""]]
+    for line in lines:
+        verdict = "; ".join([line.verdict, *line.faults])
+        table.append([line.name, f"{line.first:,.2f}", f"{line.warm:,.2f}", verdict])
+    print(report.table(table))
+    verdict = "PASS" if depth <= DEPTH_GOAL else "FAIL"
+    print(f"\npage at depth 70 % / first page: {depth:.2f}  (<= {DEPTH_GOAL:.0f}) {verdict}")
+    print(f"goals: page < {WARM_GOAL:.0f} ms warm, < {FIRST_GOAL:.0f} ms first, no scan, no sort")
     found = {
         "database": connection.vendor,
         "rows": rows,
@@ -138,19 +163,12 @@ def _pages() -> Questions:
     }
 
 
-def _offset(offset: int) -> Iterator[Line]:
-    """A page as the product does not read it, for comparison."""
-    found = AuditEvent.objects.newest_first()
-    times = [_timed(lambda: list(found[offset : offset + PAGE])) for _ in range(2)]
-    yield Line(f"OFFSET {offset:,}, which no page does", *times)
-
-
 def _ask(name: str, question: Callable[[], Any], *, is_page: bool = False) -> Line:
     """First on a fresh connection, then warm; then its plans."""
     connection.close()
     connection.ensure_connection()
-    first = _timed(question)
-    warm = [_timed(question) for _ in range(WARM_RUNS)]
+    first = timed(question)
+    warm = [timed(question) for _ in range(WARM_RUNS)]
     line = Line(name, first, statistics.median(warm), is_page)
     if name.startswith("beginning"):
         line.sorts = SMALL  # no index has names by time: what a rare beginning matches is sorted
@@ -169,7 +187,8 @@ def _ask(name: str, question: Callable[[], Any], *, is_page: bool = False) -> Li
     return line
 
 
-def _timed(question: Callable[[], Any]) -> float:
+def timed(question: Callable[[], Any]) -> float:
+    """Milliseconds that it takes."""
     begin = time.perf_counter()
     question()
     return (time.perf_counter() - begin) * 1000
@@ -199,21 +218,87 @@ def _faults_of(node: dict[str, Any], sorts: int) -> Iterator[str]:
         yield from _faults_of(each, sorts)
 
 
-def _retention(day: date) -> Iterator[Line]:
-    """Write one day to its file, then drop it."""
-    spent = _timed(lambda: export.export_day(day))
-    yield Line("export of one day", spent, spent)
-    spent = _timed(lambda: retention.remove(day, retention.Verdicts.ALL))
-    yield Line("removal of one day", spent, spent)
+def _comparisons(offset: int, day: date) -> Iterator[Line]:
+    """A page as the product does not read it; then one day is written to its file and dropped."""
+    found = AuditEvent.objects.newest_first()
+    steps: Questions = {
+        f"OFFSET {offset:,}, which no page does": lambda: list(found[offset : offset + PAGE]),
+        "export of one day": lambda: export.export_day(day),
+        "removal of one day": lambda: retention.remove(day, retention.Verdicts.ALL),
+    }
+    for name, step in steps.items():
+        spent = timed(step)
+        yield Line(name, spent, spent)
 
 
-def _show(lines: list[Line], depth: float) -> None:
-    rows = [["question", "first ms", "warm ms", ""]]
-    for line in lines:
-        cells = [f"{each:,.2f}" for each in (line.first, line.warm)]
-        verdict = "; ".join([line.verdict, *line.faults])
-        rows.append([line.name, *cells, verdict])
-    print(report.table(rows))
-    verdict = "PASS" if depth <= DEPTH_GOAL else "FAIL"
-    print(f"\npage at depth 70 % / first page: {depth:.2f}  (<= {DEPTH_GOAL:.0f}) {verdict}")
-    print(f"goals: page < {WARM_GOAL:.0f} ms warm, < {FIRST_GOAL:.0f} ms first, no scan, no sort")
+def row(milliseconds: int, made: Random, number: int) -> dict[str, Any]:
+    """A row as ``admission.record.write.row`` makes it.
+
+    Clusters, namespaces and users are uneven, as they are; one row in twenty is a denial.
+    """
+    chosen = decision_id.encode(milliseconds, made.getrandbits(32))
+    uid = f"{made.getrandbits(128):032x}"
+    event = AuditEvent(
+        id=chosen,
+        created=decision_id.moment(chosen),
+        duration_us=1500,
+        cluster=f"cluster-{int(100 * made.random() ** 2)}",
+        phase="validate",
+        request_uid=uid,
+        operation="CREATE",
+        kind="Pod",
+        resource="pods",
+        namespace=f"team-{int(2000 * made.random() ** 2)}",
+        name=f"app-{int(5000 * made.random())}-{uid[:5]}",
+        object_uid=uid,
+        user=f"user-{int(3000 * made.random() ** 2)}",
+        groups=["system:authenticated"],
+        dry_run=number % 50 == 0,
+        client="127.0.0.1",
+        verdict="allowed" if number % 20 else "denied",
+        code=200,
+        policy_revision=1,
+        trace=[STEP] * 3,
+        request={"object": {"kind": "Pod", "metadata": {"labels": {"app": "web"}}, "spec": {}}},
+    )
+    return {name: getattr(event, name) for name in COLUMNS}
+
+
+def keep_sample() -> None:
+    """Have the rows that are on record now be those that are copied on this connection."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"CREATE TEMP TABLE sample AS"  # noqa: S608 - our own words
+            f" SELECT *, row_number() OVER () - 1 AS place FROM {partitions.TABLE}"
+        )
+
+
+def copy_day(day: date, count: int) -> None:
+    """A day's partition anew, with so many rows; it gets its indexes as it joins the record."""
+    table, first = partitions.name(day), int(partitions.bounds(day)[0].timestamp() * 1000)
+    if day in partitions.days():
+        partitions.drop(day)
+    with connection.cursor() as cursor:
+        partitions.create_detached(cursor, table)
+        moment = f"floor({DAY / count} * (i - 1))::bigint + {first}"
+        cursor.execute(_copy(table, count, moment))
+        partitions.attach(cursor, table, day)
+
+
+def multiply(count: int) -> None:
+    """So many copies more, each at the time of its sample."""
+    moment = "floor(extract(epoch FROM created) * 1000)::bigint"
+    with connection.cursor() as cursor:
+        cursor.execute(_copy(partitions.TABLE, count, moment))
+
+
+def _copy(table: str, count: int, moment: str) -> str:
+    columns = ", ".join(f'"{name}"' for name in COLUMNS)
+    values = ", ".join(_NEW.get(name, f'made."{name}"') for name in COLUMNS)
+    return f"""
+    INSERT INTO {table} ({columns}) SELECT {values} FROM (
+      SELECT sample.*, i, '0123456789abcdefghjkmnpqrstvwxyz'::text AS a, {moment} AS ms,
+        floor(random() * 4294967296)::bigint AS noise, gen_random_uuid()::text AS uid
+      FROM generate_series(1, {count}) AS i
+        JOIN sample ON place = i % (SELECT count(*) FROM sample)
+    ) AS made"""  # noqa: S608 - our own words

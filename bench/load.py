@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE: Final = 60.0  # seconds that a client may need beyond its load
-SHARE_OF_A_CORE: Final = 0.20  # what a client should take at most, so that it measures others
 
 
 class LoadError(RuntimeError):
@@ -82,10 +81,7 @@ class Answers:
 
 
 def make(asked: Load, *, address: str, path: str, certificate: Path) -> Answers:
-    """Make one load; raises ``LoadError`` when the client fails or answers are wrong.
-
-    The client is the one in Go where there is a compiler, else the slower one in Python.
-    """
+    """Make one load, in Go if it is here; raises ``LoadError`` when answers fail or are wrong."""
     client = in_go if shutil.which("go") else in_python
     answers = client(asked, address, path, certificate)
     if answers.failed or not answers.answered:

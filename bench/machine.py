@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import time
 import timeit
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,14 +32,6 @@ READS: Final = 2000
 
 class MissingError(RuntimeError):
     """A program that the benchmark cannot do without is not here."""
-
-
-def program(name: str) -> str:
-    """The path of a program; raises ``MissingError``."""
-    found = shutil.which(name)
-    if not found:
-        raise MissingError(f"there is no {name} here")
-    return found
 
 
 def surroundings(**more: str) -> dict[str, str]:
@@ -66,7 +59,7 @@ def usage_of(process: int) -> Usage:
 
 def describe(folder: Path, databases: Databases) -> dict[str, str | float]:
     """The header of a run; ``folder`` is on the disk that the database uses."""
-    body = review.fresh()
+    read = partial(json.loads, review.fresh())
     installed = {each.name.lower(): each.version for each in importlib.metadata.distributions()}
     processors = Path("/proc/cpuinfo").read_text("utf-8").partition("model name")[2]
     return {
@@ -81,27 +74,23 @@ def describe(folder: Path, databases: Databases) -> dict[str, str | float]:
         "database": databases.version(),
         "load client": "Go" if shutil.which("go") else "Python",
         "fdatasync us": round(fdatasync(folder), 1),
-        # How fast the core is now.
-        "json.loads us": round(
-            timeit.timeit(lambda: json.loads(body), number=READS) / READS * 1e6, 1
-        ),
+        "json.loads us": round(timeit.timeit(read, number=READS) / READS * 1e6, 1),
     }
 
 
 def fdatasync(folder: Path) -> float:
     """Median microseconds to write 8 kB and have the disk keep them."""
-    times = []
     with (folder / "fdatasync").open("wb") as file:
-        for _ in range(WRITES):
-            begin = time.perf_counter()
+
+        def flush() -> None:
             os.pwrite(file.fileno(), b"\0" * 8192, 0)
             os.fdatasync(file.fileno())
-            times.append(time.perf_counter() - begin)
-    return statistics.median(times) * 1e6
+
+        return statistics.median(timeit.repeat(flush, number=1, repeat=WRITES)) * 1e6
 
 
 def git(*words: str) -> str:
     """What Git prints about this checkout; "unknown" where it is none."""
-    command = [program("git"), "-C", str(ROOT), *words]
+    command = ["git", "-C", str(ROOT), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     return done.stdout.strip() or "unknown"

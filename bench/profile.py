@@ -81,7 +81,7 @@ def measure(made: Run) -> int:
     print(made.run("bench.stages", made.secret, name="stages"))
     subject = replace(
         servers.product("product", made.secret),
-        words=servers.granian("bench.profiled:application", interface="rsgi"),
+        words=servers.granian("bench.profile:application", interface="rsgi"),
         environment={FOLDER: str(folder)},
     )
     for label, namespaces in run.QUOTAS.items():
@@ -99,3 +99,12 @@ def measure(made: Run) -> int:
             for place, spent in sums[kind].most_common(SHOWN):
                 print(f"  {spent / whole:7.1%}  {place}")
     return 0
+
+
+if FOLDER in os.environ:
+    # The web server imports this as the product's own door, with a sampler behind it.
+    from portal.serving.application import begin, build_front
+
+    application = build_front()
+    begin()
+    threading.Thread(target=sample, args=(Path(os.environ[FOLDER]),), daemon=True).start()

@@ -1,4 +1,7 @@
-"""What a run says: lines for a terminal, JSON for history, tables for the documentation."""
+"""What a run says: tables for a terminal and the documentation, JSON for history.
+
+The sizes of `scale.md` are formulas filled with the run's own figures.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from bench import figures as f
 from bench.figures import is_noisy, ratios, spread, values
 from bench.goals import ELSEWHERE, GOALS, judge
-from bench.load import SHARE_OF_A_CORE
 from bench.machine import RESULTS, ROOT
 
 if TYPE_CHECKING:
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 
     from bench.figures import Figures
     from bench.goals import Verdict
-
-    Table = Sequence[Sequence[str]]
-    """Rows of cells; the first row has the headings."""
 
 PAGE: Final = ROOT / "docs" / "explanation" / "performance.md"
 SCALE: Final = ROOT / "docs" / "explanation" / "scale.md"
@@ -39,6 +38,32 @@ HEADINGS: Final = (
 )
 ENGINE_HEADINGS: Final = ("in one process", "us", "least-most", "/ orjson.loads")
 GOAL_HEADINGS: Final = ("goal", "measured", "least-most", "base", "", "stretch", "")
+DAY: Final = 86_400
+BUSY: Final = 0.5  # share of a core that may be in use, so that a burst finds room
+PER_NAMESPACE: Final = 5  # policies
+COSTS: Final = {
+    "decision, serving CPU, us": (f.FULL, "cpu_us"),
+    "decision, database CPU, us": (f.FULL, "database_us"),
+    "row of the record, with its indexes, bytes": (f.PRODUCT, "row_bytes"),
+    "policy in a worker's memory, bytes": (f.LARGE, "policy_bytes"),
+    "worker without policies, bytes": (f.PRODUCT, "worker_bytes"),
+}
+# Decisions each second that a cluster of so many namespaces is taken to ask for.
+SIZES: Final = (
+    ("10 namespaces", 10, 1.0),
+    ("1,000 namespaces", 1_000, 20.0),
+    ("100,000 namespaces", 100_000, 200.0),
+    ("100 clusters, 200 decisions/s each", 100_000, 20_000.0),
+)
+SIZE_HEADINGS: Final = (
+    "size",
+    "decisions/s at peak",
+    "serving cores",
+    "database cores",
+    "workers",
+    "memory of workers, GB",
+    "record, GB a day at that rate",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +79,6 @@ class Report:
     def noisy(self) -> bool:
         """Whether the floor moved so much that ratios are only reported."""
         return is_noisy(values(self.figures, f.LEAN_FULL, "rps"))
-
-    @property
-    def client(self) -> float:
-        """The largest share of a core that the load client took beside the product."""
-        ours = [name for name in self.figures if name.startswith(f.PRODUCT)]
-        shares = [values(self.figures, name, "client") for name in ours]
-        return max((share for each in shares for share in each), default=0.0)
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -121,28 +139,17 @@ def rows(report: Report) -> Iterator[list[str]]:
         rates = values(figures, name, "rps")
         floor = spread(ratios(rates, values(figures, floor_of(name, figures), "rps")))
         if rates:
-            yield [
-                name,
-                *_spread_cells(rates, 0),
-                f"{floor.median:.2f}" if floor else "",
-                *(_median(figures, name, metric, 1) for metric in ("p50", "p99")),
-                *(
-                    _median(figures, name, metric, 0)
-                    for metric in ("cpu_us", "database_us", "rss_mb")
-                ),
-            ]
+            costs = {"p50": 1, "p99": 1, "cpu_us": 0, "database_us": 0, "rss_mb": 0}
+            cells = [_cells(values(figures, name, of), digits)[0] for of, digits in costs.items()]
+            yield [name, *_cells(rates, 0), f"{floor.median:.2f}" if floor else "", *cells]
 
 
-def _spread_cells(found: Sequence[float], digits: int) -> tuple[str, str]:
+def _cells(found: Sequence[float], digits: int) -> tuple[str, str]:
     """The median, and the least and the most."""
     of = spread(found)
     if of is None:
         return "", ""
     return f"{of.median:,.{digits}f}", f"{of.least:,.{digits}f}-{of.most:,.{digits}f}"
-
-
-def _median(figures: Figures, name: str, metric: str, digits: int) -> str:
-    return _spread_cells(values(figures, name, metric), digits)[0]
 
 
 def engine_rows(report: Report) -> Iterator[list[str]]:
@@ -151,24 +158,15 @@ def engine_rows(report: Report) -> Iterator[list[str]]:
     for name in report.figures:
         times = values(report.figures, name, "us")
         if ratio := spread(ratios(times, below)):
-            yield [name, *_spread_cells(times, 1), f"{ratio.median:,.1f}"]
+            yield [name, *_cells(times, 1), f"{ratio.median:,.1f}"]
 
 
 def goal_rows(report: Report) -> Iterator[list[str]]:
     """A row for each goal."""
     for name, found, *limits in report.verdicts:
-        yield [name, *_spread_cells(found or (), 2), *limits]
+        yield [name, *_cells(found or (), 2), *limits]
     for name, target in ELSEWHERE.items():
         yield [name, "", "", "", "not measured here", "", target]
-
-
-def tables(report: Report) -> list[Table]:
-    """The three tables of a run."""
-    return [
-        [HEADINGS, *rows(report)],
-        [ENGINE_HEADINGS, *engine_rows(report)],
-        [GOAL_HEADINGS, *goal_rows(report)],
-    ]
 
 
 def header_line(header: Mapping[str, str | float]) -> str:
@@ -185,15 +183,15 @@ def as_markdown(report: Report) -> str:
         f"{len(report.exact)} loads were counted exactly; the run was {noise}.",
         f"{met} goals were met, {len(report.failed)} were missed.",
         *(f"Left out: {name}, {why}." for name, why in report.skipped.items()),
-        *map(table, tables(report)),
+        table([HEADINGS, *rows(report)]),
+        table([ENGINE_HEADINGS, *engine_rows(report)]),
+        table([GOAL_HEADINGS, *goal_rows(report)]),
     ]
-    if report.client > SHARE_OF_A_CORE:
-        parts.insert(1, f"The load client took up to {report.client:.0%} of a core.")
     return "\n\n".join(parts)
 
 
-def table(rows: Table) -> str:
-    """A table in Markdown, its columns aligned: for a terminal and for a page."""
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, its columns aligned; the first row has the headings."""
     cells = [[cell.replace(" | ", ", ") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     cells.insert(1, ["-" * width for width in widths])
@@ -210,3 +208,50 @@ def write_between(path: Path, mark: str, text: str) -> None:
         raise ValueError(f"{path.name} has no place marked {mark}")
     made = f"{begin}\n\n{text}\n\n{end}"
     path.write_text(pattern.sub(lambda _found: made, page), encoding="utf-8")
+
+
+def costs_of(report: Report) -> list[float] | None:
+    """What one of each costs, the medians of a full run; None where not all were measured."""
+    found = [spread(values(report.figures, *place)) for place in COSTS.values()]
+    known = [each.median for each in found if each]
+    return known if len(known) == len(found) else None
+
+
+def cores(rate: float, microseconds: float) -> float:
+    """Cores that so many decisions each second need, half of each left free."""
+    return rate * microseconds / 1e6 / BUSY
+
+
+def scale_rows(costs: list[float]) -> Iterator[list[str]]:
+    """A row for each size; each worker keeps all policies."""
+    decision, database, row, policy, worker = costs
+    for name, namespaces, rate in SIZES:
+        serving = cores(rate, decision)
+        workers = max(2, -(-int(serving * 100) // 100))
+        memory = workers * (worker + namespaces * PER_NAMESPACE * policy)
+        yield [
+            name,
+            f"{rate:,.0f}",
+            f"{serving:.2f}",
+            f"{cores(rate, database):.2f}",
+            str(workers),
+            f"{memory / 1e9:,.2f}",
+            f"{rate * DAY * row / 1e9:,.1f}",
+        ]
+
+
+def scale_as_markdown(report: Report) -> str:
+    """The costs and the sizes, for the documentation."""
+    costs = costs_of(report)
+    if costs is None:
+        return "This run did not measure all costs: run `make bench`."
+    listed = [[name, f"{cost:,.0f}"] for name, cost in zip(COSTS, costs, strict=True)]
+    return f"{table([['one …', 'costs'], *listed])}\n\n{table([SIZE_HEADINGS, *scale_rows(costs)])}"
+
+
+def write_docs() -> int:
+    """Put the last full run (`make bench`) into the pages."""
+    found = load_report(RESULTS / "latest-full-postgresql.json")
+    write_between(PAGE, "bench", as_markdown(found))
+    write_between(SCALE, "bench", scale_as_markdown(found))
+    return 0

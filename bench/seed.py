@@ -42,28 +42,23 @@ from policies.models import (  # noqa: E402
     ResourceQuota,
 )
 
-LARGE_NAMESPACES = 10_000
-BATCH = 2_000
-USER = "bench"
-
 
 def small() -> dict[str, Any]:
     """Make the schema, the cluster and its credential."""
     call_command("migrate", verbosity=0)
-    cluster = services.save_cluster(cluster=Cluster(name=review.CLUSTER), user=USER).instance
+    cluster = services.save_cluster(cluster=Cluster(name=review.CLUSTER), user="bench").instance
     high = PriorityClass(cluster=cluster, name=review.PRIORITY, value=100_000)
-    services.save_priority_class(priority_class=high, user=USER)
-    _, secret = services.issue_webhook_credential(cluster=cluster, label=USER, user=USER)
+    services.save_priority_class(priority_class=high, user="bench")
+    _, secret = services.issue_webhook_credential(cluster=cluster, label="bench", user="bench")
     fill(cluster, [*review.SPREAD, *review.HOT, *review.TIGHT, *review.FULL])
     return {"secret": secret}
 
 
 def large() -> dict[str, Any]:
     """Add 50,000 policies."""
+    names = [f"many-{number:05d}" for number in range(10_000)]
     cluster = Cluster.objects.get(name=review.CLUSTER)
-    names = [f"many-{number:05d}" for number in range(LARGE_NAMESPACES)]
-    for first in range(0, len(names), BATCH):
-        fill(cluster, names[first : first + BATCH], metadata_policies=("mp", "mp2", "mp3"))
+    fill(cluster, names, metadata_policies=("mp", "mp2", "mp3"))
     return {}
 
 
@@ -96,16 +91,11 @@ def fill(
         _write(MetadataPolicy, namespaces, manifests)
     quotas = _write(ResourceQuota, namespaces, [review.quota(name) for name in names])
     used = dict.fromkeys(review.quota(review.NAMESPACE)["spec"]["hard"], "0")
-    QuotaUsage.objects.bulk_create(
-        QuotaUsage(
-            quota=quota,
-            quota_uid=quota.uid,
-            cluster=cluster,
-            namespace=quota.namespace.name,
-            used=used,
-        )
+    usage = (
+        {"quota": quota, "quota_uid": quota.uid, "namespace": quota.namespace.name}
         for quota in quotas
     )
+    QuotaUsage.objects.bulk_create(QuotaUsage(cluster=cluster, used=used, **of) for of in usage)
     Cluster.objects.filter(pk=cluster.pk).update(policy_revision=F("policy_revision") + 1)
 
 

@@ -11,7 +11,6 @@ import shutil
 import ssl
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 from bench import figures, load, review
 from bench.machine import BUILT, ROOT, Usage, surroundings, usage_of
 from tests.faults.database import bound
-from tests.processes import free_port, members, running
+from tests.processes import free_port, members, running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-PATIENCE: Final = 60.0  # seconds that a server may need to answer its first review
 WORKERS: Final = os.cpu_count() or 1
 ECHO_THREADS: Final = 8
 BASELINE_THREADS: Final = 16
@@ -115,7 +113,7 @@ def granian(target: str, *options: str, threads: int = 1, interface: str = "wsgi
     ]
 
 
-def django(name: str, subject: str, threads: int, **more: Any) -> Subject:
+def django(name: str, subject: str, *, threads: int = ECHO_THREADS, **more: Any) -> Subject:
     """A subject that is served by Django, behind the same web server."""
     words = granian("django.core.wsgi:get_wsgi_application", "--factory", threads=threads)
     settings = {"DJANGO_SETTINGS_MODULE": "bench.subjects.settings", "SUBJECT": subject}
@@ -124,12 +122,11 @@ def django(name: str, subject: str, threads: int, **more: Any) -> Subject:
 
 def floors() -> list[Subject]:
     """The echoes, and the engine without a database; the lean one beside the product."""
-    raw = granian("bench.subjects.raw:application", threads=ECHO_THREADS)
     return [
-        Subject(name=figures.RAW, words=raw),
-        django(figures.ENGINE, "engine", ECHO_THREADS),
-        django(figures.DEFAULT, "default", ECHO_THREADS),
-        django(figures.LEAN, "lean", ECHO_THREADS),
+        Subject(name=figures.RAW, words=granian("bench.subjects:echo", threads=ECHO_THREADS)),
+        django(figures.ENGINE, "engine", path="/engine"),
+        django(figures.DEFAULT, "default", path="/default"),
+        django(figures.LEAN, "lean", path="/lean"),
     ]
 
 
@@ -151,19 +148,10 @@ def product(database: str, secret: str, *, name: str = figures.PRODUCT) -> Subje
 
 def baselines(secret: str) -> list[Subject]:
     """The ORM baseline in both of its forms, each on a database of its own."""
-    workers = {
-        "GATEHOUSE_WEB_WORKERS": str(WORKERS),
-        "GATEHOUSE_WEB_THREADS": str(BASELINE_THREADS),
-    }
+    counts = {"GATEHOUSE_WEB_WORKERS": str(WORKERS), "GATEHOUSE_WEB_THREADS": str(BASELINE_THREADS)}
+    more = {"threads": BASELINE_THREADS, "path": f"/admission/{review.CLUSTER}/{secret}/validate"}
     return [
-        django(
-            name,
-            "baseline",
-            BASELINE_THREADS,
-            path=f"/admission/{review.CLUSTER}/{secret}/validate",
-            database=form,
-            around={"BASELINE_FORM": form, **workers},
-        )
+        django(name, "baseline", database=form, around={"BASELINE_FORM": form, **counts}, **more)
         for name, form in ((figures.LOADED, "loaded"), (figures.CACHED, "cached"))
     ]
 
@@ -222,28 +210,29 @@ def product_settings(folder: Path, address: str) -> dict[str, str]:
 
 def wait_until_it_answers(server: Server) -> None:
     """Ask until all workers had a chance to answer; raises with the log's end when it ends."""
-    deadline = time.monotonic() + PATIENCE
-    answered = 0
-    while answered < 2 * WORKERS:
-        if server.process.poll() is not None or time.monotonic() > deadline:
+
+    def answers() -> bool:
+        if server.process.poll() is not None:
             text = server.log.read_text("utf-8", "replace")[-3000:]
             raise load.LoadError(f"{server.subject.name} does not answer:\n{text}")
         with contextlib.suppress(OSError, http.client.HTTPException):
-            if server.ask(review.fresh()).get("allowed"):
-                answered += 1
-                continue
-        time.sleep(0.1)
+            return bool(server.ask(review.fresh()).get("allowed"))
+        return False
+
+    for _ in range(2 * WORKERS):
+        wait_for(answers)
 
 
-def verdicts(server: Server) -> list[tuple[Any, ...]]:
-    """Verdict, code and words for a review, for two that are to be refused, and for a full quota.
+def probes() -> list[bytes]:
+    """A review that is allowed, two that are to be refused, and one for a full quota."""
+    refused = (review.fresh(review=each) for each in review.refused().values())
+    return [review.fresh(), *refused, review.fresh(review.FULL[0])]
 
-    The decision's own name is left out of the words.
-    """
-    bodies = [review.fresh(), *(review.fresh(review=each) for each in review.refused().values())]
+
+def verdicts(server: Server, bodies: Sequence[bytes]) -> list[tuple[Any, ...]]:
+    """Verdict, code and words for each review; the decision's own name is left out of the words."""
     found = []
-    for body in (*bodies, review.fresh(review.FULL[0])):
-        response = server.ask(body)
+    for response in map(server.ask, bodies):
         status = response.get("status") or {}
         words = str(status.get("message", "")).partition(" (decision")[0]
         found.append((response.get("allowed"), status.get("code"), words))

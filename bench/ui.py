@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 import statistics
-import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from admission.models import AuditEvent, Tally
 from bench import report, seed
-from bench.rows import keep_sample, multiply
+from bench.growth import keep_sample, multiply, timed
 from policies.models import Cluster
 from portal.dev.demo import begin_demo
 from sync.models import SyncRun
@@ -35,8 +35,7 @@ PAGE_GOAL, EXPLORER_GOAL, WEIGHT_GOAL = 100.0, 300.0, 300.0  # milliseconds, the
 RUNS, QUICK_RUNS = 20, 5
 NAMESPACES, ROWS = 1_000, 1_000_000
 QUICK_NAMESPACES, QUICK_ROWS = 100, 30_000
-TALLIED: Final = 4
-"""Where more fit than are counted, the plot asks the tallies so many further questions."""
+TALLIED: Final = 4  # further questions of the plot to the tallies, where more fit than are counted
 EXPLORER: Final = {
     "all": "",
     "cluster": "cluster=demo",
@@ -86,25 +85,14 @@ class Line:
             missed.append(f"{self.kilobytes:.0f} kB")
         return f"FAIL {', '.join(missed)}" if missed else "PASS"
 
-    def visit(self, client: Client) -> Any:
-        """Get the page as a browser does."""
-        return client.get(self.path, headers={"accept-encoding": "gzip"})
-
-    def count(self, client: Client) -> None:
-        """Count the page's queries."""
-        self.visit(client)  # what is remembered from page to page is remembered
+    def visit(self, client: Client, runs: int) -> None:
+        """Get the page as a browser does; count its queries, measure its time and its weight."""
+        get = partial(client.get, self.path, headers={"accept-encoding": "gzip"})
+        get()  # what is remembered from page to page is remembered
         with CaptureQueriesContext(connection) as asked:
-            self.status = self.visit(client).status_code
-        self.queries = len(asked)
-
-    def time(self, client: Client, runs: int) -> None:
-        """Measure the page's time on the server, and its weight."""
-        times = []
-        for _ in range(runs):
-            begin = time.perf_counter()
-            page = self.visit(client)
-            times.append((time.perf_counter() - begin) * 1000)
-        self.milliseconds = statistics.median(times)
+            page = get()
+        self.status, self.queries = page.status_code, len(asked)
+        self.milliseconds = statistics.median(timed(get) for _ in range(runs))
         self.kilobytes = weight(page.content, Path(settings.STATIC_ROOT)) / 1000
 
 
@@ -115,7 +103,8 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     client = Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
     client.force_login(get_user_model().objects.create_superuser("bench"))
     begin_demo()
-    ids = {verdict: _newest(verdict) for verdict in ("denied", "mutated")}
+    rows = AuditEvent.objects.filter(cluster="demo", namespace="payments")
+    ids = {each: rows.filter(verdict=each).newest(1)[0].id for each in ("denied", "mutated")}
     ids["run"] = str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid)
     lines = [Line(name, path.format(**ids), PAGE_GOAL) for name, path in PAGES.items()]
     lines.append(Line("palette, a name", "/find/?q=pay", PAGE_GOAL))
@@ -124,8 +113,29 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
         for name, query in EXPLORER.items()
     ]
     for line in lines:
-        line.count(client)
+        line.visit(client, 1)
         line.queries_small = line.queries
+    policies = _grow(is_quick)
+    for line in lines:
+        line.visit(client, QUICK_RUNS if is_quick else RUNS)
+    decisions = AuditEvent.objects.count()
+    print(f"{policies:,} policies more than the demo's, {decisions:,} decisions\n")
+    table = [["page", "ms", "goal", "queries", "kB", ""]]
+    for line in lines:
+        queries = f"{line.queries_small} → {line.queries}"
+        numbers = f"{line.milliseconds:.1f}", f"{line.goal:.0f}", queries, f"{line.kilobytes:.0f}"
+        table.append([line.name, *numbers, line.verdict])
+    print(report.table(table))
+    print(f"\ngoals: < {PAGE_GOAL:.0f} ms a page, < {EXPLORER_GOAL:.0f} ms a filter of decisions,")
+    print(f"no query more over the larger database ({TALLIED} where more fit than are counted:")
+    print(f"the plot's, of tallies), < {WEIGHT_GOAL:.0f} kB with all that is loaded")
+    pages = [{**asdict(line), "verdict": line.verdict} for line in lines]
+    report.save({"policies": policies, "decisions": decisions, "pages": pages}, name="ui")
+    return 2 if any(line.verdict != "PASS" for line in lines) else 0
+
+
+def _grow(is_quick: bool) -> int:  # noqa: FBT001 - the same
+    """Make many policies and decisions more of the demo's; gives how many policies."""
     namespaces = [f"team-{n:03d}" for n in range(QUICK_NAMESPACES if is_quick else NAMESPACES)]
     cluster = Cluster.objects.get(name="demo")
     seed.fill(cluster, namespaces, metadata_policies=("mp", "mp2", "mp3"))
@@ -135,32 +145,7 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     Tally.objects.bring_up_to_date(now=timezone.now(), until=math.inf)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
-    for line in lines:
-        line.count(client)
-        line.time(client, QUICK_RUNS if is_quick else RUNS)
-    policies, rows = 5 * len(namespaces), AuditEvent.objects.count()
-    print(f"{policies:,} policies more than the demo's, {rows:,} decisions\n")
-    _show(lines)
-    pages = [{**asdict(line), "verdict": line.verdict} for line in lines]
-    report.save({"policies": policies, "decisions": rows, "pages": pages}, name="ui")
-    return 2 if any(line.verdict != "PASS" for line in lines) else 0
-
-
-def _newest(verdict: str) -> str:
-    rows = AuditEvent.objects.filter(verdict=verdict, cluster="demo", namespace="payments")
-    return str(rows.newest(1)[0].id)
-
-
-def _show(lines: list[Line]) -> None:
-    rows = [["page", "ms", "goal", "queries", "kB", ""]]
-    for line in lines:
-        queries = f"{line.queries_small} → {line.queries}"
-        numbers = f"{line.milliseconds:.1f}", f"{line.goal:.0f}", queries, f"{line.kilobytes:.0f}"
-        rows.append([line.name, *numbers, line.verdict])
-    print(report.table(rows))
-    print(f"\ngoals: < {PAGE_GOAL:.0f} ms a page, < {EXPLORER_GOAL:.0f} ms a filter of decisions,")
-    print(f"no query more over the larger database ({TALLIED} where more fit than are counted:")
-    print(f"the plot's, of tallies), < {WEIGHT_GOAL:.0f} kB with all that is loaded")
+    return 5 * len(namespaces)
 
 
 def weight(page: bytes, root: Path) -> int:

@@ -40,14 +40,16 @@ type plan struct {
 	Limit       int
 }
 
-type result struct {
+// out is what all workers saw.
+var out struct {
+	sync.Mutex
 	Allowed    int       `json:"allowed"`
 	Denied     int       `json:"denied"`
 	Failed     int       `json:"failed"`
 	Seconds    float64   `json:"seconds"`
 	ClientCPU  float64   `json:"client_cpu"`
 	Latencies  []float64 `json:"latencies"`
-	Complaints []string  `json:"complaints"`
+	Complaints []string  `json:"complaints,omitempty"`
 }
 
 // worker owns one connection. It writes each review over the last one in its message: the marks of
@@ -58,7 +60,6 @@ type worker struct {
 	spots      map[string][]int
 	connection *tls.Conn
 	reader     *bufio.Reader
-	out        result
 }
 
 func newWorker(p *plan, settings *tls.Config) *worker {
@@ -101,16 +102,18 @@ func (w *worker) ask(intended time.Time) {
 	w.write(w.plan.Suffix, request)
 	w.write(w.plan.Namespace, w.plan.Namespaces[rand.IntN(len(w.plan.Namespaces))])
 	body, err := w.exchange()
-	w.out.Latencies = append(w.out.Latencies, float64(time.Since(intended).Nanoseconds())/1e6)
+	out.Lock()
+	defer out.Unlock()
+	out.Latencies = append(out.Latencies, float64(time.Since(intended).Nanoseconds())/1e6)
 	answered := err == nil && bytes.Contains(body, []byte(request))
 	body = bytes.ReplaceAll(body, []byte(`": `), []byte(`":`))
 	if answered && bytes.Contains(body, []byte(`"allowed":true`)) {
-		w.out.Allowed++
+		out.Allowed++
 	} else if answered && bytes.Contains(body, []byte(`"allowed":false`)) {
-		w.out.Denied++
+		out.Denied++
 	} else {
-		w.out.Failed++
-		w.out.Complaints = append(w.out.Complaints, fmt.Sprintf("%v: %.200s", err, body))
+		out.Failed++
+		out.Complaints = append(out.Complaints, fmt.Sprintf("%v: %.200s", err, body))
 	}
 }
 
@@ -210,13 +213,6 @@ func main() {
 	}
 	before, begin := cpu(), time.Now()
 	makeLoad(&p, workers)
-	out := result{Seconds: time.Since(begin).Seconds(), ClientCPU: cpu() - before, Complaints: []string{}}
-	for _, w := range workers {
-		out.Allowed += w.out.Allowed
-		out.Denied += w.out.Denied
-		out.Failed += w.out.Failed
-		out.Latencies = append(out.Latencies, w.out.Latencies...)
-		out.Complaints = append(out.Complaints, w.out.Complaints...)
-	}
-	json.NewEncoder(os.Stdout).Encode(out)
+	out.Seconds, out.ClientCPU = time.Since(begin).Seconds(), cpu()-before
+	json.NewEncoder(os.Stdout).Encode(&out)
 }

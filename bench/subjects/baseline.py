@@ -25,7 +25,7 @@ from rest_framework.exceptions import NotAuthenticated
 from admission.models import AuditEvent
 from admission.record import write
 from admission.wire.review import dump_response, parse_request, render_response
-from bench.subjects.lean import LeanView
+from bench.subjects.echoes import LeanView
 from engine import chain
 from engine.policy import PolicySet
 from engine.request import Phase

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-if os.environ["SUBJECT"] == "baseline":
+SUBJECT = os.environ["SUBJECT"]
+if SUBJECT == "baseline":
     from portal.settings import *  # noqa: F403 - the same database, models and key
     from portal.settings import DATABASES, GATEHOUSE_WEB_THREADS
 
@@ -15,10 +16,8 @@ else:
     ALLOWED_HOSTS = ["127.0.0.1"]
     SECRET_KEY = "of no use here"  # noqa: S105 - nothing is signed
     USE_TZ = True
-if os.environ["SUBJECT"] == "default":
-    apps = ("django.contrib.contenttypes", "django.contrib.auth", "django.contrib.sessions")
-    INSTALLED_APPS = [*apps, "rest_framework"]
-elif os.environ["SUBJECT"] != "baseline":
-    REST_FRAMEWORK = {"UNAUTHENTICATED_USER": None}
+    apps = ("contrib.contenttypes", "contrib.auth", "contrib.sessions")
+    INSTALLED_APPS = [f"django.{app}" for app in apps] if SUBJECT == "default" else []
+    REST_FRAMEWORK = {} if SUBJECT == "default" else {"UNAUTHENTICATED_USER": None}
 MIDDLEWARE: list[str] = []
-ROOT_URLCONF = f"bench.subjects.{os.environ['SUBJECT']}"
+ROOT_URLCONF = f"bench.subjects.{'baseline' if SUBJECT == 'baseline' else 'echoes'}"

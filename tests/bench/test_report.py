@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench import figures, report, scale
+from bench import figures, report
 from bench.figures import BESIDE, FULL, LEAN_FULL
 
 if TYPE_CHECKING:
@@ -99,11 +99,11 @@ def test_both_pages_have_their_marks() -> None:
 
 
 def test_scale_needs_all_costs() -> None:
-    assert scale.costs_of(made_up()) is None
+    assert report.costs_of(made_up()) is None
 
 
 def test_scale_counts_half_of_a_core() -> None:
-    assert scale.cores(1000, 500) == pytest.approx(1.0)
+    assert report.cores(1000, 500) == pytest.approx(1.0)
 
 
 def test_scale_lists_each_size() -> None:
@@ -111,5 +111,5 @@ def test_scale_lists_each_size() -> None:
         figures.PRODUCT: [{"row_bytes": 4000.0, "worker_bytes": 9e7}],
         figures.LARGE: [{"policy_bytes": 2000.0}],
     }
-    text = scale.as_markdown(made_up(**costs))
-    assert all(name in text for name, *_ in scale.SIZES)
+    text = report.scale_as_markdown(made_up(**costs))
+    assert all(name in text for name, *_ in report.SIZES)

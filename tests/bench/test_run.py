@@ -83,7 +83,7 @@ def test_client_without_go_is_answered(tmp_path: Path, rate: float) -> None:
     with servers.started(lean, folder=tmp_path, certificate=certificate) as server:
         servers.wait_until_it_answers(server)
         asked = Load(connections=2, rate=rate, seconds=0.3)
-        answers = load.in_python(asked, server.address, "/", certificate)
+        answers = load.in_python(asked, server.address, lean.path, certificate)
     assert answers.allowed == len(answers.latencies) > 0
 
 
