@@ -87,7 +87,7 @@ class Line:
 
     def visit(self, client: Client, runs: int) -> None:
         """Get the page as a browser does; count its queries, measure its time and its weight."""
-        get = partial(client.get, self.path, headers={"accept-encoding": "gzip"})
+        get = partial(client.get, self.path, secure=True, headers={"accept-encoding": "gzip"})
         get()  # what is remembered from page to page is remembered
         with CaptureQueriesContext(connection) as asked:
             page = get()
