@@ -137,7 +137,7 @@ def in_python(asked: Load, address: str, path: str, certificate: Path) -> Answer
             with lock:  # whoever has it waits for the next arrival
                 intended = next(due, None)
             if intended is None:
-                return
+                return line.close()
             body = review.fresh(random.choice(asked.namespaces))  # noqa: S311 - no secret
             line.request("POST", path, body, {"Content-Type": "application/json"})
             text = line.getresponse().read()
