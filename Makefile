@@ -105,28 +105,28 @@ lock: setup-dev ## pin requirements anew, from pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group node -o requirements/node.txt
 
 bench-quick: setup-dev ## measure the product beside its floors, about a minute; SQLITE=1 on SQLite
-	@$(PY) -m bench --quick $(if $(SQLITE),--sqlite)
+	@$(PY) -m bench quick $(if $(SQLITE),--sqlite)
 
 bench: setup-dev ## measure everything, about eight minutes; SQLITE=1 on SQLite
 	@$(PY) -m bench $(if $(SQLITE),--sqlite)
 
 bench-growth: setup-dev ## read a record of ten million rows; SQLITE=1 on SQLite
-	@$(PY) -m bench.growth $(if $(SQLITE),--sqlite)
+	@$(PY) -m bench growth $(if $(SQLITE),--sqlite)
 
 bench-against: setup-dev ## measure this checkout beside COMMIT=, by turns in ten pairs; about ten minutes
 	@[ -n "$(COMMIT)" ] || { echo "gatehouse: name the commit to compare with: make bench-against COMMIT=HEAD~1" >&2; exit 1; }
-	@$(PY) -m bench.against $(COMMIT) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(SQLITE),--sqlite)
+	@$(PY) -m bench against $(COMMIT) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(SQLITE),--sqlite)
 
 bench-live: setup-dev ## create pods on a real API server, through the webhook and without
 	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
-	@$(PY) -m bench.live
+	@$(PY) -m bench live
 
 bench-profile: setup-dev ## show where the product's time goes; SQLITE=1 on SQLite
-	@$(PY) -m bench --profile $(if $(SQLITE),--sqlite)
+	@$(PY) -m bench profile $(if $(SQLITE),--sqlite)
 
 bench-ui: setup-dev ## measure the pages over 5,000 policies and a million decisions; QUICK=1 over fewer
 	@$(PY) -m portal.dev.bundle
-	@$(PY) -m bench.ui $(if $(QUICK),--quick)
+	@$(PY) -m bench ui $(if $(QUICK),--quick)
 
 screenshots: setup-dev ## take the pictures of docs/images from the demo data, with Chromium
 	@$(PY) -m portal.dev.bundle
@@ -134,10 +134,11 @@ screenshots: setup-dev ## take the pictures of docs/images from the demo data, w
 
 bench-peers: setup-dev ## fetch the engines that the benchmark compares with, where it can
 	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --require-hashes --target bench/results/python --requirement requirements/bench.txt
-	@$(PY) -m bench --build-peers
+	@command -v go > /dev/null || { echo "there is no Go compiler here: OPA is left out"; exit 0; }; \
+	GOBIN="$(CURDIR)/bench/results/peers" go install -trimpath github.com/open-policy-agent/opa@v1.22.0
 
 bench-docs: setup-dev ## put the last full run into docs/explanation
-	@$(PY) -m bench --write-docs
+	@$(PY) -m bench docs
 
 format: setup-dev ## format the code
 	$(PY) -m ruff format .

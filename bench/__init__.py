@@ -1,4 +1,1 @@
-"""The benchmark: `python -m bench`; measures the product beside its floors, in one run.
-
-It asks the product from outside, as an API server does; no rule and no product code lives here.
-"""
+"""The benchmark: asks the product from outside, beside its floors; no product code lives here."""

@@ -1,4 +1,4 @@
-"""`python -m bench.against COMMIT`: this checkout beside an earlier commit, by turns.
+"""`python -m bench against COMMIT`: this checkout beside an earlier commit, by turns.
 
 Both products run at the same time on one database server, each on a database of its own that its
 own code has filled; one is asked, then the other, and who begins changes from pair to pair. What
@@ -7,150 +7,122 @@ is shown is the ratio of each pair, so that a machine that changes its pace does
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import io
-import json
+import math
 import statistics
 import subprocess
 import sys
 import tarfile
-import tempfile
-import time
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bench import database, load, pairs, review, run, servers
-from bench.load import Load, LoadError
-from bench.names import CLOSED, HALF, HOT, PRODUCT, QUIET, SPREAD, key
-from bench.places import RESULTS, ROOT, MissingError, program, surroundings
+from bench import database, report, run, servers
+from bench.figures import CLOSED, FULL, HALF, HOT, PRODUCT, QUIET, SPREAD, WRITER, key, values
+from bench.load import Load
+from bench.machine import ROOT, MissingError, git, surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-WORSE: Final = 2
-INTERRUPTED: Final = 130
-PAIRS: Final = 10
-SECONDS: Final = 0.8
-OPEN_SECONDS: Final = 1.5
+    from bench.figures import Figures
+
 ENGINE_ROUNDS: Final = "3"
+SECONDS: Final = run.QUICK.seconds
+CONFIDENCE: Final = 0.95
+FLOOR: Final = 0.95
+FEWEST: Final = 6  # pairs: of fewer, no interval is that certain
 
 
-@dataclass(slots=True)
-class Side:
-    """One of both commits: its code, the Python that runs it, its own figures and server."""
+class Measure(NamedTuple):
+    """One figure that both commits are held against."""
 
     name: str
-    folder: Path
-    python: str
-    made: run.Run
-    server: servers.Server | None = None
+    figure: str
+    metric: str
 
-    def ask(self, module: str, *words: str) -> str:
-        """Run one of its measuring modules on its own database; gives what that prints."""
-        around = surroundings(
-            GATEHOUSE_DATABASE_URL=self.made.database.address(self.name),
-            GATEHOUSE_SECRET_KEY=servers.secret_key(),
-            GATEHOUSE_VAR=str(self.made.folder),
-            GATEHOUSE_EXTERNAL_URL="https://127.0.0.1",
-        )
-        command = [self.python, "-m", module, *words]
-        done = subprocess.run(  # noqa: S603 - our own words
-            command, env=around, cwd=self.folder, stdout=subprocess.PIPE, check=True
-        )
-        return done.stdout.decode()
-
-    def subject(self) -> servers.Subject:
-        """Its product, as it is served."""
-        found = servers.product(self.name, self.made.secret, name=f"{PRODUCT} {self.name}")
-        return replace(found, words=[self.python, *found.words[1:]], folder=self.folder)
-
-    def measure(self, name: str, asked: Load) -> None:
-        """Make one load and keep what it cost."""
-        if self.server is None:
-            raise LoadError(f"{self.name} is not running")
-        print(f"{self.name:<4}", end="")
-        self.made.measure(name, self.server, asked)
+    @property
+    def is_cost(self) -> bool:
+        """Whether less of it is better."""
+        return self.metric != "rps"
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Measure, print, keep. 0: nothing is worse; 1: it could not run; 2: something is worse."""
-    options = _options(words)
-    try:
-        with _sides(options) as (old, new):
-            for number in range(options.pairs):
-                print(f"pair {number + 1} of {options.pairs}", flush=True)
-                _pair((old, new) if number % 2 else (new, old))
-    except KeyboardInterrupt:
-        print("stopped; nothing was left running", file=sys.stderr)
-        return INTERRUPTED
-    except (LoadError, MissingError, subprocess.CalledProcessError) as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    found = pairs.compare_all(old.made.figures, new.made.figures)
-    print(f"\n{options.commit} beside {_here()}, {options.pairs} pairs\n")
-    print(pairs.as_text(found))
-    print(_save(options.commit, old, new, found))
-    return WORSE if any(each.worse for each in found) else 0
+class Compared(NamedTuple):
+    """The ratio new / old of one measure, turned so that below 1 is worse.
+
+    ``least`` and ``most`` bound the median of the pairs' ratios with at least 95 % confidence;
+    with fewer than six pairs they are the smallest and the largest ratio, and nothing is judged.
+    """
+
+    measure: Measure
+    pairs: int
+    median: float
+    least: float
+    most: float
+
+    @property
+    def worse(self) -> bool:
+        """Whether the whole interval lies below what is let pass."""
+        return self.pairs >= FEWEST and self.most < FLOOR
 
 
-def _options(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.against", description=__doc__)
-    parser.add_argument("commit", help="what this checkout is compared with")
-    parser.add_argument("--pairs", type=int, default=PAIRS, help="how often each is asked")
-    parser.add_argument("--sqlite", action="store_true", help="SQLite in place of PostgreSQL")
-    return parser.parse_args(words)
+MEASURES: Final = (
+    Measure("decisions/s, 100 quotas", FULL, "rps"),
+    Measure("decisions/s, one hot quota", key(PRODUCT, HOT, CLOSED), "rps"),
+    Measure("CPU per decision", FULL, "cpu_us"),
+    Measure("database CPU per decision", FULL, "database_us"),
+    Measure("p50 at 200/s", key(PRODUCT, SPREAD, QUIET), "p50"),
+    Measure("p99 at 200/s", key(PRODUCT, SPREAD, QUIET), "p99"),
+    Measure("p50 at half saturation", key(PRODUCT, SPREAD, HALF), "p50"),
+    Measure("p99 at half saturation", key(PRODUCT, SPREAD, HALF), "p99"),
+    Measure("memory of the workers", FULL, "rss_mb"),
+    Measure("writer alone, 100 quotas", key(WRITER, SPREAD), "rps"),
+    Measure("writer alone, one hot quota", key(WRITER, HOT), "rps"),
+    Measure("engine, mutate", "engine, mutate", "us"),
+    Measure("engine, validate", "engine, validate", "us"),
+)
 
 
-@contextlib.contextmanager
-def _sides(options: argparse.Namespace) -> Iterator[tuple[Side, Side]]:
-    """Both products, started and warm; stopped at the end."""
-    with contextlib.ExitStack() as stack:
-        name = tempfile.TemporaryDirectory(prefix="gatehouse-bench-", ignore_cleanup_errors=True)
-        folder = Path(stack.enter_context(name))
-        earlier = folder / "earlier"
-        _unpack(options.commit, earlier)
-        server: database.PostgreSQL | database.SQLite = (
-            database.SQLite(folder)
-            if options.sqlite
-            else stack.enter_context(database.postgresql(folder / "postgresql"))
-        )
-        certificate = servers.make_certificate(folder)
-        sides = []
-        for label, checkout, python in (
-            ("old", earlier, _python(earlier)),
-            ("new", ROOT, sys.executable),
-        ):
-            made = run.Run(
-                database=server,
-                client=load.client(),
-                certificate=certificate,
-                folder=folder,
-                extent=run.QUICK,
-            )
-            sides.append(Side(label, checkout, python, made))
-        for side in sides:
+def measure(commit: str, count: int, *, sqlite: bool) -> int:
+    """Measure, print, keep. 0: nothing is worse; 2: something is worse."""
+    with run.prepared(run.QUICK, sqlite=sqlite) as made, ExitStack() as stack:
+        earlier = made.folder / "earlier"
+        unpack(commit, earlier)
+        python = _python(earlier)
+        old = replace(made, label="old", checkout=earlier, python=python, figures={}, running={})
+        new = replace(made, label="new", figures={}, running={})
+        for side in (old, new):
             _start(side, stack)
-        yield sides[0], sides[1]
+        for number in range(count):
+            print(f"pair {number + 1} of {count}", flush=True)
+            _measure_pair((old, new) if number % 2 else (new, old))
+    found = compare_all(old.figures, new.figures)
+    print(f"\n{commit} beside {git('describe', '--always', '--dirty')}, {count} pairs\n")
+    print(as_text(found))
+    ratios = {each.measure.name: [each.least, each.median, each.most] for each in found}
+    kept = {"ratios": ratios, "old": old.figures, "new": new.figures}
+    print(report.save(kept, name=f"against-{commit.replace('/', '-')}"))
+    return 2 if any(each.worse for each in found) else 0
 
 
-def _start(side: Side, stack: contextlib.ExitStack) -> None:
-    """Have its own code fill its database, then start it and warm it up."""
-    made = side.made
-    made.database.create(side.name)
-    made.secret = json.loads(side.ask("bench.seed", "small"))["secret"]
+def _start(side: run.Run, stack: ExitStack) -> None:
+    """Have its own code fill its database, then start its product and warm it up."""
+    name = side.label
+    side.databases.clone(database.EMPTY, name)
+    side.seed("small", name)
     # What is measured without a server writes, too: not into the database that loads are held to.
-    made.database.copy(side.name, f"{side.name}_served")
-    subject = replace(side.subject(), database=f"{side.name}_served")
-    side.server = stack.enter_context(run.start(made, subject))
-    run.ready(made, side.server)
+    side.databases.clone(name, f"{name}_served")
+    product = servers.product(f"{name}_served", side.secret, name=f"{PRODUCT} {name}")
+    words = [side.python, *product.words[1:]]
+    subject = replace(product, words=words, folder=side.checkout)
+    side.running[PRODUCT] = stack.enter_context(side.start(subject))
 
 
-def _unpack(commit: str, folder: Path) -> None:
+def unpack(commit: str, folder: Path) -> None:
     """Put a commit's files into a folder; raises ``MissingError`` where there is no such commit."""
-    git = [program("git"), "-C", str(ROOT), "archive", "--format=tar", commit]
-    done = subprocess.run(git, capture_output=True, check=False)  # noqa: S603 - no shell, one commit
+    words = ["git", "-C", str(ROOT), "archive", "--format=tar", commit]
+    done = subprocess.run(words, capture_output=True, check=False)  # noqa: S603 - no shell, one commit
     if done.returncode:
         raise MissingError(f"there is no commit {commit} here: {done.stderr.decode().strip()}")
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
@@ -167,51 +139,69 @@ def _python(folder: Path) -> str:
     return str(folder / ".venv" / "bin" / "python")
 
 
-def _pair(order: tuple[Side, Side]) -> None:
+def _measure_pair(order: tuple[run.Run, run.Run]) -> None:
     """Each load once for both, one directly after the other."""
-    for label, quota in ((SPREAD, review.SPREAD), (HOT, review.HOT)):
-        for side in order:
-            asked = Load(namespaces=quota, seconds=SECONDS)
-            side.measure(key(PRODUCT, label, CLOSED), asked)
-    saturated = key(PRODUCT, SPREAD, CLOSED)
-    half = min(side.made.figures[saturated][-1]["rps"] for side in order) / 2
+    for label, quota in run.QUOTAS.items():
+        _load_both(order, key(PRODUCT, label, CLOSED), Load(namespaces=quota, seconds=SECONDS))
+    half = min(side.figures[FULL][-1]["rps"] for side in order) / 2
     for label, rate in ((QUIET, run.QUIET_RATE), (HALF, half)):
-        for side in order:
-            asked = Load(connections=run.OPEN_CONNECTIONS, rate=rate, seconds=OPEN_SECONDS)
-            side.made.database.settle()
-            side.measure(key(PRODUCT, SPREAD, label), asked)
+        asked = Load(connections=run.OPEN_CONNECTIONS, rate=rate, seconds=run.QUICK.open_seconds)
+        _load_both(order, key(PRODUCT, SPREAD, label), asked)
     for side in order:
-        kind = side.made.database.kind
-        _keep(side, "bench.writers", "1", str(SECONDS), kind, "usual")
+        words = ("1", str(SECONDS), side.databases.kind, "usual")
+        (writers,) = side.ask("bench.writers", *words, name=side.label)["rounds"]
+        for name, figure in writers.items():
+            side.keep(name, figure)
     for side in order:
-        _keep(side, "bench.engines", ENGINE_ROUNDS)
+        rounds = side.ask("bench.engines", ENGINE_ROUNDS, name=side.label)["rounds"]
+        for name in rounds[0]:
+            side.keep(name, {"us": statistics.median(each[name] for each in rounds)})
 
 
-def _keep(side: Side, module: str, *words: str) -> None:
-    """Keep the figures of a module that measures without a server: the median of its rounds."""
-    rounds: list[dict[str, Any]] = json.loads(side.ask(module, *words))["rounds"]
-    for name, last in rounds[-1].items():
-        print(f"{side.name:<4}", end="")
-        microseconds = isinstance(last, float) and statistics.median(each[name] for each in rounds)
-        side.made.keep(name, {"us": microseconds} if microseconds else last)
+def _load_both(order: tuple[run.Run, run.Run], name: str, asked: Load) -> None:
+    for side in order:
+        side.databases.settle()
+        side.measure(name, side.running[PRODUCT], asked)
 
 
-def _here() -> str:
-    """What this checkout is, in Git's words."""
-    git = [program("git"), "-C", str(ROOT), "describe", "--always", "--dirty"]
-    done = subprocess.run(git, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    return done.stdout.strip() or "this checkout"
+def rank(count: int) -> int:
+    """How many ratios on either side the interval of the median leaves out.
+
+    The median lies between the k-th smallest and the k-th largest of n independent values, unless
+    fewer than k of them fall on one side: twice the lower tail of a binomial with p = 1/2.
+    """
+    tail, left_out = 0.0, 0
+    for below in range(count // 2):
+        tail += 2 * math.comb(count, below) / 2**count
+        if tail > 1 - CONFIDENCE:
+            break
+        left_out = below
+    return left_out
 
 
-def _save(commit: str, old: Side, new: Side, found: Sequence[pairs.Compared]) -> Path:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    path = RESULTS / f"{moment}-against-{commit.replace('/', '-')}.json"
-    ratios = {e.measure.name: [e.least, e.median, e.most] for e in found}
-    text = {"ratios": ratios, "old": old.made.figures, "new": new.made.figures}
-    path.write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
-    return path
+def compare(measure: Measure, old: Figures, new: Figures) -> Compared | None:
+    """Hold one measure of both against each other, pair by pair; None where one has none."""
+    found = (values(each, measure.figure, measure.metric) for each in (old, new))
+    pairs = [pair for pair in zip(*found, strict=False) if all(pair)]
+    if not pairs:
+        return None
+    ratios = sorted(old / new if measure.is_cost else new / old for old, new in pairs)
+    out = rank(len(ratios))
+    middle = statistics.median(ratios)
+    return Compared(measure, len(ratios), middle, ratios[out], ratios[-1 - out])
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def compare_all(old: Figures, new: Figures) -> list[Compared]:
+    """Hold all measures that both have against each other."""
+    found = (compare(measure, old, new) for measure in MEASURES)
+    return [each for each in found if each]
+
+
+def as_text(found: Sequence[Compared]) -> str:
+    """A line for each measure: the median ratio, its interval, and whether that is worse."""
+    rows = [["new / old, above 1 is better", "median", "interval", ""]]
+    for each in found:
+        interval = f"{each.least:.3f}-{each.most:.3f}"
+        verdict = "WORSE" if each.worse else ""
+        rows.append([each.measure.name, f"{each.median:.3f}", interval, verdict])
+    return report.table(rows)

@@ -16,7 +16,7 @@ import orjson
 
 from admission.wire.review import dump_response, parse_request, render_response
 from bench import review
-from bench.places import ROOT
+from bench.machine import RESULTS, ROOT
 from engine import chain
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
@@ -27,23 +27,23 @@ from engine.resource_quota import decode_resource_quota
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Decide = Callable[[bytes], Any]
+
 SLICE: Final = 0.15  # seconds that each subject is measured in each round
 CHUNK: Final = 10
 FEWEST: Final = 3  # chunks
 NAMESPACE: Final = review.SPREAD[0]
-_CEL_LIST: Final = (
+_LIST: Final = (
     "request.object.spec.%s.all(c, has(c.resources.limits.cpu) && has(c.resources.requests.cpu)"
     " && has(c.resources.limits.memory) && has(c.resources.requests.memory)"
     " && (c.resources.limits.cpu.endsWith('m') || int(c.resources.limits.cpu) <= 4))"
 )
 # The cheapest form that still sees what must be refused: this CEL has no quantities.
 CEL: Final = " && ".join(
-    [
-        "has(request.object.metadata.labels.team)",
-        _CEL_LIST % "containers",
-        _CEL_LIST % "initContainers",
-    ]
+    ["has(request.object.metadata.labels.team)", _LIST % "containers", _LIST % "initContainers"]
 )
+# A rule refuses at once; a maximum is the validating call's matter.
+VERDICTS: Final = {"engine, mutate": [True, False, True]}
 
 
 def policies() -> PolicySet:
@@ -60,7 +60,7 @@ def policies() -> PolicySet:
     )
 
 
-def decision(phase: Phase) -> Callable[[bytes], bytes]:
+def decision(phase: Phase) -> Decide:
     """One whole decision of the product's engine: bytes to bytes."""
     known = policies()
 
@@ -75,19 +75,15 @@ def decision(phase: Phase) -> Callable[[bytes], bytes]:
     return decide
 
 
-def cel_decision() -> Callable[[bytes], bool]:
+def cel_decision() -> Decide:
     """The same checks as one validation expression, without an answer's bytes."""
     import cel  # noqa: PLC0415 - optional
 
     program = cel.compile(CEL)
-
-    def decide(body: bytes) -> bool:
-        return bool(program.execute(orjson.loads(body)))
-
-    return decide
+    return lambda body: bool(program.execute(orjson.loads(body)))
 
 
-def rego_decision() -> Callable[[bytes], Any]:
+def rego_decision() -> Decide:
     """The same checks as a compiled Rego bundle, without an answer's bytes."""
     from regopy import Interpreter  # noqa: PLC0415 - optional
 
@@ -102,49 +98,23 @@ def rego_decision() -> Callable[[bytes], Any]:
     return decide
 
 
-def subjects() -> tuple[dict[str, Callable[[bytes], Any]], dict[str, str]]:
-    """What is measured, and why the rest is not."""
-    found: dict[str, Callable[[bytes], Any]] = {
-        "json.loads": json.loads,
-        "orjson.loads": orjson.loads,
-        "engine, validate": decision(Phase.VALIDATE),
-        "engine, mutate": decision(Phase.MUTATE),
-    }
-    skipped = {}
-    for name, make in (("cel", cel_decision), ("regopy", rego_decision)):
-        try:
-            found[name] = make()
-        except ImportError as error:
-            skipped[name] = f"{error}; run: make bench-peers"
-    return found, skipped
-
-
-def check(name: str, decide: Callable[[bytes], Any]) -> None:
+def check(name: str, decide: Decide) -> None:
     """See that an engine allows and refuses what it must: without rules it would be fast."""
-    if name.endswith("loads"):
-        return
-    bodies = [review.fresh(NAMESPACE)]
-    bodies += [review.fresh(NAMESPACE, refused) for refused in review.refused().values()]
-    verdicts = [_is_allowed(decide(body)) for body in bodies]
-    wanted = [True, True, True] if name == "engine, mutate" else [True, False, False]
-    if name == "engine, mutate":
-        wanted[1] = False  # a rule refuses at once; a maximum is the validating call's matter
-    if verdicts != wanted:
-        raise SystemExit(f"{name}: the verdicts are {verdicts}, not {wanted}")
+    reviews = (review.template(), *review.refused().values())
+    found = [_is_allowed(decide(review.fresh(NAMESPACE, each))) for each in reviews]
+    if found != VERDICTS.get(name, [True, False, False]):
+        raise SystemExit(f"{name}: the verdicts are {found}")
 
 
 def _is_allowed(answer: Any) -> bool:
     if isinstance(answer, bool):
         return answer
-    if isinstance(answer, bytes):
-        answer = orjson.loads(answer)
-    elif not isinstance(answer, dict):
-        # The node lives in its output: asked for any later, the process ends.
-        answer = orjson.loads(str(answer.binding("x")))
-    return bool(answer["response"]["allowed"])
+    # Rego's node lives in its output: asked for any later, the process ends.
+    text = answer if isinstance(answer, bytes) else str(answer.binding("x"))
+    return bool(orjson.loads(text)["response"]["allowed"])
 
 
-def microseconds(call: Callable[[bytes], Any]) -> float:
+def microseconds(call: Decide) -> float:
     """CPU time of a call over one slice, each with a body of its own; the median of its chunks."""
     bodies = [review.fresh(NAMESPACE) for _ in range(CHUNK)]
     found, begin = [], time.process_time()
@@ -157,9 +127,21 @@ def microseconds(call: Callable[[bytes], Any]) -> float:
 
 def main(rounds: int) -> dict[str, Any]:
     """Measure all subjects by turns."""
-    found, skipped = subjects()
-    for name, call in found.items():
+    sys.path.append(str(RESULTS / "python"))  # where `make bench-peers` puts other engines
+    deciding = {
+        "engine, validate": decision(Phase.VALIDATE),
+        "engine, mutate": decision(Phase.MUTATE),
+    }
+    skipped = {}
+    for name, make in {"cel": cel_decision, "regopy": rego_decision}.items():
+        try:
+            deciding[name] = make()
+        except ImportError as error:
+            skipped[name] = f"{error}; run: make bench-peers"
+    found = {"json.loads": json.loads, "orjson.loads": orjson.loads, **deciding}
+    for name, call in deciding.items():
         check(name, call)
+    for call in found.values():
         microseconds(call)
     measured = [{name: microseconds(c) for name, c in found.items()} for _ in range(rounds)]
     return {"rounds": measured, "skipped": skipped}

@@ -1,57 +1,74 @@
-"""`python -m bench.growth`: read a record of ten million rows as the product reads it.
+"""`python -m bench growth`: a record of ten million rows, read as the product reads it.
 
-Rows are made by the database itself, in a partition for each of 30 days. Every question goes
-through the product's own querysets; its plan may read no partition from end to end and sort no
-more than a page. Offset and exact count stand beside it for comparison.
+Every question goes through the product's own querysets; its plan may read no partition from end to
+end and sort no more than a page. A page by OFFSET stands beside them for comparison.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import json
-import os
+import itertools
 import statistics
-import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-if not __package__:  # run as bench/growth.py: its folder must not hide the library's modules
-    sys.path[0] = str(Path(__file__).resolve().parents[1])
+from django.db import connection, transaction
 
-from bench import database
-from bench.growth_rows import row, rows_sql
-from bench.places import RESULTS, MissingError
+from admission.models import AuditEvent, decision_id, partitions
+from admission.record import export, retention, write
+from bench import report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
+
+    Questions = dict[str, Callable[[], Any]]
 
 PAGE: Final = 50
 DAYS: Final = 30
-ROWS: Final = 10_000_000
-SQLITE_ROWS: Final = 1_000_000
+ROWS, SQLITE_ROWS, QUICK_ROWS = 10_000_000, 1_000_000, 30_000
 WARM_RUNS: Final = 15
 WARM_GOAL, FIRST_GOAL, DEPTH_GOAL = 10.0, 50.0, 2.0  # milliseconds, milliseconds, times
 SMALL: Final = 1000  # rows; an empty or tiny partition may be read as it lies
-INSERT_SECONDS: Final = 4.0
+BATCH: Final = 5000
+SAMPLE: Final = 20_000  # rows that PostgreSQL copies
+COMMON: Final = "beginning common to many names"
+DAY: Final = 86_400_000  # milliseconds
+STEP: Final = {
+    "name": "LimitRangeCheck",
+    "outcome": "passed",
+    "policy": {"kind": "LimitRange", "namespace": "team", "name": "limits", "revision": 3},
+    "numbers": {"limit": "500m", "request": "250m", "enforced": "1"},
+}
+COLUMNS: Final = tuple(str(field.column) for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django's own way to ask
+# What is new in each copy: a decision id of `ms` and `noise` (32 bits), where `a` is the alphabet.
+_NEW: Final = {
+    "id": " || ".join(
+        [
+            *(f"substr(a, ((ms >> {43 - 5 * n}) & 31)::int + 1, 1)" for n in range(9)),
+            "substr(a, ((ms & 7) * 4 + (noise >> 30))::int + 1, 1)",
+            *(f"substr(a, ((noise >> {25 - 5 * n}) & 31)::int + 1, 1)" for n in range(6)),
+        ]
+    ),
+    "created": "timestamptz 'epoch' + ms * interval '1 millisecond'",
+    "request_uid": "uid",
+    "object_uid": "uid",
+}
 
 
 @dataclass(slots=True)
 class Line:
-    """One question: milliseconds first and warm, and what its plans did wrong."""
+    """One question: milliseconds first and warm, and what its plans did wrong.
+
+    ``sorts`` rows may be sorted.
+    """
 
     name: str
     first: float
     warm: float
-    least: float = 0.0
-    sorts: int = PAGE + 1  # rows that may be sorted
-    server: float = 0.0  # what PostgreSQL says that planning and execution took
-    is_page: bool = True
-    statements: int = 0
+    is_page: bool = False
+    sorts: int = PAGE + 1
     faults: list[str] = field(default_factory=list)
 
     @property
@@ -63,197 +80,122 @@ class Line:
         return "PASS" if fast and not self.faults else "FAIL"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Grow, query, print. 0: every goal is met; 1: it could not run; 2: a goal was missed."""
-    options = _options(argv)
-    try:
-        with _database(options) as address, tempfile.TemporaryDirectory() as var:
-            os.environ |= {
-                "DJANGO_SETTINGS_MODULE": "portal.settings",
-                "GATEHOUSE_DATABASE_URL": address,
-                "GATEHOUSE_VAR": var,
-                "GATEHOUSE_ENV_FILE": os.devnull,
-                "GATEHOUSE_LOG_LEVEL": "ERROR",
-            }
-            return _run(options)
-    except MissingError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-
-
-def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.growth", description=__doc__)
-    parser.add_argument("--rows", type=int, help="how many (default: ten million)")
-    parser.add_argument("--sqlite", action="store_true", default=bool(os.environ.get("SQLITE")))
-    parser.add_argument(
-        "--database", help="postgres://…: an empty database to use, kept afterwards"
-    )
-    options = parser.parse_args(argv)
-    options.rows = options.rows or (SQLITE_ROWS if options.sqlite else ROWS)
-    return options
-
-
-@contextlib.contextmanager
-def _database(options: argparse.Namespace) -> Iterator[str]:
-    if options.database:
-        yield options.database
-        return
-    with tempfile.TemporaryDirectory(prefix="gatehouse-growth-") as name:
-        if options.sqlite:
-            yield f"sqlite:///{name}/growth.sqlite3"
-            return
-        with database.postgresql(Path(name) / "server") as server:
-            yield server.address("postgres")
-
-
-def _run(options: argparse.Namespace) -> int:
-    import django  # noqa: PLC0415  settings are read from the environment made above
-
-    django.setup()
-    _prepare()
+def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its command
+    """Grow the record, ask, print. 0: every goal is met; 2: one was missed."""
+    is_sqlite = connection.vendor == "sqlite"
+    rows = QUICK_ROWS if is_quick else SQLITE_ROWS if is_sqlite else ROWS
     days = [datetime.now(UTC).date() - timedelta(days=age) for age in range(DAYS - 1, -1, -1)]
     began = time.perf_counter()
-    _grow(options.rows, days)
-    grown = time.perf_counter() - began
-    lines = _ask_all()
-    others = [*_compare(options.rows), *_retain(days), *_insert()]
-    depth = _depth(lines)
-    _tell(options, grown, lines, others, depth)
-    missed = [line.name for line in lines if line.verdict == "FAIL"]
-    return 2 if missed or depth > DEPTH_GOAL else 0
-
-
-def _prepare() -> None:
-    from django.core.management import call_command  # noqa: PLC0415  after setup
-
-    from admission.models import AuditEvent  # noqa: PLC0415  after setup
-
-    call_command("migrate", interactive=False, verbosity=0)
-    if AuditEvent.objects.exists():
-        raise MissingError("this database has a record already: give an empty one")
-
-
-def _grow(rows: int, days: list[date]) -> None:
-    """Rows by SQL: each day apart and without indexes, which it gets as it joins the record."""
-    from django.db import connection, transaction  # noqa: PLC0415  after setup
-
-    from admission.models import partitions  # noqa: PLC0415  after setup
-
-    each = rows // len(days)
-    for day in days:
-        with transaction.atomic(), connection.cursor() as cursor:
-            begin, _ = partitions.bounds(day)
-            first, step = int(begin.timestamp() * 1000), 86_400_000 / each
-            if connection.vendor == "sqlite":
-                _grow_sqlite(cursor, first, step, each)
-                continue
-            table = partitions.name(day)
-            if day in partitions.days():
-                partitions.drop(day)
-            partitions.create_detached(cursor, table)
-            cursor.execute(rows_sql(table), [step, first, each])
-            partitions.attach(cursor, table, day)
-        print(f"\r{day}: {each:,} rows", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+    partitions.ensure(days[-1])
+    _write(days if is_sqlite else days[-1:], rows // DAYS if is_sqlite else min(SAMPLE, rows))
+    if not is_sqlite:
+        keep_sample()
+        for day in days:
+            copy_day(day, rows // DAYS)
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE" if connection.vendor == "sqlite" else "VACUUM ANALYZE")
+        cursor.execute("ANALYZE" if is_sqlite else "VACUUM ANALYZE")
+    grown = time.perf_counter() - began
+    # SQLite always takes the index of names and sorts: that is shown, and no goal.
+    aside = {COMMON} if is_sqlite else set()
+    lines = [_ask(name, ask, is_page=name not in aside) for name, ask in _pages().items()]
+    lines += _comparisons(int(rows * 0.7), days[0])
+    warm = {line.name: line.warm for line in lines}
+    depth = max(warm[f"70 % deep, {of}"] / warm[f"latest, {of}"] for of in ("all", "one cluster"))
+    print(f"\n{rows:,} rows in {DAYS} days, made in {grown:.0f} s\n")
+    table = [["question", "first ms", "warm ms", ""]]
+    for line in lines:
+        verdict = "; ".join([line.verdict, *line.faults])
+        table.append([line.name, f"{line.first:,.2f}", f"{line.warm:,.2f}", verdict])
+    print(report.table(table))
+    verdict = "PASS" if depth <= DEPTH_GOAL else "FAIL"
+    print(f"\npage at depth 70 % / first page: {depth:.2f}  (<= {DEPTH_GOAL:.0f}) {verdict}")
+    print(f"goals: page < {WARM_GOAL:.0f} ms warm, < {FIRST_GOAL:.0f} ms first, no scan, no sort")
+    found = {
+        "database": connection.vendor,
+        "rows": rows,
+        "seconds to grow": round(grown, 1),
+        "depth ratio": round(depth, 2),
+        "questions": [{**asdict(line), "verdict": line.verdict} for line in lines],
+    }
+    report.save(found, name=f"growth-{connection.vendor}")
+    return 2 if depth > DEPTH_GOAL or any(line.verdict == "FAIL" for line in lines) else 0
 
 
-def _grow_sqlite(cursor: Any, first: int, step: float, each: int) -> None:
-    import random  # noqa: PLC0415  here alone
-
-    from admission.record import write as record_write  # noqa: PLC0415  after setup
-
-    made = random.Random(first)  # noqa: S311  no secrets
-    del cursor
-    for begin in range(0, each, 5000):
-        numbers = range(begin, min(begin + 5000, each))
-        record_write.write([row(first + int(step * number), made, number) for number in numbers])
+def _write(days: list[date], count: int) -> None:
+    """So many rows for each day, as the product writes them."""
+    made = Random(1)  # noqa: S311 - no secrets
+    for day, begin in itertools.product(days, range(0, count, BATCH)):
+        first = int(partitions.bounds(day)[0].timestamp() * 1000)
+        numbers = range(begin, min(begin + BATCH, count))
+        with transaction.atomic():
+            write.write([row(first + DAY * number // count, made, number) for number in numbers])
 
 
-def _ask_all() -> list[Line]:
-    from django.db import connection  # noqa: PLC0415  after setup
-
-    from admission.models import AuditEvent  # noqa: PLC0415  after setup
-
+def _pages() -> Questions:
+    """A page of the record by each of the ways that the portal and the API offer."""
     rows = AuditEvent.objects.all()
     listed = rows.listed()
-    deep = _deep(rows)
+    newest, oldest = rows.newest(1)[0].created, rows.oldest(1)[0].created
+    deep = decision_id.lowest(newest - (newest - oldest) * 0.7)
+    one = listed.for_cluster("cluster-40")
     some = rows.for_cluster("cluster-40").page(before=deep, size=1).events[0]
-    print(f"asked on {connection.vendor}", file=sys.stderr)
-    questions: dict[str, Callable[[], Any]] = {
+    sets = {
+        "one namespace": listed.for_namespace("team-900"),
+        "one namespace of a cluster": listed.for_namespace("team-9").for_cluster("cluster-9"),
+        "denied": listed.denied(),
+        "denied, one cluster": listed.denied().for_cluster("cluster-40"),
+        "by request uid": listed.filter(request_uid=some.request_uid),
+        "beginning of a name": listed.name_begins("app-1234-"),
+        COMMON: listed.name_begins("app-1"),
+        "a cluster that never asked": listed.for_cluster("nobody"),
+    }
+    return {
         "latest, all": lambda: listed.page(size=PAGE),
-        "latest, one cluster": lambda: listed.for_cluster("cluster-40").page(size=PAGE),
+        "latest, one cluster": lambda: one.page(size=PAGE),
         "latest, one cluster, with all detail": lambda: rows.for_cluster("cluster-40").page(
             size=PAGE
         ),
         "70 % deep, all": lambda: listed.page(before=deep, size=PAGE),
-        "70 % deep, one cluster": lambda: listed.for_cluster("cluster-40").page(
-            before=deep, size=PAGE
-        ),
+        "70 % deep, one cluster": lambda: one.page(before=deep, size=PAGE),
         "newer than 70 % deep": lambda: listed.page(after=deep, size=PAGE),
-        "one namespace": lambda: listed.for_namespace("team-900").page(size=PAGE),
-        "one namespace of a cluster": lambda: (
-            listed.for_namespace("team-9").for_cluster("cluster-9").page(size=PAGE)
-        ),
-        "denied": lambda: listed.denied().page(size=PAGE),
-        "denied, one cluster": lambda: listed.denied().for_cluster("cluster-40").page(size=PAGE),
-        "by request uid": lambda: listed.filter(request_uid=some.request_uid).page(size=PAGE),
         "by decision id": lambda: rows.with_id(some.id).get(),
-        "beginning of a name": lambda: listed.name_begins("app-1234-").page(size=PAGE),
-        "beginning common to many names": lambda: listed.name_begins("app-1").page(size=PAGE),
-        "a cluster that never asked": lambda: listed.for_cluster("nobody").page(size=PAGE),
+        **{name: lambda found=found: found.page(size=PAGE) for name, found in sets.items()},
     }
-    # SQLite always takes the index of names and sorts: told, and no goal.
-    told = {"beginning common to many names"} if connection.vendor == "sqlite" else set()
-    return [_ask(name, ask, is_page=name not in told) for name, ask in questions.items()]
 
 
-def _deep(rows: Any) -> str:
-    """The id at 70 % of the record's depth."""
-    from admission.models import decision_id  # noqa: PLC0415  after setup
-
-    newest, oldest = rows.newest(1)[0].created, rows.oldest(1)[0].created
-    return decision_id.lowest(newest - (newest - oldest) * 0.7)
-
-
-def _ask(name: str, question: Callable[[], Any], *, is_page: bool = True, runs: int = 0) -> Line:
+def _ask(name: str, question: Callable[[], Any], *, is_page: bool = False) -> Line:
     """First on a fresh connection, then warm; then its plans."""
-    from django.db import connection  # noqa: PLC0415  after setup
-
     connection.close()
     connection.ensure_connection()
-    first = _timed(question)
-    warm = [_timed(question) for _ in range(runs or WARM_RUNS)]
-    asked: list[tuple[str, Any]] = []
-
-    def note(execute: Any, sql: str, params: Any, many: Any, context: Any) -> Any:
-        asked.append((sql, params))
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(note):
-        question()
-    line = Line(name, first, statistics.median(warm), min(warm), is_page=is_page)
+    first = timed(question)
+    warm = [timed(question) for _ in range(WARM_RUNS)]
+    line = Line(name, first, statistics.median(warm), is_page)
     if name.startswith("beginning"):
         line.sorts = SMALL  # no index has names by time: what a rare beginning matches is sorted
-    for sql, params in asked if is_page else []:
-        _explain(line, sql, params)
+    asked: list[tuple[str, Any]] = []
+
+    def note(execute: Any, sql: str, params: Any, *more: Any) -> Any:
+        asked.append((sql, params))
+        return execute(sql, params, *more)
+
+    if is_page:
+        with connection.execute_wrapper(note):
+            question()
+    for sql, params in asked:
+        if "pg_inherits" not in sql:
+            _explain(line, sql, params)
     return line
 
 
-def _timed(question: Callable[[], Any]) -> float:
+def timed(question: Callable[[], Any]) -> float:
+    """Milliseconds that it takes."""
     begin = time.perf_counter()
     question()
     return (time.perf_counter() - begin) * 1000
 
 
 def _explain(line: Line, sql: str, params: Any) -> None:
-    """Note a statement's plan: how long, and what in it costs more with every row on record."""
-    from django.db import connection  # noqa: PLC0415  after setup
-
-    if "pg_inherits" in sql:
-        return
-    line.statements += 1
+    """Note what in a statement's plan costs more with every row on record."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
@@ -261,9 +203,8 @@ def _explain(line: Line, sql: str, params: Any) -> None:
             line.faults += [s for s in steps if s.startswith("SCAN") and "INDEX" not in s]
             return
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
-        (plan,) = cursor.fetchone()
-    line.server += plan[0]["Planning Time"] + plan[0]["Execution Time"]
-    line.faults += _faults_of(plan[0]["Plan"], line.sorts)
+        ((plan,),) = cursor.fetchone()
+    line.faults += _faults_of(plan["Plan"], line.sorts)
 
 
 def _faults_of(node: dict[str, Any], sorts: int) -> Iterator[str]:
@@ -277,115 +218,87 @@ def _faults_of(node: dict[str, Any], sorts: int) -> Iterator[str]:
         yield from _faults_of(each, sorts)
 
 
-def _compare(rows: int) -> list[Line]:
-    """What the product does not do, and its counts."""
-    from admission.models import AuditEvent  # noqa: PLC0415  after setup
-
-    found = AuditEvent.objects.all()
-    offset = int(rows * 0.7)
-    since = datetime.now(UTC) - timedelta(days=1)
-    questions: dict[str, Callable[[], Any]] = {
-        "figures of the day (at most 10,000)": lambda: found.figures(since=since),
-        "count, capped, all": found.capped_count,
-        "count, capped, one cluster": lambda: found.for_cluster("cluster-40").capped_count(),
-        "one rare user, no index": lambda: found.user_begins("user-2999").page(size=PAGE),
-        "(exact count)": found.count,
-        f"(OFFSET {offset:,})": lambda: list(found.newest_first()[offset : offset + PAGE]),
+def _comparisons(offset: int, day: date) -> Iterator[Line]:
+    """A page as the product does not read it; then one day is written to its file and dropped."""
+    found = AuditEvent.objects.newest_first()
+    steps: Questions = {
+        f"OFFSET {offset:,}, which no page does": lambda: list(found[offset : offset + PAGE]),
+        "export of one day": lambda: export.export_day(day),
+        "removal of one day": lambda: retention.remove(day, retention.Verdicts.ALL),
     }
-    return [
-        _ask(name, question, is_page=False, runs=1 if name.startswith("(") else 0)
-        for name, question in questions.items()
-    ]
+    for name, step in steps.items():
+        spent = timed(step)
+        yield Line(name, spent, spent)
 
 
-def _retain(days: list[date]) -> list[Line]:
-    """Take one day's allowed rows away, and another day as a whole."""
-    from admission.record import export as record_export  # noqa: PLC0415  after setup
-    from admission.record import retention  # noqa: PLC0415  after setup
+def row(milliseconds: int, made: Random, number: int) -> dict[str, Any]:
+    """A row as ``admission.record.write.row`` makes it.
 
-    lines = []
-    for day, verdicts in (
-        (days[0], retention.Verdicts.ALLOWED),
-        (days[1], retention.Verdicts.ALL),
-    ):
-        export = _timed(lambda day=day: record_export.export_day(day))
-        spent = _timed(lambda day=day, verdicts=verdicts: retention.remove(day, verdicts))
-        lines.append(Line(f"export of one day ({verdicts})", export, export, export, is_page=False))
-        lines.append(Line(f"removal of one day ({verdicts})", spent, spent, spent, is_page=False))
-    return lines
-
-
-def _insert() -> list[Line]:
-    """Milliseconds for one row, in batches and transactions as the writer makes them."""
-    import random  # noqa: PLC0415  here alone
-
-    from django.db import connection, transaction  # noqa: PLC0415  after setup
-
-    from admission.record import write as record_write  # noqa: PLC0415  after setup
-
-    made, lines = random.Random(1), []  # noqa: S311  no secrets
-
-    def write(batch: int) -> float:
-        number, end = 0, time.perf_counter() + INSERT_SECONDS
-        while time.perf_counter() < end:
-            rows = [row(time.time_ns() // 1_000_000, made, n) for n in range(batch)]
-            with transaction.atomic():
-                record_write.write(rows)
-            number += batch
-        return INSERT_SECONDS * 1000 / number
-
-    for batch in (8, 64):
-        spent = write(batch)
-        name = f"insert, a row of {batch} ({1000 / spent:,.0f}/s)"
-        lines.append(Line(name, spent, spent, spent, is_page=False))
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute('CREATE INDEX audit_user ON admission_auditevent ("user")')
-        spent = write(64)
-        name = f"the same with an index on users ({1000 / spent:,.0f}/s)"
-        lines.append(Line(name, spent, spent, spent, is_page=False))
-    return lines
-
-
-def _depth(lines: list[Line]) -> float:
-    """How much longer a deep page takes than the first, at worst."""
-    warm = {line.name: line.warm for line in lines}
-    return max(
-        warm["70 % deep, all"] / warm["latest, all"],
-        warm["70 % deep, one cluster"] / warm["latest, one cluster"],
+    Clusters, namespaces and users are uneven, as they are; one row in twenty is a denial.
+    """
+    chosen = decision_id.encode(milliseconds, made.getrandbits(32))
+    uid = f"{made.getrandbits(128):032x}"
+    event = AuditEvent(
+        id=chosen,
+        created=decision_id.moment(chosen),
+        duration_us=1500,
+        cluster=f"cluster-{int(100 * made.random() ** 2)}",
+        phase="validate",
+        request_uid=uid,
+        operation="CREATE",
+        kind="Pod",
+        resource="pods",
+        namespace=f"team-{int(2000 * made.random() ** 2)}",
+        name=f"app-{int(5000 * made.random())}-{uid[:5]}",
+        object_uid=uid,
+        user=f"user-{int(3000 * made.random() ** 2)}",
+        groups=["system:authenticated"],
+        dry_run=number % 50 == 0,
+        client="127.0.0.1",
+        verdict="allowed" if number % 20 else "denied",
+        code=200,
+        policy_revision=1,
+        trace=[STEP] * 3,
+        request={"object": {"kind": "Pod", "metadata": {"labels": {"app": "web"}}, "spec": {}}},
     )
+    return {name: getattr(event, name) for name in COLUMNS}
 
 
-def _tell(
-    options: argparse.Namespace, grown: float, lines: list[Line], others: list[Line], depth: float
-) -> None:
-    print(f"{options.rows:,} rows in {DAYS} days, made in {grown:.0f} s\n")
-    heads = f"{'first ms':>10}{'warm ms':>10}{'least ms':>10}{'database':>10}"
-    print(f"{'question':<46}{heads}  statements")
-    for line in (*lines, *others):
-        told = f"{line.statements:>6}  {line.verdict}" if line.statements else ""
-        figures = f"{line.first:>10.2f}{line.warm:>10.2f}{line.least:>10.2f}{line.server:>10.2f}"
-        print(f"{line.name:<46}{figures}{told}")
-        for fault in line.faults:
-            print(f"    {fault}")
-    verdict = "PASS" if depth <= DEPTH_GOAL else "FAIL"
-    print(f"\npage at depth 70 % / first page: {depth:.2f}  (<= {DEPTH_GOAL:.0f}) {verdict}")
-    print(f"goals: page < {WARM_GOAL:.0f} ms warm, < {FIRST_GOAL:.0f} ms first, no scan, no sort")
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    kind = "sqlite" if options.sqlite else "postgresql"
-    found = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "database": kind,
-        "rows": options.rows,
-        "seconds to grow": round(grown, 1),
-        "depth ratio": round(depth, 2),
-        "questions": [{**asdict(line), "verdict": line.verdict} for line in (*lines, *others)],
-    }
-    text = json.dumps(found, indent=1) + "\n"
-    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    for name in (f"{moment}-growth-{kind}.json", f"latest-growth-{kind}.json"):
-        (RESULTS / name).write_text(text, encoding="utf-8")
+def keep_sample() -> None:
+    """Have the rows that are on record now be those that are copied on this connection."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"CREATE TEMP TABLE sample AS"  # noqa: S608 - our own words
+            f" SELECT *, row_number() OVER () - 1 AS place FROM {partitions.TABLE}"
+        )
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def copy_day(day: date, count: int) -> None:
+    """A day's partition anew, with so many rows; it gets its indexes as it joins the record."""
+    table, first = partitions.name(day), int(partitions.bounds(day)[0].timestamp() * 1000)
+    if day in partitions.days():
+        partitions.drop(day)
+    with connection.cursor() as cursor:
+        partitions.create_detached(cursor, table)
+        moment = f"floor({DAY / count} * (i - 1))::bigint + {first}"
+        cursor.execute(_copy(table, count, moment))
+        partitions.attach(cursor, table, day)
+
+
+def multiply(count: int) -> None:
+    """So many copies more, each at the time of its sample."""
+    moment = "floor(extract(epoch FROM created) * 1000)::bigint"
+    with connection.cursor() as cursor:
+        cursor.execute(_copy(partitions.TABLE, count, moment))
+
+
+def _copy(table: str, count: int, moment: str) -> str:
+    columns = ", ".join(f'"{name}"' for name in COLUMNS)
+    values = ", ".join(_NEW.get(name, f'made."{name}"') for name in COLUMNS)
+    return f"""
+    INSERT INTO {table} ({columns}) SELECT {values} FROM (
+      SELECT sample.*, i, '0123456789abcdefghjkmnpqrstvwxyz'::text AS a, {moment} AS ms,
+        floor(random() * 4294967296)::bigint AS noise, gen_random_uuid()::text AS uid
+      FROM generate_series(1, {count}) AS i
+        JOIN sample ON place = i % (SELECT count(*) FROM sample)
+    ) AS made"""  # noqa: S608 - our own words

@@ -1,4 +1,4 @@
-"""`python -m bench.live`: pods created on a real API server, through the product's webhook and not.
+"""`python -m bench live`: pods created on a real API server, through the product's webhook and not.
 
 Ways take turns in rounds; arrivals are random (Poisson), and latency counts from the intended send
 time. etcd and PostgreSQL both flush what they say is kept. Each pod that was created through the
@@ -7,39 +7,35 @@ product is on record and charged, or the run fails.
 
 from __future__ import annotations
 
-import argparse
 import base64
 import contextlib
-import copy
 import itertools
 import json
-import queue
 import random
 import statistics
-import sys
-import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bench import database, load, names, review, run, servers
-from bench.places import RESULTS, MissingError
-from tests.cluster.api_client import ApiClient
+from bench import database, report, review, run, servers
+from bench.figures import GO, LEAN, OPA_OFF, PRODUCT, ratios, values
+from bench.load import LoadError
+from bench.machine import MissingError
+from tests.cluster.api_client import ApiClient, path_of
 from tests.cluster.binaries import find, folders, missing
 from tests.cluster.servers import Options, cluster
 
 if TYPE_CHECKING:
-    import http.client
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
+    from bench.figures import Figures
     from tests.cluster.servers import Cluster
 
 RATE: Final = 100.0
 CLIENTS: Final = 32
-ROUNDS: Final = 3
 SECONDS: Final = 8.0
 WARM_UP: Final = 2.0
 BASE, STRETCH = 2.0, 1.75
@@ -47,8 +43,15 @@ NOTHING: Final = "no webhook"
 VALIDATING: Final = "Gatehouse, validating"
 BOTH: Final = "Gatehouse, mutating and validating"
 CREATED: Final = 201
+OTHERS: Final = (GO, LEAN, OPA_OFF)
 _HEADERS: Final = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
-_RULE: Final = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+_WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1"
+_RULE: Final = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods"],
+}
 
 
 @dataclass(slots=True)
@@ -57,40 +60,17 @@ class Way:
 
     name: str
     namespaces: Sequence[str]
-    webhooks: dict[str, str] = field(default_factory=dict)
-    p50: list[float] = field(default_factory=list)
-    p99: list[float] = field(default_factory=list)
+    webhooks: dict[str, str]
     created: int = 0
 
     @property
-    def label(self) -> str:
-        """What tells its namespaces from others'."""
-        return "".join(c if c.isalnum() else "-" for c in self.name.lower())
-
-    def keep(self, found: list[float]) -> None:
-        """Note, and tell, the milliseconds of one load."""
-        found.sort()
-        self.p50.append(found[len(found) // 2])
-        self.p99.append(found[int(len(found) * 0.99)])
-        print(
-            f"  {self.name:<38} p50 {self.p50[-1]:6.2f} ms  p99 {self.p99[-1]:7.2f} ms", flush=True
-        )
+    def is_ours(self) -> bool:
+        """Whether its pods are to be on record."""
+        return PRODUCT in self.name
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Measure, print, keep. 0: the goal is met; 1: it could not run; 2: the goal was missed."""
-    parser = argparse.ArgumentParser(prog="python -m bench.live", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each load")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    options = parser.parse_args(words)
-    try:
-        return _tell(_measure(options.rounds, options.seconds))
-    except (load.LoadError, MissingError) as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-
-
-def _measure(rounds: int, seconds: float) -> list[Way]:
+def measure(rounds: int) -> int:
+    """Measure, print, keep. 0: the goal is met; 2: it was missed."""
     binaries = find()
     if binaries is None:
         raise MissingError(
@@ -98,154 +78,107 @@ def _measure(rounds: int, seconds: float) -> list[Way]:
             " python -m tests.cluster.build makes them where there is Go"
         )
     with contextlib.ExitStack() as stack:
-        made = stack.enter_context(_surroundings())
-        started = {s.subject.name: s for s in stack.enter_context(_started(made))}
+        made = stack.enter_context(run.prepared(run.QUICK))
+        made.databases.clone("seeded", "product")
+        # The product, the lean echo, and strangers where they are at hand.
+        subjects = [s for s in (*servers.floors(), *servers.peers()[0]) if s.name in OTHERS]
+        for subject in (*subjects, servers.product("product", made.secret)):
+            made.running[subject.name] = stack.enter_context(made.start(subject))
         live = stack.enter_context(cluster(binaries, Options(is_durable=True)))
-        asking = ApiClient(live)
-        stack.callback(asking.close)
-        ways = _ways(made, started)
+        asking = stack.enter_context(contextlib.closing(ApiClient(live)))
+        ways = _ways(made)
         _install(asking, ways, made.certificate)
-        before = database.standing(made.database, "product")
-        creator = stack.enter_context(contextlib.closing(Creator(live)))
+        before = database.standing(made.databases, "product")
+        creator = Creator(live)
         for way in ways:
             creator.create(way, WARM_UP)
         for number in range(rounds):
             for way in ways[number % len(ways) :] + ways[: number % len(ways)]:
-                way.keep(creator.create(way, seconds))
-        _expect_exact(ways, before, database.standing(made.database, "product"))
-    return ways
+                times = sorted(creator.create(way, SECONDS))
+                p50, p99 = times[len(times) // 2], times[int(len(times) * 0.99)]
+                made.keep(way.name, {"p50": p50, "p99": p99})
+        after = database.standing(made.databases, "product")
+    ours = [way for way in ways if way.is_ours]
+    pods = sum(way.created for way in ours)
+    wanted = (sum(way.created * len(way.webhooks) for way in ours), pods, pods)
+    used = sum(after.used.values()) - sum(before.used.values())
+    found = (after.rows - before.rows, after.charges - before.charges, used)
+    if found != wanted:
+        raise LoadError(f"rows, charges and used pods are {found}, not {wanted}")
+    return _show(made.figures, sum(way.created for way in ways))
 
 
-@contextlib.contextmanager
-def _surroundings() -> Iterator[run.Run]:
-    with contextlib.ExitStack() as stack:
-        temporary = tempfile.TemporaryDirectory(prefix="gatehouse-live-")
-        folder = Path(stack.enter_context(temporary))
-        server = stack.enter_context(database.postgresql(folder / "postgresql"))
-        server.create("product")
-        made = run.Run(
-            database=server,
-            client=load.client(),
-            certificate=servers.make_certificate(folder),
-            folder=folder,
-            extent=run.QUICK,
-        )
-        made.secret = run.seed(made, "small", "product")["secret"]
-        yield made
-
-
-@contextlib.contextmanager
-def _started(made: run.Run) -> Iterator[list[servers.Server]]:
-    """The product, the lean echo, and strangers where they are at hand."""
-    found = [each for each in servers.floors() if each.name == names.LEAN]
-    found += [each for each in servers.peers()[0] if each.name in (names.GO, names.OPA_OFF)]
-    found.append(servers.product("product", made.secret))
-    with contextlib.ExitStack() as stack:
-        running = [stack.enter_context(run.start(made, subject)) for subject in found]
-        for server in running:
-            run.ready(made, server)
-        yield running
-
-
-def _ways(made: run.Run, started: dict[str, servers.Server]) -> list[Way]:
-    def address(name: str, path: str) -> str:
-        return f"https://{started[name].address}{path}"
-
-    def other(name: str) -> Way:
-        namespaces = [f"{names_of[name]}-{number:02d}" for number in range(50)]
-        return Way(name, namespaces, {"Validating": address(name, "/")} if name in started else {})
-
-    names_of = {NOTHING: "plain", names.LEAN: "lean", names.GO: "go", names.OPA_OFF: "opa"}
-    path = f"/admission/{review.CLUSTER}/{made.secret}"
-    validate = address(names.PRODUCT, f"{path}/validate")
-    mutate = address(names.PRODUCT, f"{path}/mutate")
-    return [
-        other(NOTHING),
-        *[other(name) for name in (names.GO, names.LEAN, names.OPA_OFF) if name in started],
-        Way(VALIDATING, review.SPREAD[:50], {"Validating": validate}),
-        Way(BOTH, review.SPREAD[50:], {"Mutating": mutate, "Validating": validate}),
+def _ways(made: run.Run) -> list[Way]:
+    addresses = {name: f"https://{server.address}" for name, server in made.running.items()}
+    ours = f"{addresses[PRODUCT]}/admission/{review.CLUSTER}/{made.secret}"
+    validate, mutate = {"Validating": f"{ours}/validate"}, {"Mutating": f"{ours}/mutate"}
+    webhooks: dict[str, dict[str, str]] = {NOTHING: {}}
+    for name in filter(made.running.get, OTHERS):
+        path = made.running[name].subject.path
+        webhooks[name] = {"Validating": f"{addresses[name]}{path}"}
+    found = [
+        Way(name, [f"way-{number}-{each}" for each in range(50)], called)
+        for number, (name, called) in enumerate(webhooks.items())
     ]
+    found.append(Way(VALIDATING, review.SPREAD[:50], validate))
+    return [*found, Way(BOTH, review.SPREAD[50:], mutate | validate)]
 
 
-def _install(asking: ApiClient, ways: Sequence[Way], certificate: servers.Certificate) -> None:
-    """Namespaces, the priority class, and the webhooks; wait until each of them is asked."""
-    bundle = base64.b64encode(certificate.file.read_bytes()).decode()
-    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    _post(
-        asking,
-        "/apis/scheduling.k8s.io/v1/priorityclasses",
-        {**kind, "metadata": {"name": review.PRIORITY}, "value": 100000},
-    )
+def _install(asking: ApiClient, ways: Sequence[Way], certificate: Path) -> None:
+    """Namespaces, the priority class, and the webhooks; wait until ours are asked."""
+    bundle = base64.b64encode(certificate.read_bytes()).decode()
+    priority = {"metadata": {"name": review.PRIORITY}, "value": 100000}
+    wanted: list[tuple[str, dict[str, Any]]] = [(path_of("PriorityClass", ""), priority)]
     for way in ways:
-        for namespace in way.namespaces:
-            metadata = {"name": namespace, "labels": {"way": way.label}}
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-            _post(asking, "/api/v1/namespaces", body)
+        label = way.namespaces[0]
+        for name in way.namespaces:
+            metadata = {"name": name, "labels": {"way": label}}
+            wanted.append((path_of("Namespace", ""), {"metadata": metadata}))
         for phase, address in way.webhooks.items():
-            _post(
-                asking,
-                f"/apis/admissionregistration.k8s.io/v1/{phase.lower()}webhookconfigurations",
-                _configuration(way, phase, address, bundle),
-            )
+            webhook = {
+                "name": f"{phase.lower()}.{label}.bench.internal",
+                "admissionReviewVersions": ["v1"],
+                "clientConfig": {"url": address, "caBundle": bundle},
+                "failurePolicy": "Fail",
+                "namespaceSelector": {"matchLabels": {"way": label}},
+                "rules": [_RULE],
+                "sideEffects": "NoneOnDryRun",
+                "timeoutSeconds": 10,
+            }
+            place = f"{_WEBHOOKS}/{phase.lower()}webhookconfigurations"
+            wanted.append((place, {"metadata": {"name": label}, "webhooks": [webhook]}))
+    for place, body in wanted:
+        answer = asking.ask("POST", place, body)
+        if not answer.is_allowed:
+            raise LoadError(f"{place}: {answer.code} {answer.message}")
     for way in ways:
-        if way.webhooks:
+        if way.is_ours:
             _wait_until_asked(asking, way)
-
-
-def _configuration(way: Way, phase: str, address: str, bundle: str) -> dict[str, Any]:
-    webhook = {
-        "name": f"{phase.lower()}.{way.label}.bench.internal",
-        "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": address, "caBundle": bundle},
-        "failurePolicy": "Fail",
-        "namespaceSelector": {"matchLabels": {"way": way.label}},
-        "rules": [{**_RULE, "operations": ["CREATE"]}],
-        "sideEffects": "NoneOnDryRun",
-        "timeoutSeconds": 10,
-    }
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": f"{phase}WebhookConfiguration",
-        "metadata": {"name": way.label},
-        "webhooks": [webhook],
-    }
 
 
 def _wait_until_asked(asking: ApiClient, way: Way) -> None:
     """An API server hears of webhooks a moment later; only the product refuses what it must."""
     pod = _pod(way.namespaces[0], "refused")
-    if "Gatehouse" in way.name:
-        del pod["metadata"]["labels"]["team"]
+    del pod["metadata"]["labels"]["team"]
     deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        path = f"/api/v1/namespaces/{way.namespaces[0]}/pods?dryRun=All"
-        if asking.ask("POST", path, pod).code != CREATED or "Gatehouse" not in way.name:
-            return
+    path = f"{path_of('Pod', way.namespaces[0])}?dryRun=All"
+    while asking.ask("POST", path, pod).code == CREATED:
+        if time.monotonic() > deadline:
+            raise LoadError(f"{way.name} is never asked")
         time.sleep(0.2)
-    raise load.LoadError(f"{way.name} is never asked")
-
-
-def _post(asking: ApiClient, path: str, body: dict[str, Any]) -> None:
-    answer = asking.ask("POST", path, body)
-    if answer.code != CREATED:
-        raise load.LoadError(f"{path}: {answer.code} {answer.body}")
 
 
 def _pod(namespace: str, name: str) -> dict[str, Any]:
     """The review's pod as somebody writes it, before the API server adds what it adds."""
-    pod = copy.deepcopy(review.template()["request"]["object"])
+    pod = review.template()["request"]["object"]
     kept = ("labels", "annotations", "ownerReferences")
     metadata = {key: pod["metadata"][key] for key in kept}
     for key in ("priority", "preemptionPolicy"):
         del pod["spec"][key]
     # A review may lack what an API server asks for.
     pod["spec"]["volumes"][0]["projected"]["sources"][0]["serviceAccountToken"]["path"] = "token"
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {**metadata, "name": name, "namespace": namespace},
-        "spec": pod["spec"],
-    }
+    del pod["status"]
+    return {**pod, "metadata": {**metadata, "name": name, "namespace": namespace}}
 
 
 class Creator:
@@ -256,24 +189,13 @@ class Creator:
     """
 
     def __init__(self, live: Cluster) -> None:
+        self._pool, self._own = ThreadPoolExecutor(CLIENTS), threading.local()
         self._live = live
-        self._pool = ThreadPoolExecutor(CLIENTS)
-        self._idle: queue.SimpleQueue[http.client.HTTPSConnection] = queue.SimpleQueue()
-        self._lines = [live.connect() for _ in range(CLIENTS)]
-        for line in self._lines:
-            self._idle.put(line)
-
-    def close(self) -> None:
-        """End the connections."""
-        self._pool.shutdown()
-        for line in self._lines:
-            line.close()
 
     def create(self, way: Way, seconds: float) -> list[float]:
         """Give how many milliseconds each pod took since it was due."""
-        times, now = [], 0.0
-        while (now := now + random.expovariate(RATE)) < seconds:
-            times.append(now)
+        intervals = (random.expovariate(RATE) for _ in itertools.count())
+        times = itertools.takewhile(lambda due: due < seconds, itertools.accumulate(intervals))
         asked = []
         for due, namespace in zip(times, itertools.cycle(way.namespaces), strict=False):
             way.created += 1
@@ -286,54 +208,29 @@ class Creator:
         return [each.result() for each in found]
 
     def _create(self, namespace: str, body: bytes, due: float) -> float:
-        line = self._idle.get()
-        try:
-            line.request("POST", f"/api/v1/namespaces/{namespace}/pods", body, _HEADERS)
-            answer = line.getresponse()
-            text = answer.read()
-        finally:
-            self._idle.put(line)
+        if not hasattr(self._own, "line"):
+            self._own.line = self._live.connect()
+        self._own.line.request("POST", path_of("Pod", namespace), body, _HEADERS)
+        answer = self._own.line.getresponse()
+        text = answer.read()
         if answer.status != CREATED:
-            raise load.LoadError(f"a pod of {namespace}: {answer.status} {text.decode()}")
+            raise LoadError(f"a pod of {namespace}: {answer.status} {text.decode()}")
         return (time.perf_counter() - due) * 1000
 
 
-def _expect_exact(ways: Sequence[Way], before: database.Standing, after: database.Standing) -> None:
-    """Hold what was created against record and ledger."""
-    calls = sum(way.created * len(way.webhooks) for way in ways if "Gatehouse" in way.name)
-    pods = sum(way.created for way in ways if "Gatehouse" in way.name)
-    used = sum(after.used.values()) - sum(before.used.values())
-    found = (after.rows - before.rows, after.charges - before.charges, used)
-    if found != (calls, pods, pods):
-        raise load.LoadError(f"{calls} calls for {pods} pods; rows, charges, used: {found}")
-
-
-def _tell(ways: list[Way]) -> int:
-    plain = next(way for way in ways if way.name == NOTHING)
-    heads = f"{'p50 ms':>9}{'p99 ms':>9}{'p50 / none':>12}{'least-most':>14}"
-    print(f"\n{'pod create at 100/s':<38}{heads}")
-    ratios = {}
-    for way in ways:
-        found = [mine / theirs for mine, theirs in zip(way.p50, plain.p50, strict=True)]
-        ratios[way.name] = ratio = statistics.median(found)
-        p50, p99 = statistics.median(way.p50), statistics.median(way.p99)
-        spread = f"{min(found):.2f}-{max(found):.2f}"
-        print(f"{way.name:<38}{p50:>9.2f}{p99:>9.2f}{ratio:>12.2f}{spread:>14}")
-    ratio = ratios[VALIDATING]
-    words = ["PASS" if ratio <= limit else "FAIL" for limit in (BASE, STRETCH)]
-    goals = f"(<= {BASE}) {words[0]}  (<= {STRETCH}) {words[1]}"
-    print(f"\nthrough the webhook / without: {ratio:.2f}  {goals}")
-    print(f"{sum(way.created for way in ways)} pods created; ours are all on record and charged")
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    kept = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "ratio": ratios,
-        "p50_ms": {way.name: way.p50 for way in ways},
-        "p99_ms": {way.name: way.p99 for way in ways},
-    }
-    (RESULTS / "latest-live.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+def _show(found: Figures, created: int) -> int:
+    rows = [["pod create at 100/s", "p50 ms", "p99 ms", "p50 / none", "least-most"]]
+    for name in found:
+        p50, p99 = (values(found, name, metric) for metric in ("p50", "p99"))
+        ratio = ratios(p50, values(found, NOTHING, "p50"))
+        numbers = (statistics.median(each) for each in (p50, p99, ratio))
+        spanned = f"{min(ratio):.2f}-{max(ratio):.2f}"
+        rows.append([name, *(f"{number:.2f}" for number in numbers), spanned])
+    print(f"\n{report.table(rows)}")
+    p50, plain = (values(found, name, "p50") for name in (VALIDATING, NOTHING))
+    ratio = statistics.median(ratios(p50, plain))
+    words = [f"(<= {limit}) {'PASS' if ratio <= limit else 'FAIL'}" for limit in (BASE, STRETCH)]
+    print(f"\nthrough the webhook / without: {ratio:.2f}  {'  '.join(words)}")
+    print(f"{created} pods created; ours are all on record and charged")
+    report.save({"figures": found}, name="live")
     return 0 if ratio <= BASE else 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

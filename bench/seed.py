@@ -1,15 +1,18 @@
-"""Fill a database: `python -m bench.seed small|large`; prints the webhook's secret as JSON.
+"""Fill a database, and what its policies cost: `python -m bench.seed small|large|cost`.
 
 small is what the loads ask for: 105 namespaces, each with a LimitRange, a MetadataPolicy and a
-quota. large adds 10,000 namespaces with five policies each. Rows are written in bulk, without
-history: only their reading is measured.
+quota; it prints the webhook's secret as JSON. large adds 10,000 namespaces with five policies
+each. Rows are written in bulk, without history: only their reading is measured. cost prints what
+it takes to have them in memory.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import django
@@ -17,7 +20,7 @@ import django
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from policies.models import Namespace, PolicyObject
+    from policies.models import PolicyObject
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 django.setup()
@@ -27,90 +30,90 @@ from django.db import transaction  # noqa: E402
 from django.db.models import F  # noqa: E402
 
 from bench import review  # noqa: E402
-from policies import services  # noqa: E402
+from bench.machine import usage_of  # noqa: E402
+from policies import services, snapshot  # noqa: E402
 from policies.models import (  # noqa: E402
     Cluster,
     LimitRange,
     MetadataPolicy,
+    Namespace,
     PriorityClass,
     QuotaUsage,
     ResourceQuota,
 )
-from policies.models import Namespace as StoredNamespace  # noqa: E402
-
-LARGE_NAMESPACES = 10_000
-BATCH = 2_000
-USER = "bench"
 
 
-def small() -> str:
-    """Make the schema, the cluster and its credential; gives the secret."""
+def small() -> dict[str, Any]:
+    """Make the schema, the cluster and its credential."""
     call_command("migrate", verbosity=0)
-    cluster = services.save_cluster(cluster=Cluster(name=review.CLUSTER), user=USER).instance
+    cluster = services.save_cluster(cluster=Cluster(name=review.CLUSTER), user="bench").instance
     high = PriorityClass(cluster=cluster, name=review.PRIORITY, value=100_000)
-    services.save_priority_class(priority_class=high, user=USER)
-    _, secret = services.issue_webhook_credential(cluster=cluster, label=USER, user=USER)
-    fill(
-        cluster,
-        [*review.SPREAD, *review.HOT, *review.TIGHT, *review.FULL],
-        metadata_policies=("mp",),
-    )
-    return secret
+    services.save_priority_class(priority_class=high, user="bench")
+    _, secret = services.issue_webhook_credential(cluster=cluster, label="bench", user="bench")
+    fill(cluster, [*review.SPREAD, *review.HOT, *review.TIGHT, *review.FULL])
+    return {"secret": secret}
 
 
-def large() -> str:
-    """Add 50,000 policies; the secret is the one that was given already."""
+def large() -> dict[str, Any]:
+    """Add 50,000 policies."""
+    names = [f"many-{number:05d}" for number in range(10_000)]
     cluster = Cluster.objects.get(name=review.CLUSTER)
-    names = [f"many-{number:05d}" for number in range(LARGE_NAMESPACES)]
-    for first in range(0, len(names), BATCH):
-        fill(cluster, names[first : first + BATCH], metadata_policies=("mp", "mp2", "mp3"))
-    return ""
+    fill(cluster, names, metadata_policies=("mp", "mp2", "mp3"))
+    return {}
+
+
+def cost() -> dict[str, Any]:
+    """Seconds to build the snapshot, bytes of memory it takes, policies it has."""
+    # Counting them opens the connection that the snapshot is read on.
+    policies = sum(kind.objects.count() for kind in (LimitRange, MetadataPolicy, ResourceQuota))
+    gc.collect()
+    before, begin = usage_of(os.getpid()), time.perf_counter()
+    found = snapshot.current()
+    seconds, after = time.perf_counter() - begin, usage_of(os.getpid())
+    gc.collect()
+    grown = usage_of(os.getpid()).resident - before.resident
+    if not found.clusters[review.CLUSTER].policy_set(review.SPREAD[0]).resource_quotas:
+        raise SystemExit("the snapshot does not know the seeded quota")
+    costs = {"build_s": seconds, "build_cpu_s": after.cpu - before.cpu}
+    return {**costs, "grown": grown, "policies": policies}
 
 
 @transaction.atomic
-def fill(cluster: Cluster, names: Sequence[str], *, metadata_policies: Sequence[str]) -> None:
+def fill(
+    cluster: Cluster, names: Sequence[str], *, metadata_policies: Sequence[str] = ("mp",)
+) -> None:
     """Write namespaces with their policies, and count the cluster's policies as changed."""
-    rows = [StoredNamespace(cluster=cluster, name=name) for name in names]
-    namespaces = StoredNamespace.objects.bulk_create(rows)
+    rows = [Namespace(cluster=cluster, name=name) for name in names]
+    namespaces = Namespace.objects.bulk_create(rows)
     _write(LimitRange, namespaces, [review.limit_range(name) for name in names])
     for policy in metadata_policies:
         manifests = [review.metadata_policy(name, policy) for name in names]
         _write(MetadataPolicy, namespaces, manifests)
     quotas = _write(ResourceQuota, namespaces, [review.quota(name) for name in names])
-    used = dict.fromkeys(review.ROOMY, "0")
-    QuotaUsage.objects.bulk_create(
-        QuotaUsage(
-            quota=quota,
-            quota_uid=quota.uid,
-            cluster=cluster,
-            namespace=quota.namespace.name,
-            used=used,
-        )
+    used = dict.fromkeys(review.quota(review.NAMESPACE)["spec"]["hard"], "0")
+    usage = (
+        {"quota": quota, "quota_uid": quota.uid, "namespace": quota.namespace.name}
         for quota in quotas
     )
+    QuotaUsage.objects.bulk_create(QuotaUsage(cluster=cluster, used=used, **of) for of in usage)
     Cluster.objects.filter(pk=cluster.pk).update(policy_revision=F("policy_revision") + 1)
 
 
 def _write(
     model: type[PolicyObject], namespaces: Iterable[Namespace], manifests: Iterable[dict[str, Any]]
 ) -> list[Any]:
+    """Write policies and the rows below them, which a manifest leaves with its policy."""
     pairs = zip(namespaces, manifests, strict=True)
     policies = [model(namespace=n).read_manifest(manifest) for n, manifest in pairs]
     made = model.objects.bulk_create(policies)
     for row_set in model.row_sets:
         manager = getattr(model, row_set)
-        rows = [row for policy in made for row in _rows(policy, row_set, manager.field.name)]
-        manager.rel.related_model.objects.bulk_create(rows)
+        rows = [(row, policy) for policy in made for row in policy.drafts.get(row_set, [])]
+        for row, policy in rows:
+            setattr(row, manager.field.name, policy)
+        manager.rel.related_model.objects.bulk_create(row for row, _ in rows)
     return made
 
 
-def _rows(policy: Any, row_set: str, name: str) -> list[Any]:
-    rows = policy.drafts.get(row_set, [])
-    for row in rows:
-        setattr(row, name, policy)
-    return rows
-
-
 if __name__ == "__main__":
-    made = {"small": small, "large": large}[sys.argv[1]]()
-    sys.stdout.write(json.dumps({"secret": made}))
+    print(json.dumps({"small": small, "large": large, "cost": cost}[sys.argv[1]]()))

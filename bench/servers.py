@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import http.client
 import json
 import os
@@ -12,25 +11,24 @@ import shutil
 import ssl
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench import load, review
-from bench.places import BUILT, GRANIAN, ROOT, MissingError, free_port, program, surroundings
-from bench.processes import Stat, cpu_of, members, running
+from bench import figures, load, review
+from bench.machine import BUILT, ROOT, Usage, surroundings, usage_of
+from tests.faults.database import bound
+from tests.processes import free_port, members, running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
-PATIENCE: Final = 60.0  # seconds that a server may need to answer its first review
 WORKERS: Final = os.cpu_count() or 1
 ECHO_THREADS: Final = 8
 BASELINE_THREADS: Final = 16
 IDLE_FOR: Final = 60_000  # milliseconds, the most there is: few connections end between two turns
-OPA: Final = "github.com/open-policy-agent/opa"
-OPA_VERSION: Final = "v1.22.0"
+# One key for all processes of a run, so that one credential opens all databases.
+SECRET_KEY: Final = secrets.token_hex(32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,22 +47,14 @@ class Subject:
     folder: Path = ROOT
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """A certificate for 127.0.0.1 that lives as long as the run."""
-
-    file: Path
-    key: Path
-
-
 @dataclass(slots=True)
 class Server:
-    """A running subject."""
+    """A running subject; ``certificate`` is a file."""
 
     subject: Subject
     port: int
     process: subprocess.Popen[bytes]
-    certificate: Certificate
+    certificate: Path
     log: Path
 
     @property
@@ -74,81 +64,73 @@ class Server:
 
     def cpu(self) -> float:
         """CPU seconds of all its processes so far."""
-        return cpu_of(self.process.pid)
+        return sum(usage_of(process).cpu for process in members(self.process.pid))
 
-    def workers(self) -> list[Stat]:
+    def workers(self) -> list[Usage]:
         """Its serving processes: those below the first, or that one where it is alone."""
-        found = members(self.process.pid)
-        below = sorted(found[1:], key=lambda stat: stat.resident)
-        return below[-WORKERS:] or found
+        first, *below = (usage_of(process) for process in sorted(members(self.process.pid)))
+        return sorted(below, key=lambda usage: usage.resident)[-WORKERS:] or [first]
 
-    def ask(self, body: bytes) -> tuple[int, dict[str, Any]]:
-        """Send one review; gives the status and the answer's ``response``."""
-        return ask(self.address, self.subject.path, body, self.certificate)
+    def load(self, asked: load.Load) -> load.Answers:
+        """Make one load."""
+        place = {"address": self.address, "path": self.subject.path}
+        return load.make(asked, **place, certificate=self.certificate)
 
+    def ask(self, body: bytes) -> dict[str, Any]:
+        """Send one review over a connection of its own; gives the answer's ``response``.
 
-def ask(
-    address: str, path: str, body: bytes, certificate: Certificate
-) -> tuple[int, dict[str, Any]]:
-    """Send one review over a connection of its own; raises ``OSError`` while nobody listens."""
-    context = ssl.create_default_context(cafile=str(certificate.file))
-    connection = http.client.HTTPSConnection(address, timeout=20, context=context)
-    try:
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        text = answer.read()
-    finally:
-        connection.close()
-    return answer.status, json.loads(text).get("response", {}) if answer.status == 200 else {}  # noqa: PLR2004 - HTTP's own number
+        Raises ``OSError`` while nobody listens.
+        """
+        context = ssl.create_default_context(cafile=str(self.certificate))
+        line = http.client.HTTPSConnection(self.address, timeout=20, context=context)
+        with contextlib.closing(line):
+            line.request("POST", self.subject.path, body, {"Content-Type": "application/json"})
+            answer = line.getresponse()
+            found = json.loads(answer.read()) if answer.status == http.HTTPStatus.OK else {}
+        return dict(found.get("response", {}))
 
 
-def make_certificate(folder: Path) -> Certificate:
-    """A throwaway key on P-256 and its certificate."""
-    made = Certificate(folder / "certificate.pem", folder / "key.pem")
-    openssl = program("openssl")
-    curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    _quietly([openssl, "genpkey", *curve, "-out", str(made.key)])
-    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    # Python from 3.13 on takes no certificate for an authority that does not say so.
-    names += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign"]
-    request = [openssl, "req", "-x509", "-new", "-key", str(made.key), "-days", "2"]
-    _quietly([*request, *names, "-out", str(made.file)])
-    return made
+def make_certificate(folder: Path) -> Path:
+    """A throwaway certificate for 127.0.0.1, with its key beside it."""
+    words = [sys.executable, "-m", "portal.dev.self_signed", "--host", "127.0.0.1"]
+    words += ["--folder", str(folder)]
+    subprocess.run(words, cwd=ROOT, env=surroundings(), check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own words
+    return folder / "tls.crt"
 
 
-def _quietly(words: list[str]) -> None:
-    subprocess.run(words, check=True, capture_output=True)  # noqa: S603 - our own words
-
-
-def granian(application: str, *, threads: int = 1, interface: str = "wsgi") -> list[str]:
+def granian(target: str, *options: str, threads: int = 1, interface: str = "wsgi") -> list[str]:
     """The web server's words; the same TLS, workers and HTTP for all."""
     return [
-        str(GRANIAN),
+        str(Path(sys.executable).with_name("granian")),
         *("--interface", interface, "--no-ws", "--http", "1", "--log-level", "warning"),
         *("--host", "127.0.0.1", "--port", "{port}"),
         *("--workers", str(WORKERS), "--blocking-threads", str(threads)),
         *("--ssl-certificate", "{certificate}", "--ssl-keyfile", "{key}"),
         *("--ssl-protocol-min", "tls1.2"),
         *("--http1-header-read-timeout", str(IDLE_FOR)),
-        application,
+        *options,
+        target,
     ]
+
+
+def django(name: str, subject: str, *, threads: int = ECHO_THREADS, **more: Any) -> Subject:
+    """A subject that is served by Django, behind the same web server."""
+    words = granian("django.core.wsgi:get_wsgi_application", "--factory", threads=threads)
+    settings = {"DJANGO_SETTINGS_MODULE": "bench.subjects.settings", "SUBJECT": subject}
+    return Subject(name=name, words=words, environment=settings | more.pop("around", {}), **more)
 
 
 def floors() -> list[Subject]:
-    """The echoes, and the engine without a database."""
-    modules = {
-        "raw WSGI echo": "raw",
-        "DRF-lean echo": "lean",
-        "DRF-default echo": "default",
-        "engine only": "engine",
-    }
+    """The echoes, and the engine without a database; the lean one beside the product."""
     return [
-        Subject(name=name, words=granian(f"bench.subjects.{m}:application", threads=ECHO_THREADS))
-        for name, m in modules.items()
+        Subject(name=figures.RAW, words=granian("bench.subjects:echo", threads=ECHO_THREADS)),
+        django(figures.ENGINE, "engine", path="/engine"),
+        django(figures.DEFAULT, "default", path="/default"),
+        django(figures.LEAN, "lean", path="/lean"),
     ]
 
 
-def product(database: str, secret: str, *, name: str = "Gatehouse") -> Subject:
+def product(database: str, secret: str, *, name: str = figures.PRODUCT) -> Subject:
     """The product as it is served: its own entry, its own numbers of processes and threads."""
     return Subject(
         name=name,
@@ -164,151 +146,94 @@ def product(database: str, secret: str, *, name: str = "Gatehouse") -> Subject:
     )
 
 
-def baseline(form: str, database: str, secret: str) -> Subject:
-    """The ORM baseline in one of its forms."""
-    return Subject(
-        name=f"ORM baseline, policies {form}",
-        words=granian("bench.baseline.wsgi:application", threads=BASELINE_THREADS),
-        path=f"/admission/{review.CLUSTER}/{secret}/validate",
-        database=database,
-        environment={
-            "BASELINE_FORM": form.removesuffix("ed") if form == "loaded" else form,
-            "GATEHOUSE_WEB_WORKERS": str(WORKERS),
-            "GATEHOUSE_WEB_THREADS": str(BASELINE_THREADS),
-        },
-    )
-
-
-def opa_words(*, log: bool) -> list[str]:
-    """OPA's server on the same checks, with its decision log or without."""
-    words = [str(BUILT / "opa" / "opa"), "run", "--server", "--addr", "127.0.0.1:{port}"]
-    words += ["--tls-cert-file", "{certificate}", "--tls-private-key-file", "{key}"]
-    words += ["--log-level", "error", "--skip-version-check"]
-    words += ["--set", "decision_logs.console=true"] if log else []
-    return [*words, str(ROOT / "bench" / "peers" / "policy.rego")]
+def baselines(secret: str) -> list[Subject]:
+    """The ORM baseline in both of its forms, each on a database of its own."""
+    counts = {"GATEHOUSE_WEB_WORKERS": str(WORKERS), "GATEHOUSE_WEB_THREADS": str(BASELINE_THREADS)}
+    more = {"threads": BASELINE_THREADS, "path": f"/admission/{review.CLUSTER}/{secret}/validate"}
+    return [
+        django(name, "baseline", database=form, around={"BASELINE_FORM": form, **counts}, **more)
+        for name, form in ((figures.LOADED, "loaded"), (figures.CACHED, "cached"))
+    ]
 
 
 def peers() -> tuple[list[Subject], dict[str, str]]:
     """OPA twice and Go's floor, and why one of them is not here."""
     found, skipped = [], {}
-    go = shutil.which("go")
-    if go:
-        made = load.build("echo", go)
-        words = [str(made), "127.0.0.1:{port}", "{certificate}", "{key}"]
-        found.append(Subject(name="Go net/http echo", words=words))
+    if shutil.which("go"):
+        words = [str(load.build()), "127.0.0.1:{port}", "{certificate}", "{key}"]
+        found.append(Subject(name=figures.GO, words=words))
     else:
-        skipped["Go net/http echo"] = "there is no Go compiler here"
-    if (BUILT / "opa" / "opa").exists():
-        found.append(Subject(name="OPA, log off", words=opa_words(log=False)))
-        found.append(Subject(name="OPA, log on", words=opa_words(log=True)))
+        skipped[figures.GO] = "there is no Go compiler here"
+    opa = BUILT / "opa"
+    if opa.exists():
+        words = [str(opa), "run", "--server", "--addr", "127.0.0.1:{port}"]
+        words += ["--tls-cert-file", "{certificate}", "--tls-private-key-file", "{key}"]
+        words += ["--log-level", "error", "--skip-version-check", "bench/peers/policy.rego"]
+        logged = [*words, "--set", "decision_logs.console=true"]
+        found.append(Subject(name=figures.OPA_OFF, words=words))
+        found.append(Subject(name=figures.OPA_ON, words=logged))
     else:
         skipped["OPA"] = "it is not built; run: make bench-peers"
     return found, skipped
 
 
-def build_opa() -> Path:
-    """Build OPA's server from its Go module into the results' folder, once."""
-    folder = BUILT / "opa"
-    if (folder / "opa").exists():
-        return folder / "opa"
-    go = shutil.which("go")
-    if not go:
-        raise MissingError("there is no Go compiler here: OPA is left out")
-    folder.mkdir(parents=True, exist_ok=True)
-    text = f"module bench.local/opa\n\ngo 1.26\n\nrequire {OPA} {OPA_VERSION}\n"
-    (folder / "go.mod").write_text(text, encoding="utf-8")
-    words = [go, "build", "-trimpath", "-o", str(folder / "opa"), OPA]
-    environment = {**surroundings(), "GOFLAGS": "-mod=mod"}
-    done = subprocess.run(words, cwd=folder, env=environment, check=False)  # noqa: S603 - our own
-    if done.returncode:
-        raise MissingError("OPA could not be built: is the Go module proxy within reach?")
-    return folder / "opa"
-
-
-@functools.cache
-def secret_key() -> str:
-    """One key for all processes of a run, so that one credential opens all databases."""
-    return secrets.token_hex(32)
-
-
-def environment_of(subject: Subject, *, folder: Path, address: str) -> dict[str, str]:
-    """What a subject finds around it: nobody's settings but the run's own."""
-    counts = folder / "metrics"
-    counts.mkdir(parents=True, exist_ok=True)
-    return surroundings(
-        GATEHOUSE_VAR=str(folder),
-        GATEHOUSE_SECRET_KEY=secret_key(),
-        GATEHOUSE_EXTERNAL_URL="https://127.0.0.1",
-        GATEHOUSE_LOG_LEVEL="ERROR",
-        **({"GATEHOUSE_DATABASE_URL": address} if address else {}),
-        PROMETHEUS_MULTIPROC_DIR=str(counts),
-        **subject.environment,
-    )
-
-
 @contextlib.contextmanager
 def started(
-    subject: Subject, *, folder: Path, certificate: Certificate, address: str = ""
+    subject: Subject, *, folder: Path, certificate: Path, address: str = ""
 ) -> Iterator[Server]:
-    """One subject, on a port of its own; it may not answer yet."""
+    """One subject, on a port of its own, without anybody's settings; it may not answer yet."""
     port = free_port()
     own = folder / "".join(c if c.isalnum() else "-" for c in subject.name)
-    own.mkdir(parents=True, exist_ok=True)
-    names = {"port": str(port), "certificate": str(certificate.file), "key": str(certificate.key)}
-    around = environment_of(subject, folder=own, address=address)
-    around = {name: _filled(text, names) for name, text in around.items()}
-    words = [_filled(word, names) for word in subject.words]
-    log = own / "log"
-    with running(words, environment=around, folder=subject.folder, log=log) as process:
-        yield Server(subject, port, process, certificate, log)
+    (own / "metrics").mkdir(parents=True, exist_ok=True)
+    around = surroundings(
+        **product_settings(own, address),
+        GATEHOUSE_LOG_LEVEL="ERROR",
+        PROMETHEUS_MULTIPROC_DIR=str(own / "metrics"),
+    )
+    names = {"port": port, "certificate": certificate, "key": certificate.with_suffix(".key")}
+    around |= {name: text.format(**names) for name, text in subject.environment.items()}
+    # The checkout is entered by env: the starter itself knows but one folder.
+    words = ["env", "--chdir", str(subject.folder), *(w.format(**names) for w in subject.words)]
+    with running(bound(words, "TERM"), around, own / "log") as process:
+        yield Server(subject, port, process, certificate, own / "log")
 
 
-def _filled(text: str, names: Mapping[str, str]) -> str:
-    for name, value in names.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
+def product_settings(folder: Path, address: str) -> dict[str, str]:
+    """The settings of any process that works with the product's code on one database."""
+    return {
+        "GATEHOUSE_VAR": str(folder),
+        "GATEHOUSE_SECRET_KEY": SECRET_KEY,
+        "GATEHOUSE_EXTERNAL_URL": "https://127.0.0.1",
+        **({"GATEHOUSE_DATABASE_URL": address} if address else {}),
+    }
 
 
 def wait_until_it_answers(server: Server) -> None:
     """Ask until all workers had a chance to answer; raises with the log's end when it ends."""
-    deadline = time.monotonic() + PATIENCE
-    answered = 0
-    while answered < 2 * WORKERS:
-        if server.process.poll() is not None or time.monotonic() > deadline:
+
+    def answers() -> bool:
+        if server.process.poll() is not None:
             text = server.log.read_text("utf-8", "replace")[-3000:]
             raise load.LoadError(f"{server.subject.name} does not answer:\n{text}")
-        try:
-            status, response = server.ask(review.fresh(review.SPREAD[0]))
-        except (OSError, http.client.HTTPException):
-            time.sleep(0.1)
-            continue
-        if status != 200 or not response.get("allowed"):  # noqa: PLR2004 - HTTP's own number
-            time.sleep(0.1)
-            continue
-        answered += 1
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return bool(server.ask(review.fresh()).get("allowed"))
+        return False
+
+    for _ in range(2 * WORKERS):
+        wait_for(answers)
 
 
-def check_verdicts(server: Server) -> None:
-    """See that a server refuses what it must; an echo is not asked."""
-    for reason, refused in review.refused().items():
-        status, response = server.ask(review.fresh(review.SPREAD[0], refused))
-        if response.get("allowed", True):
-            raise load.LoadError(f"{server.subject.name}: {reason} is not refused ({status})")
+def probes() -> list[bytes]:
+    """A review that is allowed, two that are to be refused, and one for a full quota."""
+    refused = (review.fresh(review=each) for each in review.refused().values())
+    return [review.fresh(), *refused, review.fresh(review.FULL[0])]
 
 
-def check_same_verdicts(product: Server, other: Server) -> None:
-    """See that another server says what the product says of the same bodies, word for word."""
-    bodies = [review.fresh(), review.fresh(review.FULL[0])]
-    bodies += [review.fresh(review=refused) for refused in review.refused().values()]
-    for body in bodies:
-        wanted, found = (_verdict(server, body) for server in (product, other))
-        if wanted != found:
-            raise load.LoadError(f"{other.subject.name} answers {found}, the product {wanted}")
-
-
-def _verdict(server: Server, body: bytes) -> tuple[bool, int, str]:
-    """Verdict, code and words, without the decision's own name."""
-    _, response = server.ask(body)
-    status = response.get("status") or {}
-    words = str(status.get("message", "")).partition(" (decision")[0]
-    return bool(response.get("allowed")), int(status.get("code", 0)), words
+def verdicts(server: Server, bodies: Sequence[bytes]) -> list[tuple[Any, ...]]:
+    """Verdict, code and words for each review; the decision's own name is left out of the words."""
+    found = []
+    for response in map(server.ask, bodies):
+        status = response.get("status") or {}
+        words = str(status.get("message", "")).partition(" (decision")[0]
+        found.append((response.get("allowed"), status.get("code"), words))
+    return found

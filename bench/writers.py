@@ -12,18 +12,21 @@ import json
 import multiprocessing
 import os
 import secrets
+import sqlite3
 import sys
 import threading
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import django
+import psycopg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
+    from collections.abc import Callable, Iterator, Sequence
+    from threading import Barrier
 
     from engine.request import AdmissionRequest
 
@@ -33,49 +36,100 @@ django.setup()
 from django.db import connection  # noqa: E402 - Django must be set up first
 
 from admission import decide, writer  # noqa: E402
+from admission.models.decision_id import encode  # noqa: E402
 from admission.wire.review import parse_request  # noqa: E402
-from bench import names, review  # noqa: E402
-from bench.floors import Floor, Pattern  # noqa: E402
-from bench.names import HOT, SPREAD, key  # noqa: E402
+from bench import figures, review  # noqa: E402
+from bench.figures import HOT, SPREAD, key  # noqa: E402
 from engine.request import Phase  # noqa: E402
 from policies import snapshot  # noqa: E402
 from policies.models import QuotaUsage  # noqa: E402
-from portal.serving.application import settle  # noqa: E402 - the same
+from portal.serving.application import settle  # noqa: E402
 
 PROCESSES: Final = 2
 THREADS: Final = 16
 PATIENCE: Final = 600.0  # seconds: an item may wait as long as the pool of items lasts
 FEWEST: Final = 1000  # items that a process is given for each second; more, once it was faster
 NAMESPACES: Final = {HOT: review.HOT, SPREAD: review.SPREAD}
-FORMS: Final = {
-    "usual": (
-        (names.INSERT, SPREAD),
-        (names.PER_REQUEST, SPREAD),
-        (names.PER_REQUEST, HOT),
-        (names.WRITER, SPREAD),
-        (names.WRITER, HOT),
-    ),
-    "slow": ((names.INSERT, SPREAD), (names.PER_REQUEST, HOT), (names.WRITER, HOT)),
-}
+FORMS: Final = (
+    (figures.INSERT, SPREAD),
+    (figures.PER_REQUEST, SPREAD),
+    (figures.PER_REQUEST, HOT),
+    (figures.WRITER, SPREAD),
+    (figures.WRITER, HOT),
+)
+_ready: Barrier | None = None
 
 
-def pattern(kind: str) -> Pattern:
-    """Have the product write one row, and keep it as a pattern."""
-    _decide_once()
-    row, charge = _first("admission_auditevent"), _first("policies_charge")
-    quotas = QuotaUsage.objects.filter(namespace__in=[*review.SPREAD, *review.HOT])
-    return Pattern(
-        kind=kind,
-        address=os.environ["GATEHOUSE_DATABASE_URL"],
-        cluster=int(charge["cluster_id"] or 0),
-        row=row,
-        quotas=[(quota.pk, str(quota.quota_uid), quota.namespace) for quota in quotas],
-        amounts=charge["amounts"] or "",
-    )
+class Floor:
+    """What the database itself allows: raw statements, one transaction for each review.
+
+    `insert` is one row of the record and a commit. `per_request` is the whole charge as one writes
+    it in SQL: lock the used amount, update it, insert charge and row, commit. Rows are like the
+    first ones that the product wrote. A thread has a connection of its own.
+    """
+
+    def __init__(self, quotas: Sequence[tuple[int, str, str]]) -> None:
+        """``quotas`` has id, uid and namespace of each that may be charged."""
+        address = os.environ["GATEHOUSE_DATABASE_URL"]
+        self.quotas, self.is_postgresql = quotas, address.startswith("postgres")
+        self.connection: Any = _connect(address)
+        self.mark = "%s" if self.is_postgresql else "?"
+        self.row, self.insert_row = self._like_the_first("admission_auditevent")
+        self.charge, self.insert_charge = self._like_the_first("policies_charge", without="id")
+        lock = " FOR NO KEY UPDATE" if self.is_postgresql else ""
+        where = f"WHERE cluster_id = {self.mark} AND quota_id = {self.mark}"
+        self.lock = f"SELECT used FROM policies_quotausage {where}{lock}"  # noqa: S608 - our own words
+        self.update = f"UPDATE policies_quotausage SET used = {self.mark} {where}"  # noqa: S608 - our own words
+
+    def _like_the_first(self, table: str, without: str = "") -> tuple[dict[str, Any], str]:
+        """The first row of a table, each column as text, and the statement for one like it."""
+        columns = self.connection.execute(f"SELECT * FROM {table} LIMIT 1").description  # noqa: S608 - our own words
+        names = [column[0] for column in columns if column[0] != without]
+        texts = ", ".join(f'CAST("{name}" AS text)' for name in names)
+        row = self.connection.execute(f"SELECT {texts} FROM {table} LIMIT 1").fetchone()  # noqa: S608 - our own words
+        listed = ", ".join(f'"{name}"' for name in names)
+        marks = ", ".join([self.mark] * len(names))
+        insert = f"INSERT INTO {table} ({listed}) VALUES ({marks})"  # noqa: S608 - our own words
+        return dict(zip(names, row, strict=True)), insert
+
+    def insert(self) -> None:
+        """One row of the record in a transaction of its own."""
+        milliseconds = time.time_ns() // 1_000_000
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        identity = str(uuid.uuid4())
+        self.row |= {
+            "id": encode(milliseconds, secrets.randbits(32)),
+            "created": f"{moment:%F %T.%f}",
+            "request_uid": identity,
+            "object_uid": identity,
+        }
+        self.connection.execute(self.insert_row, list(self.row.values()))
+
+    def per_request(self) -> None:
+        """Lock, charge, record, commit."""
+        quota_id, quota_uid, namespace = secrets.choice(self.quotas)
+        where = (self.charge["cluster_id"], quota_id)
+        self.connection.execute("BEGIN" if self.is_postgresql else "BEGIN IMMEDIATE")
+        used = self.connection.execute(self.lock, where).fetchone()[0]
+        used = used if self.is_postgresql else json.loads(used)
+        # One pod more; the other amounts would cost the same.
+        pods = int(used["pods"].replace("k", "000")) + 1
+        self.connection.execute(self.update, (json.dumps({**used, "pods": str(pods)}), *where))
+        uids = {"quota_uid": quota_uid, "object_uid": str(uuid.uuid4())}
+        self.charge |= {**uids, "namespace": namespace}
+        self.connection.execute(self.insert_charge, list(self.charge.values()))
+        self.insert()
+        self.connection.execute("COMMIT")
 
 
-def _decide_once() -> None:
-    decide.decide(parse_request(review.fresh(review.SPREAD[0])), call=_call())
+def _connect(address: str) -> Any:
+    if address.startswith("postgres"):
+        utc = "-c timezone=UTC"
+        return psycopg.connect(address, autocommit=True, prepare_threshold=1, options=utc)
+    path = address.removeprefix("sqlite:///")
+    connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous=FULL")
+    return connection
 
 
 def _call() -> decide.Call:
@@ -86,17 +140,6 @@ def _call() -> decide.Call:
         started=time.monotonic_ns(),
         budget=PATIENCE,
     )
-
-
-def _first(table: str) -> dict[str, str | None]:
-    """The first row of a table, each column as text."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {table} LIMIT 1")  # noqa: S608 - our own words
-        columns = [f'"{column[0]}"' for column in cursor.description]
-        texts = ", ".join(f"CAST({column} AS text)" for column in columns)
-        cursor.execute(f"SELECT {texts} FROM {table} LIMIT 1")  # noqa: S608 - our own words
-        values = cursor.fetchone()
-    return dict(zip((column.strip('"') for column in columns), values, strict=True))
 
 
 def _closed_loop(steps: list[Callable[[], object]], seconds: float) -> dict[str, float]:
@@ -121,14 +164,6 @@ def _closed_loop(steps: list[Callable[[], object]], seconds: float) -> dict[str,
     return {"count": sum(counts), "seconds": passed, "cpu": time.process_time() - cpu}
 
 
-def _floors(name: str, quota: str, found: Pattern) -> tuple[list[Callable[[], object]], Any]:
-    """A connection and a statement for each thread, and how to hang up."""
-    kept = [one for one in found.quotas if one[2] in NAMESPACES[quota]]
-    floors = [Floor(dataclasses.replace(found, quotas=kept)) for _ in range(THREADS)]
-    steps = [floor.insert if name == names.INSERT else floor.per_request for floor in floors]
-    return list(steps), lambda: [floor.close() for floor in floors]
-
-
 def _requests(quota: str) -> Iterator[AdmissionRequest]:
     """Requests that share all but their uids and names, read once for each namespace."""
     read = [parse_request(review.fresh(namespace)) for namespace in NAMESPACES[quota]]
@@ -139,22 +174,18 @@ def _requests(quota: str) -> Iterator[AdmissionRequest]:
         yield dataclasses.replace(pattern, uid=str(uuid.uuid4()), object=changed)
 
 
-def _items(quota: str, count: int) -> Iterator[writer.PendingDecision]:
-    """Items as requests' threads hand them over, made before the clock runs."""
-    policies = snapshot.refresh()
-    found = []
-    for request, _ in zip(_requests(quota), range(count), strict=False):
-        item = decide._PendingReview(request, call=_call())  # noqa: SLF001 - the writer's food
-        item.prepare(policies)
-        found.append(item)
-    return iter(found)
-
-
 def _product(quota: str, count: int) -> list[Callable[[], object]]:
-    waiting, taking = _items(quota, count), threading.Lock()
+    """Hand over items as requests' threads do; they are made before the clock runs."""
+    policies = snapshot.refresh()
+    items = []
+    for request, _ in zip(_requests(quota), range(count), strict=False):
+        item = decide._PendingReview(request, call=_call())  # noqa: SLF001 - what a writer takes
+        item.prepare(policies)
+        items.append(item)
+    waiting, lock = iter(items), threading.Lock()
 
     def step() -> None:
-        with taking:
+        with lock:
             item = next(waiting)
         writer.submit(item)
         item.wait()
@@ -162,68 +193,59 @@ def _product(quota: str, count: int) -> list[Callable[[], object]]:
     return [step] * THREADS
 
 
-def child(pipe: Connection, found: Pattern) -> None:
-    """One process: makes ready what it is told, measures when it is told, until it is told no more.
-
-    A started process of its own; Django is set up by this module's import.
-    """
+def _begin(ready: Barrier) -> None:
+    global _ready  # noqa: PLW0603 - what a process of the pool is given once
+    _ready = ready
     snapshot.current()
-    last = 0
-    while (told := pipe.recv()) is not None:
-        name, quota, seconds = told
-        if name == names.WRITER:
-            steps, end = _product(quota, max(int(FEWEST * seconds), 2 * last)), writer.stop
-        else:
-            steps, end = _floors(name, quota, found)
-        settle()  # as web processes do: what was made ready is not searched while the clock runs
-        pipe.send("ready")
-        pipe.recv()
-        measured = _closed_loop(steps, seconds)
-        pipe.send(measured)
-        last = int(measured["count"]) if name == names.WRITER else last
-        end()
+
+
+def _measure(name: str, quota: str, seconds: float, count: int) -> dict[str, float]:
+    """In one process: make ready, wait for the others, measure."""
+    assert _ready  # noqa: S101 - given to each process as it begins
+    floors: list[Floor] = []
+    if name == figures.WRITER:
+        steps = _product(quota, count)
+    else:
+        usage = QuotaUsage.objects.filter(namespace__in=NAMESPACES[quota])
+        quotas = [(row.pk, str(row.quota_uid), row.namespace) for row in usage]
+        floors = [Floor(quotas) for _ in range(THREADS)]
+        steps = [each.insert if name == figures.INSERT else each.per_request for each in floors]
+    settle()  # as web processes do: what was made ready is not searched while the clock runs
+    _ready.wait()
+    measured = _closed_loop(steps, seconds)
+    for each in floors:
+        each.connection.close()
     writer.stop()
+    return measured
 
 
-def _measure(pipes: list[Connection], told: tuple[str, str, float]) -> dict[str, float]:
-    for pipe in pipes:
-        pipe.send(told)
-    for pipe in pipes:
-        pipe.recv()
-    for pipe in pipes:
-        pipe.send("go")
-    found = [pipe.recv() for pipe in pipes]
-    count = sum(each["count"] for each in found)
-    cpu = sum(each["cpu"] for each in found)
-    seconds = max(each["seconds"] for each in found)
-    return {"rps": count / seconds, "cpu_us": cpu / count * 1e6}
-
-
-def main(rounds: int, seconds: float, kind: str, pace: str) -> dict[str, Any]:
-    """Measure all forms by turns, each in the same two processes."""
-    found, context = pattern(kind), multiprocessing.get_context("spawn")
+def main(rounds: int, seconds: float, pace: str) -> dict[str, Any]:
+    """Measure all forms by turns, each in the same processes at the same time."""
+    # The product writes the first row, which those of the floors are like.
+    decide.decide(parse_request(review.fresh()), call=_call())
+    writer.stop()
     connection.close()
-    pipes, processes = [], []
-    for _ in range(PROCESSES):
-        ours, theirs = context.Pipe()
-        process = context.Process(target=child, args=(theirs, found), daemon=True)
-        process.start()
-        pipes.append(ours)
-        processes.append(process)
-    measured = [
-        {_name(name, quota): _measure(pipes, (name, quota, seconds)) for name, quota in FORMS[pace]}
-        for _ in range(rounds)
-    ]
-    for pipe, process in zip(pipes, processes, strict=True):
-        pipe.send(None)
-        process.join()
-    return {"rounds": measured, "skipped": {}}
-
-
-def _name(name: str, quota: str) -> str:
-    return name if name == names.INSERT else key(name, quota)
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(PROCESSES)
+    measured: list[dict[str, Any]] = []
+    items = int(FEWEST * seconds)
+    with ProcessPoolExecutor(PROCESSES, context, _begin, (ready,)) as processes:
+        for _ in range(rounds):
+            measured.append({})
+            for name, quota in FORMS:
+                if pace == "slow" and quota == SPREAD and name != figures.INSERT:
+                    continue
+                asked = [(name, quota, seconds, items)] * PROCESSES
+                found = list(processes.map(_measure, *zip(*asked, strict=True)))
+                count, cpu = (sum(each[of] for each in found) for of in ("count", "cpu"))
+                rate = count / max(each["seconds"] for each in found)
+                label = name if name == figures.INSERT else key(name, quota)
+                measured[-1][label] = {"rps": rate, "cpu_us": cpu / count * 1e6}
+                if name == figures.WRITER:
+                    items = max(items, 2 * int(count / PROCESSES))
+    return {"rounds": measured}
 
 
 if __name__ == "__main__":
-    rounds, seconds, kind, pace = sys.argv[1:]
-    print(json.dumps(main(int(rounds), float(seconds), kind, pace)))
+    rounds, seconds, _kind, pace = sys.argv[1:]
+    print(json.dumps(main(int(rounds), float(seconds), pace)))

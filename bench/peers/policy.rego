@@ -3,13 +3,9 @@ package system
 
 main := {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 
-response := {"uid": input.request.uid, "allowed": true} if count(deny) == 0
+response := {"uid": input.request.uid, "allowed": count(deny) == 0, "status": status}
 
-response := {
-	"uid": input.request.uid,
-	"allowed": false,
-	"status": {"code": 403, "message": concat("; ", sort(deny))},
-} if count(deny) > 0
+status := {"message": concat("; ", sort(deny))}
 
 bounds := {"cpu": {"min": 0.05, "max": 4}, "memory": {"min": 33554432, "max": 8589934592}}
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench import names, report, scale
-from bench.goals import FULL, LEAN_FULL
+from bench import figures, report
+from bench.figures import BESIDE, FULL, LEAN_FULL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +44,8 @@ def test_floor_has_no_ratio_to_itself() -> None:
         ("Gatehouse | spread | 200/s", ""),
         ("writer alone | hot", "one INSERT per transaction"),
         ("writer alone | hot | 2 ms commits", "one INSERT per transaction | 2 ms commits"),
-        (report.BESIDE, ""),
-        ("Gatehouse, 50,000 policies | spread | c32", report.BESIDE),
+        (BESIDE, ""),
+        ("Gatehouse, 50,000 policies | spread | c32", BESIDE),
     ],
 )
 def test_figure_is_held_against_the_floor_of_its_kind(name: str, floor: str) -> None:
@@ -57,7 +57,7 @@ def test_engine_is_shown_beside_the_reader() -> None:
 
 
 def test_skipped_subject_is_named_loudly() -> None:
-    assert "SKIPPED regopy: absent" in report.as_text(made_up())
+    assert "Left out: regopy, absent." in report.as_markdown(made_up())
 
 
 def test_goal_measured_elsewhere_is_listed() -> None:
@@ -68,7 +68,7 @@ def test_goal_measured_elsewhere_is_listed() -> None:
 
 def test_saved_report_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    path = report.save(made_up(), name="quick-postgresql")
+    path = report.save(made_up().as_json(), name="quick-postgresql")
     assert report.load_report(path) == made_up()
     assert (tmp_path / "latest-quick-postgresql.json").exists()
 
@@ -99,17 +99,17 @@ def test_both_pages_have_their_marks() -> None:
 
 
 def test_scale_needs_all_costs() -> None:
-    assert scale.costs_of(made_up()) is None
+    assert report.costs_of(made_up()) is None
 
 
 def test_scale_counts_half_of_a_core() -> None:
-    assert scale.cores(1000, 500) == pytest.approx(1.0)
+    assert report.cores(1000, 500) == pytest.approx(1.0)
 
 
 def test_scale_lists_each_size() -> None:
     costs = {
-        names.PRODUCT: [{"row_bytes": 4000.0, "worker_bytes": 9e7}],
-        names.LARGE: [{"policy_bytes": 2000.0}],
+        figures.PRODUCT: [{"row_bytes": 4000.0, "worker_bytes": 9e7}],
+        figures.LARGE: [{"policy_bytes": 2000.0}],
     }
-    text = scale.as_markdown(made_up(**costs))
-    assert all(name in text for name, *_ in scale.SIZES)
+    text = report.scale_as_markdown(made_up(**costs))
+    assert all(name in text for name, *_ in report.SIZES)

@@ -59,6 +59,7 @@ class PostgresServer:
     def create(self, *, data: Path | None = None, log: Path | None = None) -> None:
         """Create the data folder; tables or write-ahead log may have another location."""
         words = [str(self._binaries / "initdb"), "-U", OWNER, "--auth=trust"]
+        words += ["--no-locale", "--encoding", "UTF8"]
         self.data = data / "data" if data else self.data
         words += ["-D", str(self.data)]
         for elsewhere in (data, log):

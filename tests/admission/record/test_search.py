@@ -22,7 +22,7 @@ from admission.models import (
 )
 from admission.record import write
 from admission.record.search import search
-from bench.growth_rows import row
+from bench.growth import row
 from tests.admission.record.conftest import days_ago
 
 if TYPE_CHECKING:
