@@ -117,7 +117,7 @@ def test_pages_say_who_enforced(ask: Callable[..., Any], reader: Client) -> None
     assert summary(listed).startswith("ResourceQuota pods: exceeded quota")
     page = reader.get(f"/decisions/{event.pk}").content.decode()
     assert "the API server (native)" in page
-    assert "Found, and left to the API server" in page
+    assert "Violations left to the API server" in page
     assert 'class="mark native"' in reader.get("/decisions/").content.decode()
 
 

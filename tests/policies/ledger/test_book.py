@@ -11,7 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from engine.decision import Charge as DecidedCharge
 from engine.policy import PolicyRef
 from engine.quantity import Quantity
-from policies import ledger as policies_ledger
+from policies.db.clock import read_clock
+from policies.ledger import OPENING_RESOURCE, Key
+from policies.ledger import book as ledger_book
+from policies.ledger.recount import recount
+from policies.ledger.release import confirm, release
 from policies.models import Charge, QuotaUsage
 from tests import factories
 
@@ -40,15 +44,15 @@ def quota() -> QuotaUsage:
 @pytest.fixture(autouse=True)
 def _ledger_is_even(db: None) -> Iterator[None]:
     yield
-    assert policies_ledger.recount("prod") == []
+    assert recount("prod") == []
 
 
-def key_of(quota: QuotaUsage, uid: str = "u1") -> policies_ledger.Key:
+def key_of(quota: QuotaUsage, uid: str = "u1") -> Key:
     return (quota.cluster_id, "pods", uid)
 
 
-def open_book(quota: QuotaUsage, *uids: str) -> policies_ledger.Book:
-    return policies_ledger.open_book([quota.pk], [key_of(quota, uid) for uid in uids or ("u1",)])
+def open_book(quota: QuotaUsage, *uids: str) -> ledger_book.Book:
+    return ledger_book.open_book([quota.pk], [key_of(quota, uid) for uid in uids or ("u1",)])
 
 
 def charge(quota: QuotaUsage, uid: str = "u1", **what: str) -> None:
@@ -77,8 +81,8 @@ def test_two_statements_to_open_and_one_to_write(quota: QuotaUsage) -> None:
 def test_every_statement_names_the_cluster(quota: QuotaUsage) -> None:
     with CaptureQueriesContext(connection) as found:
         charge(quota)
-        policies_ledger.confirm("prod", resource="pods", uid="u1")
-        policies_ledger.release("prod", resource="pods", uid="u1")
+        confirm("prod", resource="pods", uid="u1")
+        release("prod", resource="pods", uid="u1")
     ledger = [
         query["sql"]
         for query in found
@@ -90,14 +94,14 @@ def test_every_statement_names_the_cluster(quota: QuotaUsage) -> None:
 
 def test_nothing_asked_and_nothing_changed_need_no_statement(quota: QuotaUsage) -> None:
     with CaptureQueriesContext(connection) as found:
-        policies_ledger.open_book([], [key_of(quota)]).write()
-        policies_ledger.open_book([quota.pk], []).write()
+        ledger_book.open_book([], [key_of(quota)]).write()
+        ledger_book.open_book([quota.pk], []).write()
     assert len(found) == 0
 
 
 def test_a_confirmed_object_that_comes_again_writes_nothing(quota: QuotaUsage) -> None:
     charge(quota)
-    policies_ledger.confirm("prod", resource="pods", uid="u1")
+    confirm("prod", resource="pods", uid="u1")
     book = open_book(quota)
     book.charge(quota.pk, key_of(quota), name="p", decided=decided())
     with CaptureQueriesContext(connection) as found:
@@ -131,7 +135,7 @@ def test_amounts_that_were_given_out_stay_as_they_are(quota: QuotaUsage) -> None
 
 
 def test_a_quota_that_is_gone_is_absent(quota: QuotaUsage) -> None:
-    book = policies_ledger.open_book([quota.pk, quota.pk + 1], [key_of(quota)])
+    book = ledger_book.open_book([quota.pk, quota.pk + 1], [key_of(quota)])
     assert (book.has(quota.pk), book.has(quota.pk + 1)) == (True, False)
     with pytest.raises(KeyError):
         book.used(quota.pk + 1, key_of(quota), {})
@@ -139,8 +143,8 @@ def test_a_quota_that_is_gone_is_absent(quota: QuotaUsage) -> None:
 
 def test_another_cluster_reaches_no_quota(quota: QuotaUsage) -> None:
     other = factories.cluster("other").pk
-    assert not policies_ledger.open_book([quota.pk], [(other, "pods", "u1")]).has(quota.pk)
-    book = policies_ledger.open_book([quota.pk], [key_of(quota), (other, "pods", "u1")])
+    assert not ledger_book.open_book([quota.pk], [(other, "pods", "u1")]).has(quota.pk)
+    book = ledger_book.open_book([quota.pk], [key_of(quota), (other, "pods", "u1")])
     with pytest.raises(KeyError):
         book.charge(quota.pk, (other, "pods", "u1"), name="p", decided=decided())
 
@@ -148,7 +152,7 @@ def test_another_cluster_reaches_no_quota(quota: QuotaUsage) -> None:
 def test_the_same_object_of_another_cluster_is_another(quota: QuotaUsage) -> None:
     charge(quota)
     other = factories.cluster("other").pk
-    book = policies_ledger.open_book([quota.pk], [key_of(quota), (other, "pods", "u1")])
+    book = ledger_book.open_book([quota.pk], [key_of(quota), (other, "pods", "u1")])
     assert book.used(quota.pk, (other, "pods", "u1"), {}) == amounts(pods="1")
 
 
@@ -163,13 +167,13 @@ def test_growth_takes_from_the_opening_balance_once() -> None:
         book.write()
     # Of the second's two there is but one left in the balance: the other was never counted.
     assert used() == {"pods": "6"}
-    opening = Charge.objects.get(resource=policies_ledger.OPENING_RESOURCE)
+    opening = Charge.objects.get(resource=OPENING_RESOURCE)
     assert (opening.amounts, opening.object_name) == ({"pods": "0"}, "opening balance")
 
 
 def test_a_charge_that_comes_again_renews_its_reservation(quota: QuotaUsage) -> None:
     charge(quota)
-    long_ago = policies_ledger.read_clock().replace(year=2020)
+    long_ago = read_clock().replace(year=2020)
     Charge.objects.update(reserved_at=long_ago)
     charge(quota)
     assert Charge.objects.get().reserved_at > long_ago
@@ -232,7 +236,7 @@ class TestCap:
         self, quota: QuotaUsage
     ) -> None:
         charge(quota, "u1")
-        policies_ledger.confirm("prod", resource="pods", uid="u1")
+        confirm("prod", resource="pods", uid="u1")
         book = open_book(quota, "u1", "u2")
         assert not book.over_cap(quota.cluster_id, "team", 1)
         grown = decided(delta="1", whole="2")

@@ -18,7 +18,7 @@ from rest_framework.exceptions import Throttled
 
 from policies import services
 from policies.models import RoleBinding, RoleChange, SignInCount
-from policies.models import sign_in_count as counts
+from policies.models import credentials as counts
 from portal.auth import sign_in as limits
 from portal.auth.callers import address_of, group_of, is_local
 

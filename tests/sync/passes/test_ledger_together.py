@@ -18,6 +18,7 @@ from engine.resource_list import parse
 from policies.db.clock import read_clock
 from policies.ledger.release import confirm_seen
 from policies.models import Charge
+from sync.inventory import observations
 from sync.passes import ledger_pass
 from tests import factories
 from tests.builders import request
@@ -74,7 +75,8 @@ def test_list_that_was_ten_minutes_on_its_way_releases_nothing_early(
     age(timedelta(minutes=5))
     began = read_clock() - timedelta(minutes=10)
     with monkeypatch.context() as late:
-        late.setattr(ledger_pass.ledger, "read_clock", lambda: began)
+        for each in (observations, ledger_pass):
+            late.setattr(each, "read_clock", lambda: began)
         assert look(there) == {"added": 1}
     assert used() == "3"
     assert look(there) == {"released": 2}
