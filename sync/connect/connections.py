@@ -1,4 +1,4 @@
-"""Connect, open and disconnect a cluster: its sealed credential, its client, its history.
+"""Connect, open and disconnect a cluster: its sealed credential and its client.
 
 Nothing here logs a credential or passes it to a task.
 """
@@ -10,14 +10,15 @@ import binascii
 import hashlib
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
 from django.db import transaction
 
-from policies.services.write import Action, policy_write, record
+from policies.services.write import Action, policy_write
 from sync import alerts, policy_writes
 from sync.connect import sealed_box
+from sync.connect.connection_history import describe, record_connection
 from sync.errors import UnauthorizedError, UnreachableError
 from sync.models import ClusterConnection
 from sync.values import Credentials
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 ALERT: Final = "sealed-credential"
 """The kind of alert for a credential that does not open in its row."""
 _METHODS: Final = ClusterConnection.Method
-_KIND: Final = "ClusterConnection"
 
 
 def connect(
@@ -175,45 +175,3 @@ def alarm(connection: ClusterConnection, found: str) -> None:
     )
     with transaction.atomic():
         alerts.raise_alert(connection.cluster, ALERT, severity=alerts.CRITICAL, message=message)
-
-
-def describe(connection: ClusterConnection) -> dict[str, Any]:
-    """A connection in the shape of a manifest, without its secret, for the history."""
-    spec = {
-        "server": connection.server,
-        "method": connection.method,
-        "tlsServerName": connection.tls_server_name,
-        "authorityCertificates": _digest(connection.authority_certificates),
-        "certificate": _digest(connection.certificate),
-        "generation": connection.generation,
-        "paused": connection.is_paused,
-    }
-    return {
-        "kind": _KIND,
-        "metadata": {"name": connection.cluster.name},
-        "spec": {name: value for name, value in spec.items() if value},
-    }
-
-
-def record_connection(
-    connection: ClusterConnection,
-    action: Action,
-    *,
-    before: dict[str, Any] | None,
-    author: tuple[str, str],
-) -> None:
-    """Record a revision of a connection; ``author`` is a user and a reason."""
-    fields = {
-        "cluster": connection.cluster.name,
-        "namespace": "",
-        "kind": _KIND,
-        "name": connection.cluster.name,
-        "action": action,
-        "before": before,
-        "after": None if action == Action.DELETE else describe(connection),
-    }
-    record(connection.cluster, fields, author=author)
-
-
-def _digest(text: str) -> str:
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""

@@ -16,7 +16,7 @@ from django.db.models import F
 from policies.db.clock import read_clock
 from policies.services.write import Action, policy_write
 from sync import policy_writes
-from sync.connect.connections import describe, record_connection
+from sync.connect.connection_history import describe, record_connection
 from sync.models import ClusterConnection, SyncRun, SyncState
 
 if TYPE_CHECKING:
