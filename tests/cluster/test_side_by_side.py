@@ -34,9 +34,8 @@ pytestmark = pytest.mark.cluster
 WORLDS, QUESTIONS = 20, 15
 NATIVE = """
 import django; django.setup()
-from policies import services
 from policies.models import Cluster, LimitRange, ResourceQuota
-from policies.services.observed import note_native, set_authority
+from policies.services import note_native, set_authority
 cluster = Cluster.objects.get(name="demo")
 stored = [
     (model.kind, policy.namespace.name, policy.name)
