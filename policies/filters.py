@@ -1,4 +1,4 @@
-"""Filters of lists of clusters, policies, credentials, revisions and charges."""
+"""FilterSets (django-filter) of lists in REST and pages: by cluster, name, resource, time."""
 
 from __future__ import annotations
 

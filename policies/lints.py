@@ -1,4 +1,4 @@
-"""Lints: legal but probably unintended settings across a namespace's policies. They never refuse.
+"""LintCode and Lint: legal but suspicious ranges, quotas, scopes and rules of one namespace.
 
 Every lint has a stable code; its message names the finding and a usual remedy.
 """

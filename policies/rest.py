@@ -1,4 +1,4 @@
-"""Parts that all REST APIs share: query parameters, their schema, API tokens for other views.
+"""For REST views of all apps: KnownParameters, dryRun, time bounds, Schema (OpenAPI), TakesToken.
 
 An operation refuses a parameter that it does not know: it would answer a misspelt filter with
 everything, and store in spite of a misspelt ``dryRun``.

@@ -1,4 +1,4 @@
-"""Permissions by role bindings: what a user may see and do, and where."""
+"""Permissions of each role: RoleBackend, ``may``, ``sees``, ``visible`` by RoleBindings."""
 
 from __future__ import annotations
 

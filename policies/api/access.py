@@ -1,4 +1,4 @@
-"""Roles in the REST API: permissions by role bindings, and the history of roles."""
+"""REST permissions ``WritesByRole`` and ``ByRole``, an object's place, and RoleChangeView."""
 
 from __future__ import annotations
 

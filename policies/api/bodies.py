@@ -1,4 +1,4 @@
-"""Bodies of the REST API: requests parsed as manifests, refusals rendered with their status.
+"""REST bodies: ManifestParser, ``check_body`` with 422, exceptions answered with 400, 404, 409.
 
 Only the shape of a body is checked here; the services check it against the rules of its kind.
 """

@@ -1,4 +1,4 @@
-"""Serializers of the REST API: Kubernetes-shaped policies with enforcement and revision.
+"""REST serializers: JSON of clusters, namespaces, policies, credentials, revisions, charges.
 
 Serializers check the shape of bodies; ``services`` checks everything else.
 """

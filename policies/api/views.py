@@ -1,4 +1,4 @@
-"""REST views of policies: parse, call one service, render."""
+"""REST viewsets, one a model: queryset, create, update, destroy, revoke, restore, pagination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database's clock, by which leases and the ages of charges are measured."""
+"""``read_clock``: the time of the database server (``clock_timestamp``), for leases and ages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Send database statements now and read their rows later, so that several share a round trip.
+"""``ask`` and ``execute`` in a Pipeline or on Django's connection; PipelineSession, transaction.
 
 Also the transaction for such statements: a pipeline on PostgreSQL; Django's own on SQLite, and
 inside a transaction that is open already.

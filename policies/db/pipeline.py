@@ -1,4 +1,4 @@
-"""Transactions in libpq's pipeline mode: few packets, statements prepared once a session.
+"""Pipeline on libpq's PGconn: prepared statements, encoded parameters, results and rows, sync.
 
 A driver's cursor costs more for each statement than PostgreSQL does. Statements are constants with
 ``%s`` for each parameter; parameters and rows travel as text. This module knows no table.

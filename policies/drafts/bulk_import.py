@@ -1,4 +1,4 @@
-"""Import many policies from one text: preview each change in words, then save all or none."""
+"""The import page's Plan: each Planned change of a pasted text, its digest, saved all or none."""
 
 from __future__ import annotations
 

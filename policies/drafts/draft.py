@@ -1,4 +1,4 @@
-"""A draft: its text, the manifest and form read from it, its problems, and its storage.
+"""The editor's Draft: text to manifest, sheet and Findings; PolicyPlace; KeptDraft rows written.
 
 The text decides: a form is first rendered as text, which is then read like any other.
 """

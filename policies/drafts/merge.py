@@ -1,4 +1,4 @@
-"""Three-way merge of two users' changes to one manifest, with the paths of conflicts."""
+"""Three-way merge of base, mine, theirs when two users edit one manifest; paths of conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preview a draft among the stored policies: lints, example pods, and decisions about objects.
+"""Preview of a draft beside the editor: lints as Hints, example pods, verdicts on pasted objects.
 
 Every decision is the chain's.
 """

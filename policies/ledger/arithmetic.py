@@ -1,4 +1,4 @@
-"""Arithmetic of charges: how one object's amounts change a quota's ``used``. Pure functions."""
+"""Pure arithmetic of one charge: ``used``, ``held``, ``wanted``, surplus; LedgerEntry."""
 
 from __future__ import annotations
 

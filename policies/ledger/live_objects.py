@@ -1,4 +1,4 @@
-"""Compare the ledger with complete lists of a cluster's objects: confirm, release and add charges.
+"""CompleteList of Live objects ``meet`` the charges: correct, add, release; opening balances.
 
 An object on the list is charged what it uses, never less; the charges of an object that was seen
 before and is not any more are released. An object that was never seen keeps its reservation until

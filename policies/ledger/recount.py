@@ -1,4 +1,4 @@
-"""Sums of charges: what ``used`` ought to be; compare it with what is stored, and repair it."""
+"""Sums of Charge rows: ``settle`` a quota, open accounts, RecountDifference, repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confirm and release charges after admission: objects seen, gone, or never created.
+"""Charges after admission by uid: confirm seen, release gone and orphaned ones; ORPHAN_AGE.
 
 Each function first locks the usage of a namespace's quotas, in id order, as admission does, in one
 short transaction for each namespace. Do not call them inside a transaction of your own: it would

@@ -1,4 +1,4 @@
-"""Kinds that cannot be listed: the cluster's own used amounts replace charges past their lease.
+"""Unlisted resources: charges end by lease, the cluster's figures become the opening balance.
 
 A cluster that enforces its quotas itself counts every stored object. So the objects of charges
 past their lease are in its figure, or were never created. In other clusters such charges stay.

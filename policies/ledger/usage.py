@@ -1,4 +1,4 @@
-"""Usage of quotas: its present levels per resource, and its points over time."""
+"""Level of each resource (percent, near, over, blocked); QuotaUsagePoints over time."""
 
 from __future__ import annotations
 

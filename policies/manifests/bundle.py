@@ -1,4 +1,4 @@
-"""A bundle: all objects of some files, read, stripped and validated as a whole."""
+"""Bundle of Wanted objects of all sources: metadata, status stripped; repeated ones refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validate one object of a file against its schema and rules, with the place of each problem.
+"""Problems of one BundleObject: shape, names given twice, engine's rules, a refused save.
 
 The rules themselves are the engine's and the validators'.
 """

@@ -1,4 +1,4 @@
-"""The differences of two manifests of one policy, in words."""
+"""Changes of a policy as phrases: "raised from", "added", "removed", "rules in another order"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of a file: their values with the place of each part, and the problems found there."""
+"""Document, Problem, ManifestError: line and column of each field path, message and hint."""
 
 from __future__ import annotations
 

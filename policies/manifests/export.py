@@ -1,4 +1,4 @@
-"""Export a cluster's policies as YAML for kubectl, its limitedResources for the API server."""
+"""Stored objects of a cluster as YAML by kind and namespace; its limitedResources as a file."""
 
 from __future__ import annotations
 

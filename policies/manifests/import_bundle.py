@@ -1,4 +1,4 @@
-"""Import a bundle in one transaction, all or nothing, and report each change."""
+"""A Bundle applied all or nothing, or as a dry run: Report, ObjectChanges, diffs, hints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Split documents into objects of the known kinds and versions: open lists, find configurations."""
+"""Documents sorted into BundleObjects by kind and apiVersion; lists and plugin files opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write manifests as YAML in canonical field order, quoted so that every reader sees the same.
+"""YAML written: canonical field order, indents, quoted, escaped scalars; AdmissionConfiguration.
 
 Neither of the well-known dumpers quotes all of ``y``, ``no``, ``0o17``, ``1e3`` and ``08``, and
 kubectl, which reads YAML 1.1, then sees booleans and numbers. Hence an emitter of our own.

@@ -1,4 +1,4 @@
-"""Schemas of the kinds: their fields and types, and the findings of a value against one."""
+"""Shape of each kind: known fields, value types; findings ("unknown field", "must be")."""
 
 from __future__ import annotations
 

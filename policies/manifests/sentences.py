@@ -1,4 +1,4 @@
-"""Rules of a MetadataPolicy as sentences, and as the lines of their parts."""
+"""MetadataPolicy rules as sentences ("if label team is missing, refuse") and as lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read files, folders and standard input into named texts, and texts into documents."""
+"""Source: UTF-8 text of files, folders, standard input within LARGEST_FILE; its documents."""
 
 from __future__ import annotations
 

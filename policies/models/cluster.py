@@ -1,4 +1,4 @@
-"""Recorded and Labelled, the parents of all that leaves revisions; Cluster and Namespace."""
+"""Recorded and Labelled (abstract: revision, metadata, clean); tables Cluster and Namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credentials: a cluster's webhook credentials, the check of the secret key, failed sign-ins."""
+"""Tables WebhookCredential with the digest of its secret, KeyCheck, SignInCount of failures."""
 
 from __future__ import annotations
 

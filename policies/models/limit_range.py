@@ -1,4 +1,4 @@
-"""LimitRange and its rows, as stored; its rules are the engine's.
+"""Tables LimitRange and LimitRangeRow: ``spec.limits`` to rows and back, errors placed in rows.
 
 Defaults that the API server derives (``default`` from ``max``, …) are not stored: the rows keep
 what was typed, and the engine derives the rest each time the range is read.

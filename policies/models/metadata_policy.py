@@ -1,4 +1,4 @@
-"""MetadataPolicy and its rules, as stored; their meaning is the engine's."""
+"""Tables MetadataPolicy and MetadataPolicyRule: ``spec.rules`` to rows and back; flags."""
 
 from __future__ import annotations
 

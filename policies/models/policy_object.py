@@ -1,4 +1,4 @@
-"""PolicyObject, the parent of a namespace's policies: metadata, enforcement, drafted rows."""
+"""PolicyObject (abstract): namespace, enforcement annotation, drafted rows and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PriorityClass of a cluster, as stored; its rules are Kubernetes'."""
+"""Table PriorityClass: value, globalDefault, preemptionPolicy columns; their manifest types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ResourceQuota, its rows, and a cluster's limitedResources, as stored."""
+"""Tables ResourceQuota, ResourceQuotaRow, ScopeSelectorRow, LimitedResource; ``status``."""
 
 from __future__ import annotations
 

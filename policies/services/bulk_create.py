@@ -1,4 +1,4 @@
-"""Create many objects in few statements, as in a first import."""
+"""Many New objects by ``bulk_create``: keys, owners, taken names, rows, accounts, revisions."""
 
 from __future__ import annotations
 

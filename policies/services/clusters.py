@@ -1,4 +1,4 @@
-"""Save and delete clusters and what belongs to them; issue and revoke credentials."""
+"""Write Cluster, Namespace, PriorityClass, limitedResources, WebhookCredential."""
 
 from __future__ import annotations
 

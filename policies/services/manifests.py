@@ -1,4 +1,4 @@
-"""Apply one manifest: find or make its object, read it, save it; restore an old revision."""
+"""``apply_manifest`` of any kind: find, new, take over, save; restore a PolicyRevision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observations of a cluster: policies that it has itself, and quota names that are counted.
+"""Write ``is_native`` and ``uncounted`` as observed in a cluster; names of quotas yet to count.
 
 The authority in a namespace changes when the last of its enforced ranges and quotas is seen in the
 cluster, or when one disappears. That is recorded and numbered like a policy write.

@@ -1,4 +1,4 @@
-"""Save and delete the policies of a namespace, rows included."""
+"""``save_policy`` and ``delete_policy`` of a namespace's policies; their rows, quota settled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preview the changes of many manifests without a write or a lock, and store what was previewed."""
+"""Preview of many manifests: before, after, error, lints; ``store_previews`` saves them."""
 
 from __future__ import annotations
 

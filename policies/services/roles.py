@@ -1,4 +1,4 @@
-"""Grant and revoke roles, each with a row of their history."""
+"""``bind_role`` and ``unbind_role``: RoleBinding written with its RoleChange."""
 
 from __future__ import annotations
 

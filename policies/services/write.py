@@ -1,4 +1,4 @@
-"""Parts of every write: the cluster's lock, check of stale copies, revisions, notice, lints."""
+"""``policy_write`` lock, StaleRevisionError, revision numbers, ``record``, pg_notify, lint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preview of another authority: recorded decisions that would have another verdict."""
+"""AuthorityImpact: Judged decisions refused or let through under another authority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of an object for each quota, and the room that is left."""
+"""Cost and CostLine: amounts that an object requests of each quota, free room, percent."""
 
 from __future__ import annotations
 

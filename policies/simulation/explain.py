@@ -1,4 +1,4 @@
-"""Find the policy that changed each field, by deciding with one more policy at a time.
+"""ExplainedField: the Cause (policy, rule, portal, API server) of each changed path, by stages.
 
 No rule is repeated here: a change that appears with one more policy is caused by that policy.
 """

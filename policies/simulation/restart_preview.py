@@ -1,4 +1,4 @@
-"""Preview of restarts: running pods that would be refused if recreated.
+"""RunningPods Refused if recreated, before and after a change; amounts held, counted anew.
 
 Plain values in and out. The engine decides; pods that differ only in name are decided once.
 """

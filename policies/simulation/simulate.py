@@ -1,4 +1,4 @@
-"""Simulate a request: build it, decide it, also with unsaved policies; its result."""
+"""Simulation of one object: ``request_for``, ``run``, ``with_unsaved``, sentence, refusals."""
 
 from __future__ import annotations
 

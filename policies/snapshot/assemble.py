@@ -1,4 +1,4 @@
-"""Assemble decoded policies into policy sets, namespace by namespace."""
+"""PolicySets of namespaces from decoded rows, quota keys, authority, limitedResources."""
 
 from __future__ import annotations
 

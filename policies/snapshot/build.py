@@ -1,4 +1,4 @@
-"""Build the next snapshot from the last one: read what changed, keep the rest.
+"""``advance`` to the next Snapshot: heads compared by revision, changed namespaces read.
 
 Each cluster's revision is read before its policies and again afterwards. If policies were written
 in between, the revisions since then name their namespaces, and these are read once more.

@@ -1,4 +1,4 @@
-"""Decode stored columns to engine values, each distinct content once.
+"""Decoder: column tuples to LimitRange, MetadataPolicy, ResourceQuota, remembered by content.
 
 Columns come as the driver gives them: quantities and JSON as text. The engine's own decoders read
 them; this module only puts each decoded amount where the manifest would have it.

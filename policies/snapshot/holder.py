@@ -1,4 +1,4 @@
-"""The snapshot of this process: its holder, and the thread that refreshes it.
+"""The process's current Snapshot, its Refresher thread, LISTEN notices, garbage collector frozen.
 
 The thread refreshes after the database's notifications, else each second. Correctness does not
 depend on it: decisions compare revisions when they commit, and the thread only makes them equal.

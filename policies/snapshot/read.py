@@ -1,4 +1,4 @@
-"""Read the policies of many namespaces in seven queries, without model instances.
+"""SQL that reads heads, namespaces, policy rows and credentials as tuples, in batches; no models.
 
 A reader may see some tables before and others after a commit. Its result is consistent only if the
 cluster's revision is the same before and after, which ``build`` checks.

@@ -1,4 +1,4 @@
-"""Read the stored policies of single namespaces as engine values."""
+"""PolicySets of few namespaces straight from model instances: ``load``, ``load_quotas``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a snapshot: clusters, namespaces, look-ups; the cluster of a presented credential."""
+"""Snapshot, ClusterPolicies, NamespacePolicies, QuotaKey: look-ups; Authentication by digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a LimitRange: a grid with a line for each type and resource."""
+"""LimitRange form: ``row`` lines of type, resource, min, max to ``spec.limits`` and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a MetadataPolicy: rules as sentences, *if label team is missing then refuse*."""
+"""MetadataPolicy form: rule, if, then lines to predicate and action; ready-made rules, flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a PriorityClass: one cell for each field."""
+"""PriorityClass form: cells for value, globalDefault, preemptionPolicy, description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a ResourceQuota: hard limits and scopes as lines."""
+"""ResourceQuota form: hard and scope lines to ``spec`` and back; resources, scopes offered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A namespace's quotas as a matrix of priority classes and resources.
+"""Matrix of the quota form: Bands by priority class, Spots by resource, Bounds of other quotas.
 
 The draft replaces its stored version. The engine decides which quota covers which class.
 """

@@ -1,4 +1,4 @@
-"""Sheets: a form's content as plain text; the parts that forms share: metadata and scopes."""
+"""Sheet, Line, Built: cells read from sent fields, lines added or removed, metadata, scopes."""
 
 from __future__ import annotations
 

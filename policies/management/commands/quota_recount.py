@@ -1,4 +1,4 @@
-"""`manage.py quota_recount`: compare ``used`` with the sum of charges, and repair it."""
+"""`manage.py quota_recount`: its options; RecountDifferences printed as lines or JSON."""
 
 from __future__ import annotations
 

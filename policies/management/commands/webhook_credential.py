@@ -1,4 +1,4 @@
-"""`manage.py webhook_credential`: issue, list and revoke the credentials of a cluster."""
+"""`manage.py webhook_credential`: its options; credentials issued, listed, revoked; addresses."""
 
 from __future__ import annotations
 

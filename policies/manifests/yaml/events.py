@@ -1,4 +1,4 @@
-"""Build documents from the events of YAML's parser; stricter than kubectl.
+"""PyYAML events to Documents: a stack of maps and lists, keys; aliases, anchors, tags refused.
 
 Aliases, tags, merge keys and duplicate keys are refused, each with its place. Numbers keep their
 text (RawNumber), so that we do not turn quantities into floats.

@@ -1,4 +1,4 @@
-"""Resolve plain YAML scalars as kubectl does: YAML 1.1, numbers through JSON.
+"""Plain YAML 1.1 scalars: true, null and number texts to values, and which texts need no quotes.
 
 Source: the behaviour of kubectl, which converts YAML to JSON before it reads types.
 """
