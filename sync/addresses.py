@@ -1,4 +1,4 @@
-"""Rules about the IP addresses of an API server, and the resolution of its host name to them.
+"""IP networks that no API server may have, tunnels unwrapped (NAT64, ISATAP), host resolved.
 
 A cluster's administrator names the server, so the name could lead into our own network: to this
 machine, to a cloud's metadata, to a neighbour. Addresses that are not public need a setting.

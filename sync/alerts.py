@@ -1,4 +1,4 @@
-"""Open, update and resolve alerts about clusters."""
+"""ClusterAlert rows: raised, updated and resolved by kind and subject; severities."""
 
 from __future__ import annotations
 

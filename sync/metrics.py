@@ -1,4 +1,4 @@
-"""Prometheus metrics of clusters, read from the database for each scrape.
+"""Prometheus gauges about clusters: sync lag, failures, states, runs, alerts, ledger, canary.
 
 Web processes are scraped while workers do the work: only the database has the figures of both.
 """

@@ -1,4 +1,4 @@
-"""Policy writes on a cluster's behalf: marked as its own, native policies, first counts of quotas.
+"""Policy writes as user ``cluster:NAME``: own revision skipped, native flags, counts given up.
 
 Until existing objects are counted under a name that is new in a quota, reviews that would charge it
 are refused (``services.uncounted``). To end this quickly, a run that cannot count them lets the

@@ -1,4 +1,4 @@
-"""Validate the answers of an API server: JSON, objects, pages, watch events, errors, dates."""
+"""Answers checked: JSON, Status to error class, objects, list pages, watch events, headers."""
 
 from __future__ import annotations
 

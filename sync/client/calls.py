@@ -1,4 +1,4 @@
-"""The Client: one method for each call of an API server, plain manifests in and out."""
+"""Client: version, can, get, list by pages, watch, apply, create, replace, delete with guards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds that the client reads and writes, and the discovery of all other resources."""
+"""ClientKind of each library model; other resources discovered; lists of names alone."""
 
 from __future__ import annotations
 

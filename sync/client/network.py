@@ -1,4 +1,4 @@
-"""The HTTP transport to one API server: pinned addresses, TLS, limits of time and bytes.
+"""HTTP Transport on own sockets: pinned addresses, TLS context, Meter of seconds and bytes.
 
 No proxy, no redirect, no compression.
 """

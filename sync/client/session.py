@@ -1,4 +1,4 @@
-"""A session with one API server: requests built by the library, bounded answers and streams."""
+"""Session: ApiRequest prepared by the library; an answer read whole or streamed by lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a connection: its values without the secret, recorded at each change.
+"""PolicyRevisions of a ClusterConnection: its spec without secrets, certificates as SHA-256.
 
 Pages that pause a cluster record here, too: nothing in this module loads cryptography.
 """

@@ -1,4 +1,4 @@
-"""Connect, open and disconnect a cluster: its sealed credential and its client.
+"""Write and delete a ClusterConnection row; unseal its Credentials, open a Client; its alert.
 
 Nothing here logs a credential or passes it to a task.
 """

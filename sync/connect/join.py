@@ -1,4 +1,4 @@
-"""Join a cluster: parse its kubeconfig, test the connection, create the cluster, store both."""
+"""``join``: a JoinRequest's kubeconfig probed before Cluster and connection are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rotate and retire the keys of sealed credentials; a rotation that was killed is resumed."""
+"""Rotation of seal keys: KeyState, rows sealed again with the newest key, old keys retired."""
 
 from __future__ import annotations
 

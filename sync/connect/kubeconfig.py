@@ -1,4 +1,4 @@
-"""Parse a kubeconfig into credentials, and refuse everything that could run code or leak.
+"""Kubeconfig to Credentials: context, cluster, user, PEM pair; Refusals of exec, files, proxies.
 
 Pure: nothing is executed, read from disk or dialled. Messages never repeat a value of the file,
 since any value may be secret. Fields: ``client-go/tools/clientcmd/api/v1/types.go``.

@@ -1,4 +1,4 @@
-"""The grants that the portal needs in a cluster: fixed ones, and those for counted resources."""
+"""Grants (verbs, group, resource) that the portal needs; where quotas count; Secrets."""
 
 from __future__ import annotations
 

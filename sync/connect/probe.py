@@ -1,4 +1,4 @@
-"""Test a connection: server version, clock, cluster uid, permissions; store the findings."""
+"""ProbeResult: version, clock skew, cluster uid, missing permissions; stored in connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key files of sealed credentials: read, create, publish and drop X25519 keys.
+"""X25519 key files in PEM: read, created, published, dropped, replaced under a file lock.
 
 Every process reads the public file, the sync worker alone the private one. Nothing is cached, so
 that a rotation takes effect in all processes at once.

@@ -1,4 +1,4 @@
-"""Sealed boxes: encrypt bytes to a public key, decrypt them with the private key. No database.
+"""Sealed boxes: X25519, HKDF, AES-GCM bound to a place; key ids, SealingError. No database.
 
 A box is ``version, ephemeral public key, ciphertext``: X25519 with a new key pair for each box,
 HKDF-SHA256, AES-256-GCM. The associated data are the place where the box belongs and the id of

@@ -1,4 +1,4 @@
-"""The canary: create a pod as a dry run that our webhook must refuse, and judge the answer.
+"""The canary pod, created as a dry run, and its Flight: refused, let through or not called.
 
 It takes the path of every pod, through the cluster's API server to our webhooks and back. A random
 word in the refusal proves that our webhook refused this very canary.

@@ -1,4 +1,4 @@
-"""The two webhook configurations of a cluster, and their differences from live ones."""
+"""The two webhook configurations: rules, matchConditions, clientConfig; live ones compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The custom resource definition of MetadataPolicy: its OpenAPI schema and CEL rules.
+"""CustomResourceDefinition of MetadataPolicy: OpenAPI properties, CEL validations, maximums.
 
 The API server bounds the cost of CEL: it refuses rules over fields without a maximum length. Rules
 beyond its budget are checked by the portal, when it reads the object.

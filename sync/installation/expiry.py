@@ -1,4 +1,4 @@
-"""The expiry of each certificate and credential between a cluster and the portal."""
+"""Ends of certificates and credentials: served TLS, caBundle, connection; severity by days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check the health of a cluster's webhooks: called, unchanged, not about to expire; set alerts."""
+"""Check of a cluster's webhooks: canary, live ones, expiry into WebhookHealth and alerts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifests to install in a cluster: account, roles, custom resource, webhooks with their key.
+"""Manifests to install: Namespaces, ServiceAccount, Roles and bindings, token Secret, valid key.
 
 An administrator of the cluster applies them, in this order. The account that they create is the
 portal's, with no more permissions than it needs.

@@ -1,4 +1,4 @@
-"""Read a cluster for the ledger: the status of its quotas, and complete lists of objects."""
+"""Lists for the ledger: NamespaceQuotas, Figures of ``status.used``, CompleteList, Unlisted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare each quota's usage in the cluster and in the ledger, down to the objects that differ."""
+"""UsageComparison rows: Figures of a quota and its ledger, objects that differ and why."""
 
 from __future__ import annotations
 

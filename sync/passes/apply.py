@@ -1,4 +1,4 @@
-"""The third step of a pass: apply the portal's changes to the cluster.
+"""PassWriter, step three: apply, replace or delete in the cluster, retry conflicts, dry runs.
 
 The intent is recorded before each write, each write carries the version that was judged, and its
 outcome is recorded with the object's row in one transaction.

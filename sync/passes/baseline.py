@@ -1,4 +1,4 @@
-"""The rows of compared objects: baseline, the cluster's side, differences and state."""
+"""SyncedObject rows remembered: base, theirs, live, differences with managers, since, gone."""
 
 from __future__ import annotations
 

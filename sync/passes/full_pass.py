@@ -1,4 +1,4 @@
-"""A full pass over a cluster: read, compare, hold mass deletions, import, apply, record."""
+"""``full_pass``: order of steps, doubted empty lists, held deletions, cursors, counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import objects and deletions of the cluster into the portal's policies, through services.
+"""``take_in``: a cluster's objects adopted into policies or forgotten, in batches, lints noted.
 
 In batches: the policies of some namespaces, their rows and the run's results are one transaction
 under the lease. New policies are stored in a few statements for each batch, all others one by one.

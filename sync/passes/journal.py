@@ -1,4 +1,4 @@
-"""The journal of a run, written under the lease: progress, intents, results and conflicts."""
+"""Journal of a SyncRun: stage, progress and SyncResults intended, noted, settled, flushed."""
 
 from __future__ import annotations
 

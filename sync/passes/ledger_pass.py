@@ -1,4 +1,4 @@
-"""The ledger's part of a pass: compare complete lists of objects with the charges.
+"""Ledger pass: each resource listed, met with charges; LedgerPass rows, blind alerts, new quotas.
 
 Charges of listed objects are confirmed and corrected to their usage. Charges of admitted objects
 that never appeared end with their lease, those of deleted objects at once. An incomplete list

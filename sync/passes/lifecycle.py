@@ -1,4 +1,4 @@
-"""The life cycle of a run: requested, begun under the lease, ended, retried or parked.
+"""SyncRun states: requested, carried out under a lease, ended, retried after a wait, parked.
 
 The rows are the truth; a broker's message only makes a worker look at one.
 """

@@ -1,4 +1,4 @@
-"""The first step of a pass: read the cluster's objects, the portal's, their rows, and ownership.
+"""Step one: ClusterObjects listed, Stored policies, SyncedObject rows, Ownership read.
 
 Nothing is compared or written here. An incomplete list is an error: absence would mean deletion.
 """

@@ -1,4 +1,4 @@
-"""Resolutions of drift and conflicts by people, ownership, and confirmed deletions.
+"""People's decisions: take ours, theirs or mix by field; own objects; confirm held deletions.
 
 Nothing here sends a request to a cluster. A resolution changes the baseline, and our side where
 theirs is taken; it requests the pass that writes to the cluster, which still yields to changes made

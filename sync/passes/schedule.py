@@ -1,4 +1,4 @@
-"""Schedule runs from the database: create due ones, choose those to notify of, delete old ones.
+"""Runs created when due (interval, policy, watch), in turn and notified; old ones deleted.
 
 Several processes may do this at once: each step is an update that only one of them can make.
 """

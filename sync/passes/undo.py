@@ -1,4 +1,4 @@
-"""Record the sides before a resolution, list the resolutions of an object, and undo the last one.
+"""Resolutions as PolicyRevisions: sides recorded before, decisions listed, the newest undone.
 
 Undoing writes nothing to a cluster itself. If the cluster's side has not changed since, the
 difference is open again. If ours was written there meanwhile, the cluster's former side becomes

@@ -1,4 +1,4 @@
-"""Watch a cluster between full passes: bounded watches of one kind after the other.
+"""Watch run: events of one kind for a slice, changes judged and imported, full pass requested.
 
 Each lasts a second: a change of any kind is imported within a few seconds, and the worker soon
 notices that it must stop, or that another cluster waits for it.

@@ -1,4 +1,4 @@
-"""The fields in which two manifests differ, and the merge of both by a choice for each field."""
+"""Difference by field path of two manifests; ``resolve`` merges by choices ours or theirs."""
 
 from __future__ import annotations
 

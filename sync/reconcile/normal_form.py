@@ -1,4 +1,4 @@
-"""The normal form of a manifest, equal exactly for equal meanings, and its field managers.
+"""``normal``: quantities by value, sorted scopes, no defaults; ``managers`` from managedFields.
 
 The engine sets defaults and names; equal amounts have equal texts. Fields that only servers and
 clients write are left out: status, uid, versions, managed fields, kubectl's annotations.

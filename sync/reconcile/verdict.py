@@ -1,4 +1,4 @@
-"""The verdict about one object: which side changed since the baseline, and the action.
+"""DiffVerdict: state and action from was, our, their; ``brake`` on many deletions.
 
 No verdict overwrites an edit: different changes on both sides are a conflict, and so is a deletion
 against an edit. Without a baseline the sides never agreed.

@@ -1,4 +1,4 @@
-"""Leases on clusters by the database's clock, with fencing epochs, and the heartbeat thread.
+"""Lease of a cluster in SyncState: epoch, guard, renew; heartbeat thread; LostLeaseError.
 
 Each holder gets the next epoch and writes under ``Lease.guard`` alone, which verifies the lease in
 the same transaction: a process that was suspended beyond its lease commits nothing.

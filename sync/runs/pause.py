@@ -1,4 +1,4 @@
-"""Pause and resume the synchronization of a cluster.
+"""``pause`` and ``resume`` of a ClusterConnection: reason, description, running runs stopped.
 
 A paused cluster gets no requests: no passes, no watches, no canaries. The present run loses its
 lease, writes nothing more, and begins again after the sync is resumed.

@@ -1,4 +1,4 @@
-"""`manage.py cluster_manifests`: print or apply the portal's manifests for a cluster."""
+"""`manage.py cluster_manifests`: its options; manifests printed or applied, key issued."""
 
 from __future__ import annotations
 

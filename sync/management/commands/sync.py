@@ -1,4 +1,4 @@
-"""`manage.py sync`: request or carry out a pass over a cluster, show it, pause and resume."""
+"""`manage.py sync`: its options; a run requested, followed, shown; pause and resume."""
 
 from __future__ import annotations
 
