@@ -18,5 +18,5 @@ def read_clock() -> dt.datetime:
     with connection.cursor() as cursor:
         cursor.execute(_CLOCK[connection.vendor])
         [now] = cursor.fetchone()
-    found = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
-    return found.replace(tzinfo=found.tzinfo or dt.UTC)
+    moment = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
+    return moment.replace(tzinfo=moment.tzinfo or dt.UTC)

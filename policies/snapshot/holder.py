@@ -50,7 +50,10 @@ class _Holder:
             with _collector_at_rest():
                 fresh = advance(known or Snapshot())
             self.snapshot, self._done = fresh, number
-        if fresh is not known and _size(fresh) - _size(known or Snapshot()) >= FREEZE_FROM:
+        if (
+            fresh is not known
+            and _namespace_count(fresh) - _namespace_count(known or Snapshot()) >= FREEZE_FROM
+        ):
             # The values stay for as long as the process: collections would walk them for nothing.
             gc.collect()
             gc.freeze()
@@ -69,7 +72,7 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def _size(snapshot: Snapshot) -> int:
+def _namespace_count(snapshot: Snapshot) -> int:
     return sum(len(cluster.namespaces) for cluster in snapshot.clusters.values())
 
 
