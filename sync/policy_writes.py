@@ -54,8 +54,8 @@ def our_own_write(cluster: Cluster) -> Iterator[None]:
 
 def policy_revision(cluster: Cluster) -> int:
     """Read the cluster's policy revision from the database; the given instance may be stale."""
-    found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
-    return found
+    revision: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
+    return revision
 
 
 def note_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> list[str]:
