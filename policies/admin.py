@@ -1,4 +1,4 @@
-"""Django's admin for clusters, namespaces and credentials; policies and history are read-only."""
+"""Django's ModelAdmin classes, forms and inlines; policies, revisions and charges read-only."""
 
 from __future__ import annotations
 

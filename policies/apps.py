@@ -1,4 +1,4 @@
-"""Django app configuration of policies."""
+"""PoliciesConfig, Django's app configuration of policies."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""A model field for quantities, which keeps the typed text, and its value."""
+"""QuantityField and QuantityValue: a model column that keeps a quantity's text as typed."""
 
 from __future__ import annotations
 

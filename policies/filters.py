@@ -1,4 +1,4 @@
-"""Filters of lists of clusters, policies, credentials, revisions and charges."""
+"""FilterSets (django-filter) of lists in REST and pages: by cluster, name, resource, time."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class ClusterFilter(django_filters.FilterSet):
         fields: ClassVar = ["name"]
 
 
-class _OfCluster(django_filters.FilterSet):
+class _ClusterObjectFilter(django_filters.FilterSet):
     cluster = django_filters.CharFilter(field_name="cluster__name", label="Cluster")
     name = django_filters.CharFilter(lookup_expr="icontains")
 
 
-class NamespaceFilter(_OfCluster):
+class NamespaceFilter(_ClusterObjectFilter):
     """Namespaces by cluster, name and phase."""
 
     class Meta:
@@ -44,7 +44,7 @@ class NamespaceFilter(_OfCluster):
         fields: ClassVar = ["cluster", "name", "phase"]
 
 
-class PriorityClassFilter(_OfCluster):
+class PriorityClassFilter(_ClusterObjectFilter):
     """Priority classes by cluster and name."""
 
     class Meta:
@@ -61,13 +61,13 @@ class _PolicyFilter(django_filters.FilterSet):
     )
 
 
-class _ByResource(_PolicyFilter):
+class _ResourceFilter(_PolicyFilter):
     resource = django_filters.CharFilter(
         field_name="rows__resource", distinct=True, label="Resource"
     )
 
 
-class LimitRangeFilter(_ByResource):
+class LimitRangeFilter(_ResourceFilter):
     """Limit ranges by place, name, enforcement and the resources they name."""
 
     class Meta:
@@ -85,7 +85,7 @@ class MetadataPolicyFilter(_PolicyFilter):
         fields: ClassVar = ["cluster", "namespace", "name", "enforcement", "reject"]
 
 
-class ResourceQuotaFilter(_ByResource):
+class ResourceQuotaFilter(_ResourceFilter):
     """Quotas by place, name, enforcement and the resources they limit."""
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Lints: legal but probably unintended settings across a namespace's policies. They never refuse.
+"""LintCode and Lint: legal but suspicious ranges, quotas, scopes and rules of one namespace.
 
 Every lint has a stable code; its message names the finding and a usual remedy.
 """
@@ -62,7 +62,7 @@ def lint_namespace(
     ``priority_classes`` are the names the cluster knows; the built-in ones need not be listed.
     """
     known = BUILT_IN_CLASSES | frozenset(priority_classes)
-    found = [
+    lints = [
         *_unsatisfiable_ranges(policy_set.limit_ranges),
         *_limits_without_default(policy_set),
         *_uncovered_scope_values(policy_set, known),
@@ -71,16 +71,16 @@ def lint_namespace(
         *_rules_that_never_or_always_fire(policy_set.metadata_policies),
         *_rules_that_set_one_key(policy_set.metadata_policies),
     ]
-    return tuple(sorted(found, key=lambda lint: (lint.policy.kind, lint.policy.name, lint.code)))
+    return tuple(sorted(lints, key=lambda lint: (lint.policy.kind, lint.policy.name, lint.code)))
 
 
-def _items(ranges: tuple[LimitRange, ...]) -> list[tuple[LimitRange, LimitRangeItem]]:
+def _range_items(ranges: tuple[LimitRange, ...]) -> list[tuple[LimitRange, LimitRangeItem]]:
     return [(limit_range, item) for limit_range in ranges for item in limit_range.items]
 
 
 def _unsatisfiable_ranges(ranges: tuple[LimitRange, ...]) -> Iterator[Lint]:
     """A minimum of one range above a maximum of another, for the same type."""
-    items = _items(ranges)
+    items = _range_items(ranges)
     for low_range, low in items:
         for high_range, high in items:
             if low_range is high_range or low.type != high.type:
@@ -102,7 +102,7 @@ def _limits_without_default(policy_set: PolicySet) -> Iterator[Lint]:
     """A quota on limits refuses every pod without them, unless a range sets a default."""
     defaulted = {
         resource
-        for _, item in _items(policy_set.limit_ranges)
+        for _, item in _range_items(policy_set.limit_ranges)
         if item.type == "Container"
         for resource in item.default
     }
@@ -128,7 +128,7 @@ def _priority_requirements(quota: ResourceQuota) -> list[ScopeSelectorRequiremen
     return plain + [entry for entry in entries if entry.scope_name == PRIORITY_CLASS]
 
 
-def _covers(requirement: ScopeSelectorRequirement | None, name: str) -> bool:
+def _covers_class(requirement: ScopeSelectorRequirement | None, name: str) -> bool:
     if requirement is None:
         return True
     try:
@@ -151,8 +151,10 @@ def _uncovered_scope_values(policy_set: PolicySet, known: Collection[str]) -> It
                 continue
             names = scope.values if scope.operator == "In" else sorted(known)
             for name in names:
-                covered = any(_covers(r, name) for q in caring for r in _priority_requirements(q))
-                if _covers(scope, name) and not covered:
+                covered = any(
+                    _covers_class(r, name) for q in caring for r in _priority_requirements(q)
+                )
+                if _covers_class(scope, name) and not covered:
                     yield Lint(
                         code=LintCode.UNCOVERED_SCOPE_VALUE,
                         policy=caring[0].ref,
@@ -193,12 +195,12 @@ def _hard_below_used(quotas: tuple[ResourceQuota, ...]) -> Iterator[Lint]:
                 )
 
 
-def _rules(policies: tuple[MetadataPolicy, ...]) -> list[tuple[MetadataPolicy, int]]:
+def _policy_rules(policies: tuple[MetadataPolicy, ...]) -> list[tuple[MetadataPolicy, int]]:
     return [(policy, index) for policy in policies for index in range(len(policy.rules))]
 
 
 def _rules_that_never_or_always_fire(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
-    for policy, index in _rules(policies):
+    for policy, index in _policy_rules(policies):
         predicate = policy.rules[index].policy_predicate
         both = (predicate.label_selector, predicate.annotation_selector)
         selectors = [selector for selector in both if selector is not None]
@@ -219,10 +221,10 @@ def _rules_that_never_or_always_fire(policies: tuple[MetadataPolicy, ...]) -> It
 def _contradicts_itself(selector: LabelSelector) -> bool:
     """Whether some key has no admissible state: neither a value nor its absence matches."""
     keys = set(selector.match_labels) | {e.key for e in selector.match_expressions}
-    return any(not _can_hold(selector, key) for key in keys)
+    return any(not _can_key_hold(selector, key) for key in keys)
 
 
-def _can_hold(selector: LabelSelector, key: str) -> bool:
+def _can_key_hold(selector: LabelSelector, key: str) -> bool:
     entries = tuple(e for e in selector.match_expressions if e.key == key)
     labels = {k: v for k, v in selector.match_labels.items() if k == key}
     narrowed = LabelSelector(match_labels=labels, match_expressions=entries)
@@ -234,7 +236,7 @@ def _can_hold(selector: LabelSelector, key: str) -> bool:
 
 
 def _rules_that_set_one_key(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
-    for (one, i), (other, j) in combinations(_rules(policies), 2):
+    for (one, i), (other, j) in combinations(_policy_rules(policies), 2):
         first, second = one.rules[i], other.rules[j]
         mine, theirs = first.policy_action, second.policy_action
         # The cheap test first: of a thousand rules most pairs set no common key.
@@ -266,12 +268,12 @@ def _exclude_each_other(first: MetadataPolicyRule, second: MetadataPolicyRule) -
         (first.policy_predicate.annotation_selector, second.policy_predicate.annotation_selector),
     )
     return any(
-        mine is not None and theirs is not None and _disjoint(mine, theirs)
+        mine is not None and theirs is not None and _disjoint_selectors(mine, theirs)
         for mine, theirs in pairs
     )
 
 
-def _disjoint(mine: LabelSelector, theirs: LabelSelector) -> bool:
+def _disjoint_selectors(mine: LabelSelector, theirs: LabelSelector) -> bool:
     shared = mine.match_labels.keys() & theirs.match_labels.keys()
     if any(mine.match_labels[key] != theirs.match_labels[key] for key in shared):
         return True

@@ -1,4 +1,4 @@
-"""Numbers with their nouns: "1 pod", "1,204 pods"."""
+"""``counted`` and ``singular``: numbers with English nouns, "1 pod", "1,204 pods"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts that all REST APIs share: query parameters, their schema, API tokens for other views.
+"""For REST views of all apps: KnownParameters, dryRun, time bounds, Schema (OpenAPI), TakesToken.
 
 An operation refuses a parameter that it does not know: it would answer a misspelt filter with
 everything, and store in spite of a misspelt ``dryRun``.
@@ -90,8 +90,8 @@ class KnownParameters:
             filterset = getattr(self, "filterset_class", None)
             known |= set(filterset.base_filters if filterset else ())
             pages = getattr(self, "paginator", None)
-            found = pages.get_schema_operation_parameters(self) if pages else ()
-            known |= {parameter["name"] for parameter in found}
+            page_parameters = pages.get_schema_operation_parameters(self) if pages else ()
+            known |= {parameter["name"] for parameter in page_parameters}
         for name in request.query_params:
             if name not in known:
                 raise unknown_parameter(name, known)
@@ -118,8 +118,8 @@ class KnownParameters:
                 transaction.set_rollback(True)
 
 
-_READING: Final = {400: "a parameter is unknown, or cannot be read"}
-_WRITING: Final = {
+_READ_ERRORS: Final = {400: "a parameter is unknown, or cannot be read"}
+_WRITE_ERRORS: Final = {
     400: "a parameter is unknown, the body is no JSON, or a rule refuses the object",
     409: "the name is taken, or the object is at another revision",
     422: "the body has an unknown field, a wrong type or kind, or names an unknown namespace",
@@ -131,23 +131,23 @@ class Schema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         """Add the view's own parameters."""
-        found = list(super().get_override_parameters())
+        overrides = list(super().get_override_parameters())
         if isinstance(self.view, KnownParameters):
-            found += self.view.parameters_of(getattr(self.view, "action", "") or "")
-        return found
+            overrides += self.view.parameters_of(getattr(self.view, "action", "") or "")
+        return overrides
 
     def get_response_serializers(self) -> Any:
         """Add the errors of all reads or of all writes."""
-        found = super().get_response_serializers()
-        if not isinstance(self.view, KnownParameters) or isinstance(found, dict):
-            return found
+        serializer = super().get_response_serializers()
+        if not isinstance(self.view, KnownParameters) or isinstance(serializer, dict):
+            return serializer
         is_write = self.method in ("POST", "PUT", "PATCH")
         good = 201 if getattr(self.view, "action", "") == "create" else 200
         errors = {
             code: OpenApiResponse(OpenApiTypes.OBJECT, description=text)
-            for code, text in (_WRITING if is_write else _READING).items()
+            for code, text in (_WRITE_ERRORS if is_write else _READ_ERRORS).items()
         }
-        return {good: found, **errors}
+        return {good: serializer, **errors}
 
 
 class TakesToken:
@@ -160,12 +160,12 @@ class TakesToken:
         """Set the token's owner as the user."""
         authentication = TokenAuthentication()
         try:
-            found = authentication.authenticate(request)
+            user_and_token = authentication.authenticate(request)
         except AuthenticationFailed as error:
             refused = JsonResponse({"detail": str(error.detail)}, status=401)
             refused["WWW-Authenticate"] = authentication.authenticate_header(request)
             return refused
-        if found:
-            request.user = found[0]
+        if user_and_token:
+            request.user = user_and_token[0]
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
         return response

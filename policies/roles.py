@@ -1,4 +1,4 @@
-"""Permissions by role bindings: what a user may see and do, and where."""
+"""Permissions of each role: RoleBackend, ``may``, ``sees``, ``visible`` by RoleBindings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Role = RoleBinding.Role
 _POLICIES: Final = ("limitrange", "metadatapolicy", "resourcequota")
 
 
-def _writing(*models: str, app: str = "policies") -> frozenset[str]:
+def _write_permissions(*models: str, app: str = "policies") -> frozenset[str]:
     actions = ("add", "change", "delete")
     return frozenset(f"{app}.{action}_{model}" for action in actions for model in models)
 
@@ -26,8 +26,8 @@ def _writing(*models: str, app: str = "policies") -> frozenset[str]:
 PERMISSIONS: Final[dict[str, frozenset[str]]] = {
     _Role.VIEWER: frozenset(),
     _Role.AUDITOR: frozenset({"admission.add_audithold", "admission.change_audithold"}),
-    _Role.EDITOR: _writing(*_POLICIES, "priorityclass", "limitedresource"),
-    _Role.APPROVER: _writing("syncownership", "syncrun", app="sync")
+    _Role.EDITOR: _write_permissions(*_POLICIES, "priorityclass", "limitedresource"),
+    _Role.APPROVER: _write_permissions("syncownership", "syncrun", app="sync")
     | {"sync.change_syncedobject", "sync.change_clusterconnection"},
 }
 """The permissions of a role in its scope; an admin has all."""
@@ -49,14 +49,18 @@ class RoleBackend(BaseBackend):
         if not user_obj.is_active or user_obj.is_anonymous:
             return False
         place = obj if isinstance(obj, RoleScope) else RoleScope()
-        return any(_grants(each, perm) for each in bindings_of(user_obj) if _covers(each, place))
+        return any(
+            _role_grants(each, perm)
+            for each in bindings_of(user_obj)
+            if _binding_covers(each, place)
+        )
 
 
-def _grants(binding: RoleBinding, permission: str) -> bool:
+def _role_grants(binding: RoleBinding, permission: str) -> bool:
     return binding.role == _Role.ADMIN or permission in PERMISSIONS[binding.role]
 
 
-def _covers(binding: RoleBinding, place: RoleScope) -> bool:
+def _binding_covers(binding: RoleBinding, place: RoleScope) -> bool:
     if not place.cluster:
         return not (binding.cluster or binding.namespace)
     return binding.covers(place.cluster, place.namespace)
@@ -88,7 +92,8 @@ def may(user: Any, permission: str, *, cluster: str = "", namespace: str = "") -
 def may_somewhere(user: Any, permission: str) -> bool:
     """Whether the user has a permission in any place."""
     return bool(
-        user.has_perm(permission) or any(_grants(each, permission) for each in bindings_of(user))
+        user.has_perm(permission)
+        or any(_role_grants(each, permission) for each in bindings_of(user))
     )
 
 
@@ -120,7 +125,7 @@ def visible(
     if sees_all(user):
         return rows
     scopes = [
-        _scope(each, cluster, namespace)
+        _scope_filter(each, cluster, namespace)
         for each in bindings_of(user)
         if not (whole and each.namespace)
     ]
@@ -130,7 +135,7 @@ def visible(
     return rows.filter(wanted)
 
 
-def _scope(binding: RoleBinding, cluster: str, namespace: str | None) -> Q:
+def _scope_filter(binding: RoleBinding, cluster: str, namespace: str | None) -> Q:
     wanted = Q(**{cluster: binding.cluster}) if binding.cluster else Q()
     if namespace is None or not binding.namespace:
         return wanted or ~Q(pk__in=[])  # everything; an empty Q would vanish from the union

@@ -1,4 +1,4 @@
-"""Celery tasks of the quota ledger: report differences, keep points of usage."""
+"""Celery tasks of the ledger: log recount differences, take and forget usage points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translate the engine's field errors to Django's, each with its field, row and path.
+"""PlacedError, Django's ValidationErrors from engine FieldErrors; metadata, priority, NUL checks.
 
 The only rules here are those of PriorityClasses and storable texts, which the engine never reads.
 """

@@ -1,1 +1,1 @@
-"""Clusters: connections, runs, and the comparison of both sides. No page and no review."""
+"""Clusters: client, connections, installation, passes, runs, inventory. No page, no review."""

@@ -1,4 +1,4 @@
-"""Rules about the IP addresses of an API server, and the resolution of its host name to them.
+"""IP networks that no API server may have, tunnels unwrapped (NAT64, ISATAP), host resolved.
 
 A cluster's administrator names the server, so the name could lead into our own network: to this
 machine, to a cloud's metadata, to a neighbour. Addresses that are not public need a setting.
@@ -108,14 +108,14 @@ def resolve(host: str, port: int, allowed: Sequence[Network]) -> tuple[str, ...]
     Raises UnreachableError for an unknown name, RefusedAddressError if no address is allowed.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "no such name"
         raise UnreachableError(f"{host} cannot be found: {reason}", reason="Unresolved") from None
-    texts = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
-    left = tuple(text for text in texts if is_allowed(ip_address(text), allowed))
-    if not left:
+    texts = tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    usable = tuple(text for text in texts if is_allowed(ip_address(text), allowed))
+    if not usable:
         raise RefusedAddressError(
             f"{host} leads to {', '.join(texts)}, which GATEHOUSE_CLUSTER_ADDRESSES does not allow"
         )
-    return left
+    return usable

@@ -1,4 +1,4 @@
-"""Open, update and resolve alerts about clusters."""
+"""ClusterAlert rows: raised, updated and resolved by kind and subject; severities."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def raise_alert(
 
 def resolve(cluster: Cluster, kind: str, subject: str | None = "") -> int:
     """Close the open alert; returns how many were open. ``None`` stands for all subjects."""
-    found = ClusterAlert.objects.filter(cluster=cluster, kind=kind, resolved=None)
+    open_alerts = ClusterAlert.objects.filter(cluster=cluster, kind=kind, resolved=None)
     if subject is not None:
-        found = found.filter(subject=subject[:400])
-    return found.update(resolved=read_clock())
+        open_alerts = open_alerts.filter(subject=subject[:400])
+    return open_alerts.update(resolved=read_clock())
 
 
 def set_alert(

@@ -1,4 +1,4 @@
-"""Django app configuration of sync."""
+"""SyncConfig, Django's app configuration of sync."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""APIError and its subclasses: every error that the Kubernetes client raises."""
+"""APIError and subclasses, which the client raises: code, reason, causes, ``is_transient``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics of clusters, read from the database for each scrape.
+"""Prometheus gauges about clusters: sync lag, failures, states, runs, alerts, ledger, canary.
 
 Web processes are scraped while workers do the work: only the database has the figures of both.
 """
@@ -40,12 +40,12 @@ class ClusterCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield all metric families."""
         now = read_clock()
-        yield from _timetable(now)
-        yield from _counts()
-        yield from _lags(now)
+        yield from _sync_gauges(now)
+        yield from _count_gauges()
+        yield from _lag_gauges(now)
 
 
-def _timetable(now: dt.datetime) -> Iterator[Metric]:
+def _sync_gauges(now: dt.datetime) -> Iterator[Metric]:
     lag = GaugeMetricFamily(
         "gatehouse_sync_lag_seconds",
         "Seconds since a pass or watch over the cluster ended well.",
@@ -72,7 +72,7 @@ def _timetable(now: dt.datetime) -> Iterator[Metric]:
     yield from (lag, failures, up, paused)
 
 
-def _counts() -> Iterator[Metric]:
+def _count_gauges() -> Iterator[Metric]:
     labels = ["cluster", "state"]
     objects = GaugeMetricFamily(
         "gatehouse_sync_objects",
@@ -101,7 +101,7 @@ def _counts() -> Iterator[Metric]:
     yield from (objects, runs, alerts)
 
 
-def _lags(now: dt.datetime) -> Iterator[Metric]:
+def _lag_gauges(now: dt.datetime) -> Iterator[Metric]:
     labels = ["cluster", "resource"]
     ledger = GaugeMetricFamily(
         "gatehouse_ledger_lag_seconds",

@@ -1,4 +1,4 @@
-"""Policy writes on a cluster's behalf: marked as its own, native policies, first counts of quotas.
+"""Policy writes as user ``cluster:NAME``: own revision skipped, native flags, counts given up.
 
 Until existing objects are counted under a name that is new in a quota, reviews that would charge it
 are refused (``services.uncounted``). To end this quickly, a run that cannot count them lets the
@@ -54,8 +54,8 @@ def our_own_write(cluster: Cluster) -> Iterator[None]:
 
 def policy_revision(cluster: Cluster) -> int:
     """Read the cluster's policy revision from the database; the given instance may be stale."""
-    found: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
-    return found
+    revision: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
+    return revision
 
 
 def note_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> list[str]:

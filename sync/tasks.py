@@ -1,4 +1,4 @@
-"""Celery tasks: queue and carry out due runs, delete old ones, check webhooks."""
+"""Celery tasks of sync: due runs queued and carried out, old ones deleted, webhooks checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain values that the parts of sync exchange: credentials, keys, limits, lists, watch events."""
+"""Credentials, ObjectKey, Limits, Listing, Event: values between packages; tuples of kinds."""
 
 from __future__ import annotations
 

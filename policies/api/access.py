@@ -1,4 +1,4 @@
-"""Roles in the REST API: permissions by role bindings, and the history of roles."""
+"""REST permissions ``WritesByRole`` and ``ByRole``, an object's place, and RoleChangeView."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from policies.models import PolicyRevision
 
 
-_ACTIONS: Final = {"POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
+_ACTION_OF_METHOD: Final = {"POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
 OF_NAMESPACES: Final = {"cluster": "namespace__cluster__name", "namespace": "namespace__name"}
 OF_CLUSTERS: Final = {"cluster": "cluster__name"}
 
@@ -45,7 +45,7 @@ class WritesByRole(BasePermission):
             return True  # the action checks it, since it knows what it writes
         cluster, namespace = place_of(obj)
         written = getattr(view, "written_model", type(obj))
-        permission = permission_for(written, _ACTIONS[str(request.method)])
+        permission = permission_for(written, _ACTION_OF_METHOD[str(request.method)])
         return roles.may(request.user, permission, cluster=cluster, namespace=namespace)
 
 
@@ -110,5 +110,5 @@ class RoleChangeView(mixins.ListModelMixin, viewsets.GenericViewSet[RoleChange])
 
     def get_queryset(self) -> QuerySet[RoleChange]:
         """Everything, or nothing."""
-        found = super().get_queryset()
-        return found if roles.sees_all(self.request.user) else found.none()
+        role_changes = super().get_queryset()
+        return role_changes if roles.sees_all(self.request.user) else role_changes.none()

@@ -1,4 +1,4 @@
-"""Bodies of the REST API: requests parsed as manifests, refusals rendered with their status.
+"""REST bodies: ManifestParser, ``check_body`` with 422, exceptions answered with 400, 404, 409.
 
 Only the shape of a body is checked here; the services check it against the rules of its kind.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _BODY: Final = "body"
-_OWN: Final[dict[str, Shape]] = {"limitedResources": LIMITED_RESOURCES}
+_OWN_SHAPES: Final[dict[str, Shape]] = {"limitedResources": LIMITED_RESOURCES}
 """Shapes of fields beside manifests."""
 
 
@@ -55,7 +55,7 @@ def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
     ``kind`` is that of the address, empty if bodies are no manifests; ``beside`` are the API's
     fields beside the manifest's.
     """
-    known = {name: _OWN.get(name, ANYTHING) for name in beside}
+    known = {name: _OWN_SHAPES.get(name, ANYTHING) for name in beside}
     if kind:
         known = {**known, **(KINDS[kind].fields or {}), "status": ANYTHING}
     item = BundleObject(body, Document(_BODY, body))
@@ -92,18 +92,18 @@ class ManifestParser(JSONParser):
 
 _OVERTAKEN: Final = "somebody else wrote the same at the same time; read it again"
 _GONE: Final = "somebody else deleted it at the same time"
-_TAKEN: Final = frozenset({"unique", "unique_together"})
-_NOWHERE: Final = "unknown_namespace"
-_WAYS_OUT: Final = {_NOWHERE: f" (?{CREATE_NAMESPACE.name}=true)"}
+_TAKEN_CODES: Final = frozenset({"unique", "unique_together"})
+_UNKNOWN_NAMESPACE: Final = "unknown_namespace"
+_WAYS_OUT: Final = {_UNKNOWN_NAMESPACE: f" (?{CREATE_NAMESPACE.name}=true)"}
 
 
 def answer_to(exc: Exception) -> Response | None:
     """The response to an error of services or the database; None for other errors."""
     if isinstance(exc, ValidationError):
-        return _refusal(exc)
+        return _refusal_response(exc)
     if isinstance(exc, StaleRevisionError):
-        found = {"detail": str(exc), "revision": exc.found}
-        return Response(found, status.HTTP_409_CONFLICT)
+        conflict = {"detail": str(exc), "revision": exc.found}
+        return Response(conflict, status.HTTP_409_CONFLICT)
     # Two writers passed the same checks, and the database refused the second.
     if isinstance(exc, IntegrityError):
         return Response({"detail": _OVERTAKEN}, status.HTTP_409_CONFLICT)
@@ -112,7 +112,7 @@ def answer_to(exc: Exception) -> Response | None:
     return None
 
 
-def _refusal(error: ValidationError) -> Response:
+def _refusal_response(error: ValidationError) -> Response:
     """The response to a refusal, with errors by path.
 
     409 for a used name, 422 for an unknown namespace, 400 for everything else.
@@ -123,8 +123,8 @@ def _refusal(error: ValidationError) -> Response:
             entry["message"] += _WAYS_OUT.get(entry["code"], "")
     codes = {entry["code"] for entries in errors.values() for entry in entries}
     code: int = status.HTTP_400_BAD_REQUEST
-    if codes & _TAKEN:
+    if codes & _TAKEN_CODES:
         code = status.HTTP_409_CONFLICT
-    elif _NOWHERE in codes:
+    elif _UNKNOWN_NAMESPACE in codes:
         code = status.HTTP_422_UNPROCESSABLE_ENTITY
     return Response({"errors": errors}, code)

@@ -1,4 +1,4 @@
-"""Deletion over the REST API: confirmation for clusters, and previews."""
+"""DELETE over REST: If-Match, ``?confirm=``, ``?reason=``, errors 412 and 428, preview."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serializers of the REST API: Kubernetes-shaped policies with enforcement and revision.
+"""REST serializers: JSON of clusters, namespaces, policies, credentials, revisions, charges.
 
 Serializers check the shape of bodies; ``services`` checks everything else.
 """
@@ -59,7 +59,7 @@ class WideMetadataSerializer(serializers.Serializer[Any]):
     annotations = serializers.DictField(required=False)
 
 
-class _Written(serializers.Serializer[Any]):
+class _RecordedSerializer(serializers.Serializer[Any]):
     """The fields beside the object itself."""
 
     id = serializers.IntegerField(read_only=True)
@@ -76,7 +76,7 @@ class _Written(serializers.Serializer[Any]):
     updated = serializers.DateTimeField(read_only=True)
 
 
-class PolicySerializer(_Written):
+class PolicySerializer(_RecordedSerializer):
     """A policy as a manifest, with its cluster, enforcement and revision."""
 
     cluster = serializers.CharField(max_length=63, required=False)
@@ -103,7 +103,7 @@ class PolicySerializer(_Written):
         if annotations:
             annotations.pop(ENFORCEMENT_ANNOTATION, None)
         shown = {
-            **_known(instance),
+            **_recorded_fields(instance),
             "cluster": instance.owner.name,
             **manifest,
             "enforcement": instance.enforcement,
@@ -119,7 +119,7 @@ def show_lints(lints: tuple[Lint, ...]) -> Any:
     return WarningSerializer(lints, many=True).data
 
 
-def _known(instance: Any) -> dict[str, Any]:
+def _recorded_fields(instance: Any) -> dict[str, Any]:
     return {
         "id": instance.pk,
         "uid": str(instance.uid),
@@ -132,7 +132,7 @@ def _known(instance: Any) -> dict[str, Any]:
 _CLUSTER_FIELDS = ("name", "description", "external_id", "unconfirmed_limit")
 
 
-class ClusterSerializer(_Written):
+class ClusterSerializer(_RecordedSerializer):
     """A cluster; its name is the path segment of its webhook addresses."""
 
     name = serializers.CharField(max_length=63)
@@ -144,10 +144,10 @@ class ClusterSerializer(_Written):
     def to_representation(self, instance: Cluster) -> dict[str, Any]:
         """Show its fields."""
         names = (*_CLUSTER_FIELDS, "policy_revision")
-        return {**_known(instance), **{name: getattr(instance, name) for name in names}}
+        return {**_recorded_fields(instance), **{name: getattr(instance, name) for name in names}}
 
 
-class NamespaceSerializer(_Written):
+class NamespaceSerializer(_RecordedSerializer):
     """A namespace of a cluster."""
 
     cluster = serializers.CharField(max_length=63, required=False)
@@ -157,14 +157,14 @@ class NamespaceSerializer(_Written):
     def to_representation(self, instance: Namespace) -> dict[str, Any]:
         """Show the manifest's metadata."""
         return {
-            **_known(instance),
+            **_recorded_fields(instance),
             "cluster": instance.owner.name,
             "metadata": instance.to_manifest()["metadata"],
             "phase": instance.phase,
         }
 
 
-class PriorityClassSerializer(_Written):
+class PriorityClassSerializer(_RecordedSerializer):
     """A priority class of a cluster."""
 
     cluster = serializers.CharField(max_length=63, required=False)
@@ -176,7 +176,11 @@ class PriorityClassSerializer(_Written):
 
     def to_representation(self, instance: PriorityClass) -> dict[str, Any]:
         """Show the manifest."""
-        return {**_known(instance), "cluster": instance.owner.name, **instance.to_manifest()}
+        return {
+            **_recorded_fields(instance),
+            "cluster": instance.owner.name,
+            **instance.to_manifest(),
+        }
 
 
 class LimitedResourcesSerializer(serializers.Serializer[Any]):

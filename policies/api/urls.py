@@ -1,4 +1,4 @@
-"""URL patterns of policies in the REST API."""
+"""The REST router: ``register`` of the viewsets of policies, credentials, revisions, charges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST views of policies: parse, call one service, render."""
+"""REST viewsets, one a model: queryset, create, update, destroy, revoke, restore, pagination."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ class _RecordedView(_PolicyView):
     @extend_schema(request=None, responses={204: None, **deletion.RESPONSES})
     def destroy(self, request: Request, **_names: Any) -> Response:
         """Delete an object; ``?reason=`` is recorded, ``?dryRun=All`` shows what would go."""
-        found = self.get_object()
+        instance = self.get_object()
         if self.is_dry_run:
-            return Response(deletion.preview(found, self.show(found).data))
+            return Response(deletion.preview(instance, self.show(instance).data))
         # Inside the lock: the consent is about a revision, which must not change any more.
-        with services.policy_write(found.owner):
+        with services.policy_write(instance.owner):
             fresh = self.get_object()
             deletion.require_consent(request, fresh)
             self.remove(fresh, request.query_params.get("reason", ""))
@@ -128,9 +128,9 @@ class _RecordedView(_PolicyView):
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Add the parameters of a deletion."""
-        found = super().parameters_of(action)
-        more = deletion.parameters(is_cluster=isinstance(self, ClusterView))
-        return (*found, *more) if action == "destroy" else found
+        parameters = super().parameters_of(action)
+        of_deletion = deletion.parameters(is_cluster=isinstance(self, ClusterView))
+        return (*parameters, *of_deletion) if action == "destroy" else parameters
 
     def make(self, data: dict[str, Any]) -> Any:
         """An empty object in its place."""
@@ -171,8 +171,8 @@ class _NamespacedView(_RecordedView):
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Add ``create_namespace`` for a new policy."""
-        found = super().parameters_of(action)
-        return (*found, CREATE_NAMESPACE) if action == "create" else found
+        parameters = super().parameters_of(action)
+        return (*parameters, CREATE_NAMESPACE) if action == "create" else parameters
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
         """Read the manifest and save the policy."""
@@ -361,11 +361,11 @@ class RevisionView(_PolicyView):
     @action(detail=True, methods=["post"])
     def restore(self, _request: Request, **_names: Any) -> Response:
         """Restore the object of this revision; the response is the new revision."""
-        found = self.get_object()
-        self.require_restoring(found)
+        revision = self.get_object()
+        self.require_restoring(revision)
         with self.write():
-            saved = services.restore_revision(revision=found, user=self.author())
-            return self.show(saved.revision or found)
+            saved = services.restore_revision(revision=revision, user=self.author())
+            return self.show(saved.revision or revision)
 
 
 class ChargeView(_PolicyView):

@@ -1,1 +1,1 @@
-"""Database statements that share a round trip; their rows are read later. Knows no table."""
+"""Below Django's ORM: pipelined statements, rows read later, the server's clock. No table."""

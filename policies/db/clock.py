@@ -1,4 +1,4 @@
-"""The database's clock, by which leases and the ages of charges are measured."""
+"""``read_clock``: the time of the database server (``clock_timestamp``), for leases and ages."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def read_clock() -> dt.datetime:
     with connection.cursor() as cursor:
         cursor.execute(_CLOCK[connection.vendor])
         [now] = cursor.fetchone()
-    found = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
-    return found.replace(tzinfo=found.tzinfo or dt.UTC)
+    moment = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
+    return moment.replace(tzinfo=moment.tzinfo or dt.UTC)

@@ -1,4 +1,4 @@
-"""Send database statements now and read their rows later, so that several share a round trip.
+"""``ask`` and ``execute`` in a Pipeline or on Django's connection; PipelineSession, transaction.
 
 Also the transaction for such statements: a pipeline on PostgreSQL; Django's own on SQLite, and
 inside a transaction that is open already.
@@ -104,18 +104,18 @@ def transaction_of_few_packets() -> Iterator[None]:
     ``execute`` may be used inside.
     """
     # Looked up once: Django's ``connection`` looks it up for every attribute.
-    own = connections[DEFAULT_DB_ALIAS]
+    default_connection = connections[DEFAULT_DB_ALIAS]
     session = _session.get()
     if session is None:
-        if not is_postgresql() or own.in_atomic_block:
+        if not is_postgresql() or default_connection.in_atomic_block:
             with transaction.atomic():
                 yield
             return
         # Django opens connections lazily, and the pipeline bypasses its cursors.
-        own.ensure_connection()
-        session = PipelineSession(own.connection)
-    with own.wrap_database_errors:
-        pipeline = _opened(session)
+        default_connection.ensure_connection()
+        session = PipelineSession(default_connection.connection)
+    with default_connection.wrap_database_errors:
+        pipeline = _opened_pipeline(session)
         token = _pipeline.set(pipeline)
         try:
             pipeline.begin()
@@ -130,7 +130,7 @@ def transaction_of_few_packets() -> Iterator[None]:
             _pipeline.reset(token)
 
 
-def _opened(session: PipelineSession) -> Pipeline:
+def _opened_pipeline(session: PipelineSession) -> Pipeline:
     from policies.db.pipeline import Pipeline  # noqa: PLC0415 - SQLite needs no driver for PostgreSQL
 
     prepared = _prepared.setdefault(session.connection, set())

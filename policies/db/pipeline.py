@@ -1,4 +1,4 @@
-"""Transactions in libpq's pipeline mode: few packets, statements prepared once a session.
+"""Pipeline on libpq's PGconn: prepared statements, encoded parameters, results and rows, sync.
 
 A driver's cursor costs more for each statement than PostgreSQL does. Statements are constants with
 ``%s`` for each parameter; parameters and rows travel as text. This module knows no table.
@@ -31,11 +31,11 @@ _READERS: Final[dict[int, Callable[[bytes], Any]]] = {
 }
 
 
-_FINE: Final = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+_GOOD_STATUSES: Final = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 _numbers: Final = count(1)
 
 
-class _Sent:
+class _SentStatement:
     """A statement that was sent; ``result`` is None until its answer is read."""
 
     __slots__ = ("prepares", "result")
@@ -64,7 +64,7 @@ class Pipeline:
     ) -> None:
         self._pgconn = pgconn
         self._prepared = prepared
-        self._coming: deque[_Sent] = deque()  # sent, not answered yet
+        self._unanswered: deque[_SentStatement] = deque()  # sent, not answered yet
         self._is_ended = False
         self._is_awaited = False  # whether the server has to be asked to flush its answers
         self._known = set(prepared)  # and the statements whose preparation is sent
@@ -97,7 +97,7 @@ class Pipeline:
     def commit(self) -> None:
         """Commit, and wait for the database's answer."""
         self._sync()
-        while self._coming:
+        while self._unanswered:
             self._read()
         self._leave()
 
@@ -113,29 +113,29 @@ class Pipeline:
             self._sync()
         self._leave()
 
-    def _send(self, statement: str, parameters: Sequence[Any]) -> _Sent:
-        name, text = _numbered(statement)
+    def _send(self, statement: str, parameters: Sequence[Any]) -> _SentStatement:
+        name, text = _with_numbered_parameters(statement)
         if statement not in self._known:
             self._known.add(statement)
             self._pgconn.send_prepare(name, text)
-            self._coming.append(_Sent(prepares=statement))
+            self._unanswered.append(_SentStatement(prepares=statement))
         self._pgconn.send_query_prepared(name, _encoded(parameters))
-        sent = _Sent()
-        self._coming.append(sent)
+        sent = _SentStatement()
+        self._unanswered.append(sent)
         return sent
 
     def _read(self) -> None:
         """Read the next answer; raises if it is an error."""
         result = self._take()
-        if result is None or result.status not in _FINE:
-            raise _error_of(result, self._pgconn)
+        if result is None or result.status not in _GOOD_STATUSES:
+            raise _postgres_error(result, self._pgconn)
 
     def _take(self) -> PGresult | None:
         """Read the next answer, also an error, and remember a prepared statement."""
-        sent = self._coming.popleft()
+        sent = self._unanswered.popleft()
         sent.result = result = self._next()
         self._pgconn.get_result()  # the end of this answer, which has come with it
-        if sent.prepares and result is not None and result.status in _FINE:
+        if sent.prepares and result is not None and result.status in _GOOD_STATUSES:
             self._prepared.add(sent.prepares)
         return result
 
@@ -146,16 +146,16 @@ class Pipeline:
 
     def _leave(self) -> None:
         """Read the remaining answers up to the pipeline's end, and leave pipeline mode."""
-        while self._coming:
+        while self._unanswered:
             self._take()
         result, error = self._next(), None
         if result is not None and result.status == ExecStatus.FATAL_ERROR:
             # A deferred constraint, or the end of the session.
-            error = _error_of(result, self._pgconn)
+            error = _postgres_error(result, self._pgconn)
             self._pgconn.get_result()
             result = self._next() if self._pgconn.status == ConnStatus.OK else None
         if result is None or result.status != ExecStatus.PIPELINE_SYNC:
-            raise error or _error_of(result, self._pgconn)
+            raise error or _postgres_error(result, self._pgconn)
         self._pgconn.exit_pipeline_mode()
         if error:
             raise error
@@ -179,7 +179,7 @@ def _wait(descriptor: int, events: int) -> None:
 
 
 @cache
-def _numbered(statement: str) -> tuple[bytes, bytes]:
+def _with_numbered_parameters(statement: str) -> tuple[bytes, bytes]:
     """A name for a statement, and its text with numbered parameters, as PostgreSQL expects."""
     first, *others = statement.split("%s")
     text = first + "".join(f"${number}{part}" for number, part in enumerate(others, 1))
@@ -195,7 +195,7 @@ def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
             if (kind := type(each)) is str
             else b"%d" % each
             if kind is int
-            else _as_text(each)
+            else _parameter_text(each)
             for each in parameters
         ]
     except UnicodeEncodeError as error:
@@ -205,7 +205,7 @@ def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
     return texts
 
 
-def _as_text(value: Any) -> bytes | None:
+def _parameter_text(value: Any) -> bytes | None:
     if value is None:
         return None
     if not isinstance(value, list):
@@ -238,7 +238,7 @@ def _rows_of(result: PGresult) -> list[Row]:
     ]
 
 
-def _error_of(result: PGresult | None, pgconn: PGconn) -> Exception:
+def _postgres_error(result: PGresult | None, pgconn: PGconn) -> Exception:
     if result is not None and result.status == ExecStatus.FATAL_ERROR:
         return errors.error_from_result(result, encoding="utf-8")
     return OperationalError(pgconn.get_error_message() or "the connection was lost")

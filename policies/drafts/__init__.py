@@ -1,1 +1,1 @@
-"""A policy being written: its text, its form, its problems and its preview. No page, no request."""
+"""A policy being edited or pasted: draft, sheet, merge, preview, danger, import plan. No page."""

@@ -1,4 +1,4 @@
-"""Import many policies from one text: preview each change in words, then save all or none."""
+"""The import page's Plan: each Planned change of a pasted text, its digest, saved all or none."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ class OvertakenError(Exception):
 def read(text: str, *, namespace: str) -> Bundle:
     """Read a pasted text; raises ManifestError, also for more than fits a page."""
     if len(text) > LONGEST:
-        raise ManifestError([_too_much(f"{len(text)} characters; at most {LONGEST} fit a page")])
+        raise ManifestError([_too_large(f"{len(text)} characters; at most {LONGEST} fit a page")])
     bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
     if len(bundle.objects) > MOST_OBJECTS:
         number = len(bundle.objects)
-        raise ManifestError([_too_much(f"{number} objects; at most {MOST_OBJECTS} fit a page")])
+        raise ManifestError([_too_large(f"{number} objects; at most {MOST_OBJECTS} fit a page")])
     return bundle
 
 
@@ -106,10 +106,10 @@ def plan(cluster: Cluster, bundle: Bundle, *, sees: Sees, create_namespaces: boo
     ]
     if problems:
         raise ManifestError(problems)
-    found = {id(wanted): each for wanted, each in zip(shown, previews, strict=True)}
-    planned = [_of_preview(wanted, found.get(id(wanted))) for wanted in bundle.objects]
+    preview_of = {id(wanted): each for wanted, each in zip(shown, previews, strict=True)}
+    planned = [_planned_change(wanted, preview_of.get(id(wanted))) for wanted in bundle.objects]
     if bundle.limited_resources is not None:
-        planned.append(_configuration(cluster, bundle.limited_resources))
+        planned.append(_planned_configuration(cluster, bundle.limited_resources))
     pairs = zip(previews, shown, strict=True)
     return Plan(
         objects=tuple(planned),
@@ -155,22 +155,22 @@ def dangers_of(cluster: Cluster, found: Plan) -> tuple[list[str], str]:
     return messages, word_for(lint.policy.namespace for lint in lints) if lints else ""
 
 
-def _too_much(message: str) -> Problem:
+def _too_large(message: str) -> Problem:
     return Problem(source=SOURCE, message=message, hint="divide it, or use import_manifests")
 
 
-def _of_preview(wanted: Wanted, found: services.Preview | None) -> Planned:
+def _planned_change(wanted: Wanted, preview: services.Preview | None) -> Planned:
     kind, namespace, name = wanted.key
-    if found is None or found.after is None:
+    if preview is None or preview.after is None:
         return Planned(kind=kind, namespace=namespace, name=name, is_hidden=True)
-    changes = diff_in_words.changes(found.before, found.after)
+    changes = diff_in_words.changes(preview.before, preview.after)
     return Planned(
         kind=kind, namespace=namespace, name=name,
-        before=found.before, after=found.after, changes=changes,
+        before=preview.before, after=preview.after, changes=changes,
     )  # fmt: skip
 
 
-def _configuration(cluster: Cluster, entries: Sequence[dict[str, Any]]) -> Planned:
+def _planned_configuration(cluster: Cluster, entries: Sequence[dict[str, Any]]) -> Planned:
     blank = BY_NAME[CONFIGURATION].blank()
     rows = LimitedResource.objects.filter(cluster=cluster)
     before = {**blank, "limitedResources": [row.to_manifest() for row in rows]}

@@ -1,4 +1,4 @@
-"""Dangers of saving a draft: rules that refuse everything, running pods that could not restart.
+"""Dangers of saving an enforced draft: lints that refuse everything, messages of other sources.
 
 Pages and imports make the user type the namespace before they save a dangerous draft.
 """

@@ -1,4 +1,4 @@
-"""A draft: its text, the manifest and form read from it, its problems, and its storage.
+"""The editor's Draft: text to manifest, sheet and Findings; PolicyPlace; KeptDraft rows written.
 
 The text decides: a form is first rendered as text, which is then read like any other.
 """
@@ -105,7 +105,7 @@ def render(manifest: Mapping[str, Any]) -> str:
 
 def draft_of_manifest(place: PolicyPlace, manifest: Mapping[str, Any]) -> Draft:
     """A stored manifest as a draft, unchecked."""
-    return Draft(text=render(manifest), manifest=dict(manifest), sheet=_sheet(place, manifest))
+    return Draft(text=render(manifest), manifest=dict(manifest), sheet=_sheet_of(place, manifest))
 
 
 def draft_of_sheet(place: PolicyPlace, sheet: Sheet, base: Mapping[str, Any]) -> Draft:
@@ -125,19 +125,21 @@ def draft_of_text(
     try:
         item = _only_object(place, text)
     except ManifestError as error:
-        return Draft(text=text, findings=tuple(_found(error.problems)))
-    problems = _problems(place, item)
+        return Draft(text=text, findings=tuple(_findings_of(error.problems)))
+    problems = _file_problems(place, item)
     shape = QUOTA_CONFIGURATION if place.kind.is_configuration else SHAPES[place.kind.name]
     if any(True for _ in shape_findings(item.value, shape)):
-        return Draft(text=text, findings=tuple(_found(problems, built)))
-    manifest = _normal(place, item)
-    sheet = _sheet(place, manifest)
+        return Draft(text=text, findings=tuple(_findings_of(problems, built)))
+    manifest = _canonical_manifest(place, item)
+    sheet = _sheet_of(place, manifest)
     if built is None and sheet is not None:
         built = place.kind.build(sheet, manifest)
     # The database comes last: editors check drafts again and again, mostly wrong ones.
     if is_checked and not problems:
         problems = _stored_problems(place, item, manifest)
-    return Draft(text=text, manifest=manifest, sheet=sheet, findings=tuple(_found(problems, built)))
+    return Draft(
+        text=text, manifest=manifest, sheet=sheet, findings=tuple(_findings_of(problems, built))
+    )
 
 
 def kept_parts(place: PolicyPlace, draft: Draft) -> list[str]:
@@ -151,7 +153,7 @@ def kept_parts(place: PolicyPlace, draft: Draft) -> list[str]:
     return entries + ([] if place.kind.is_configuration else kept_metadata(draft.manifest))
 
 
-def _sheet(place: PolicyPlace, manifest: Mapping[str, Any]) -> Sheet | None:
+def _sheet_of(place: PolicyPlace, manifest: Mapping[str, Any]) -> Sheet | None:
     """The form of a manifest; None if it would be too large for one request."""
     sheet = place.kind.show(manifest)
     return sheet if sheet.size <= LARGEST else None
@@ -160,24 +162,26 @@ def _sheet(place: PolicyPlace, manifest: Mapping[str, Any]) -> Sheet | None:
 def _only_object(place: PolicyPlace, text: str) -> BundleObject:
     """The one object of a text; raises ManifestError."""
     if len(text) > LONGEST:
-        raise ManifestError([_lone(f"longer than {LONGEST} characters")])
-    found = find_objects(parse_documents(text, SOURCE))
-    wanted = found.configurations if place.kind.is_configuration else found.objects
-    mine = [item for item in wanted if item.kind == place.kind.name or place.kind.is_configuration]
-    if found.problems:
-        raise ManifestError(found.problems)
-    number = len(found.objects) + len(found.configurations) + len(found.others)
-    if len(mine) != 1 or number != 1:
+        raise ManifestError([_problem_of_text(f"longer than {LONGEST} characters")])
+    contents = find_objects(parse_documents(text, SOURCE))
+    wanted = contents.configurations if place.kind.is_configuration else contents.objects
+    of_kind = [
+        item for item in wanted if item.kind == place.kind.name or place.kind.is_configuration
+    ]
+    if contents.problems:
+        raise ManifestError(contents.problems)
+    number = len(contents.objects) + len(contents.configurations) + len(contents.others)
+    if len(of_kind) != 1 or number != 1:
         words = f"there must be one {place.kind.name} here and nothing else"
-        raise ManifestError([_lone(words)])
-    return mine[0]
+        raise ManifestError([_problem_of_text(words)])
+    return of_kind[0]
 
 
-def _lone(message: str) -> Problem:
+def _problem_of_text(message: str) -> Problem:
     return Problem(source=SOURCE, line=1, column=1, message=message)
 
 
-def _problems(place: PolicyPlace, item: BundleObject) -> list[Problem]:
+def _file_problems(place: PolicyPlace, item: BundleObject) -> list[Problem]:
     if place.kind.is_configuration:
         return configuration_problems(item)
     problems = object_problems(item)
@@ -189,7 +193,7 @@ def _problems(place: PolicyPlace, item: BundleObject) -> list[Problem]:
     return problems
 
 
-def _normal(place: PolicyPlace, item: BundleObject) -> dict[str, Any]:
+def _canonical_manifest(place: PolicyPlace, item: BundleObject) -> dict[str, Any]:
     """The manifest as it would be stored; unchanged if it breaks its rules."""
     if place.kind.is_configuration:
         if configuration_problems(item):
@@ -220,7 +224,7 @@ def _stored_problems(
     return []
 
 
-def _found(problems: Iterable[Problem], built: Built | None = None) -> Iterable[Finding]:
+def _findings_of(problems: Iterable[Problem], built: Built | None = None) -> Iterable[Finding]:
     for problem in problems:
         hint = f" ({problem.hint})" if problem.hint else ""
         yield Finding(
@@ -234,12 +238,12 @@ def _found(problems: Iterable[Problem], built: Built | None = None) -> Iterable[
 
 def kept_draft_of(user: User, place: PolicyPlace) -> KeptDraft | None:
     """The unsaved draft of this user for this policy."""
-    return KeptDraft.objects.filter(**_names(user, place)).first()
+    return KeptDraft.objects.filter(**_draft_key(user, place)).first()
 
 
 def keep_draft(user: User, place: PolicyPlace, text: str, *, seen: int) -> None:
     """Store a text in place of the last one; an unchanged text writes nothing."""
-    names = _names(user, place)
+    names = _draft_key(user, place)
     if KeptDraft.objects.filter(**names, text=text, seen=seen).exists():
         return
     KeptDraft.objects.update_or_create(**names, defaults={"text": text, "seen": seen})
@@ -249,10 +253,10 @@ def keep_draft(user: User, place: PolicyPlace, text: str, *, seen: int) -> None:
 
 def drop_draft(user: User, place: PolicyPlace) -> None:
     """Delete the user's draft of this policy."""
-    KeptDraft.objects.filter(**_names(user, place)).delete()
+    KeptDraft.objects.filter(**_draft_key(user, place)).delete()
 
 
-def _names(user: User, place: PolicyPlace) -> dict[str, Any]:
+def _draft_key(user: User, place: PolicyPlace) -> dict[str, Any]:
     namespace = place.namespace.name if place.namespace else ""
     names = {"namespace": namespace, "kind": place.kind.name, "name": place.name}
     return {"user": user, "cluster": place.cluster, **names}

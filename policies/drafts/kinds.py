@@ -1,4 +1,4 @@
-"""The kinds that have an editor: their names, plurals, fields and forms."""
+"""EditableKind: the editor's kinds with plural, fields, groups, form functions, blank object."""
 
 from __future__ import annotations
 

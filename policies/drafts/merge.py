@@ -1,4 +1,4 @@
-"""Three-way merge of two users' changes to one manifest, with the paths of conflicts."""
+"""Three-way merge of base, mine, theirs when two users edit one manifest; paths of conflicts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def merge(
 ) -> Merged:
     """Merge field by field, items of a range by their type, and other lists as a whole."""
     merged = Merged({})
-    merged.manifest = _merge(base or {}, mine, theirs or {}, "", merged)
+    merged.manifest = _merge_values(base or {}, mine, theirs or {}, "", merged)
     return merged
 
 
-def _merge(base: Any, mine: Any, theirs: Any, path: str, merged: Merged) -> Any:
+def _merge_values(base: Any, mine: Any, theirs: Any, path: str, merged: Merged) -> Any:
     if theirs in (mine, base):
         return mine
     if mine == base:
@@ -36,9 +36,11 @@ def _merge(base: Any, mine: Any, theirs: Any, path: str, merged: Merged) -> Any:
     if isinstance(mine, dict) and isinstance(theirs, dict):
         return _merge_maps(base if isinstance(base, dict) else {}, mine, theirs, path, merged)
     # Items of a range have a natural key; entries of other lists have none.
-    if (by_type := [_by_type(one) for one in (base, mine, theirs)]) and None not in by_type:
-        found = _merge_maps(by_type[0] or {}, by_type[1] or {}, by_type[2] or {}, path, merged)
-        return list(found.values())
+    if (by_type := [_by_type(side) for side in (base, mine, theirs)]) and None not in by_type:
+        merged_items = _merge_maps(
+            by_type[0] or {}, by_type[1] or {}, by_type[2] or {}, path, merged
+        )
+        return list(merged_items.values())
     merged.conflicts.append(path)
     return theirs if mine is ABSENT else mine
 
@@ -50,12 +52,12 @@ def _merge_maps(
     path: str,
     merged: Merged,
 ) -> dict[str, Any]:
-    found = {}
+    merged_map = {}
     for name in dict.fromkeys([*mine, *theirs]):
-        sides = [one.get(name, ABSENT) for one in (base, mine, theirs)]
+        sides = [side.get(name, ABSENT) for side in (base, mine, theirs)]
         place = f"{path}.{name}" if path else name
-        found[name] = _merge(sides[0], sides[1], sides[2], place, merged)
-    return {name: value for name, value in found.items() if value is not ABSENT}
+        merged_map[name] = _merge_values(sides[0], sides[1], sides[2], place, merged)
+    return {name: value for name, value in merged_map.items() if value is not ABSENT}
 
 
 def _by_type(value: Any) -> dict[str, Any] | None:
@@ -63,5 +65,5 @@ def _by_type(value: Any) -> dict[str, Any] | None:
     items: Sequence[Any] = [] if value is ABSENT else value
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return None
-    found = {str(item.get("type") or ""): item for item in items if "type" in item}
-    return found if len(found) == len(items) else None
+    items_by_type = {str(item.get("type") or ""): item for item in items if "type" in item}
+    return items_by_type if len(items_by_type) == len(items) else None

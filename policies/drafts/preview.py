@@ -1,4 +1,4 @@
-"""Preview a draft among the stored policies: lints, example pods, and decisions about objects.
+"""Preview of a draft beside the editor: lints as Hints, example pods, verdicts on pasted objects.
 
 Every decision is the chain's.
 """
@@ -61,30 +61,30 @@ def hints(place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet) ->
     after = simulation.with_unsaved(before, [manifest])
     known = {(lint.code, lint.message) for lint in lint_namespace(before, priority_classes=classes)}
     name = (manifest.get("metadata") or {}).get("name") or ""
-    found = []
+    shown_hints = []
     for lint in lint_namespace(after, priority_classes=classes):
         is_new = (lint.code, lint.message) not in known
         if is_new or (lint.policy.kind, lint.policy.name) == (place.kind.name, name):
-            pod, message = _example(lint, after, sorted(classes))
+            pod, message = _example_pod(lint, after, sorted(classes))
             text = render_documents([pod]) if pod else ""
-            found.append(Hint(lint=lint, is_new=is_new, example=text, message=message))
-    return found
+            shown_hints.append(Hint(lint=lint, is_new=is_new, example=text, message=message))
+    return shown_hints
 
 
-def _example(
+def _example_pod(
     lint: Lint, policies: PolicySet, classes: list[str]
 ) -> tuple[dict[str, Any] | None, str]:
     """A pod whose refusal demonstrates the lint, and the refusal's message; None without one."""
     wanted = _SHOWN_BY.get(lint.code, set())
     # Plain pods first: the simplest one that is refused explains best.
-    for pod in _candidates(policies, classes) if wanted else ():
+    for pod in _candidate_pods(policies, classes) if wanted else ():
         decision = judge(policies, pod)
         if {each.reason for each in decision.violations + decision.observed} & wanted:
             return pod, decision.message
     return None, ""
 
 
-def _candidates(policies: PolicySet, classes: list[str]) -> Iterator[dict[str, Any]]:
+def _candidate_pods(policies: PolicySet, classes: list[str]) -> Iterator[dict[str, Any]]:
     yield pod_of({})
     for name in classes:
         yield pod_of({}, priorityClassName=name)

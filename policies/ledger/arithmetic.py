@@ -1,4 +1,4 @@
-"""Arithmetic of charges: how one object's amounts change a quota's ``used``. Pure functions."""
+"""Pure arithmetic of one charge: ``used``, ``held``, ``wanted``, surplus; LedgerEntry."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ def moved(used: ResourceList, held: ResourceList, wanted: ResourceList) -> Resou
     for name, total in used.items():
         after, now = wanted.get(name, ZERO), held.get(name, ZERO)
         if after.nano != now.nano:
-            steps[name] = _stored(total + (after - now if now.nano else after))
+            steps[name] = _stored_amount(total + (after - now if now.nano else after))
     return {**used, **steps} if steps else used
 
 
 def as_stored(amounts: ResourceList) -> dict[str, Quantity]:
     """Every amount as storage gives it back."""
-    return {name: _stored(amount) for name, amount in amounts.items()}
+    return {name: _stored_amount(amount) for name, amount in amounts.items()}
 
 
-def _stored(amount: Quantity) -> Quantity:
+def _stored_amount(amount: Quantity) -> Quantity:
     """``Quantity.stored`` without writing out the text of sums that do not change, as most."""
     if amount.text is not None or not -_HUGE < amount.nano < _HUGE:
         return amount.stored()
@@ -101,9 +101,9 @@ class LedgerEntry(NamedTuple):
 def entry_of(decided: DecidedCharge) -> LedgerEntry:
     """The entry of an allowed request's cost; shared between requests, so never change it."""
     amounts = as_stored(decided.amounts)
-    is_all_new = _parts(amounts) == _parts(decided.delta)
+    is_all_new = _exact_amounts(amounts) == _exact_amounts(decided.delta)
     return LedgerEntry(amounts, text_of(amounts), used_before(decided), is_all_new)
 
 
-def _parts(amounts: ResourceList) -> set[tuple[str, int, str]]:
+def _exact_amounts(amounts: ResourceList) -> set[tuple[str, int, str]]:
     return {(name, amount.nano, amount.format) for name, amount in amounts.items()}

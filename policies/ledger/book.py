@@ -1,4 +1,4 @@
-"""The ledger within one transaction: quotas are read once, charged in memory, written once."""
+"""Book of one transaction: Quota and charges read once, charged in memory, written once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare the ledger with complete lists of a cluster's objects: confirm, release and add charges.
+"""CompleteList of Live objects ``meet`` the charges: correct, add, release; opening balances.
 
 An object on the list is charged what it uses, never less; the charges of an object that was seen
 before and is not any more are released. An object that was never seen keeps its reservation until
@@ -87,7 +87,7 @@ class Met:
 def count_vanished(seen: CompleteList) -> Met:
     """Count the confirmed charges, and those of them whose objects are not on the list."""
     met = Met()
-    for charge in _charges(seen):
+    for charge in _open_charges(seen):
         # A reserved object was never seen, so it cannot have vanished.
         if charge.state == CONFIRMED:
             met.known += 1
@@ -114,7 +114,7 @@ def meet(
     return met
 
 
-def _charges(seen: CompleteList, **which: object) -> Iterable[Charge]:
+def _open_charges(seen: CompleteList, **which: object) -> Iterable[Charge]:
     rows = Charge.objects.filter(
         cluster_id=seen.cluster_id, resource=seen.resource, state__in=OPEN_STATES, **which
     )
@@ -131,7 +131,7 @@ def _is_there(charge: Charge, seen: CompleteList) -> bool:
     return charge.state == CONFIRMED or charge.object_uid in seen.objects
 
 
-def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
+def _wanted_amounts(charge: Charge, seen: CompleteList) -> ResourceList | None:
     """The right amounts of a charge; None for an object that is not on the list.
 
     They grow at once, and shrink only where no admitted update can be under way. Names that the
@@ -154,13 +154,13 @@ def _wanted(charge: Charge, seen: CompleteList) -> ResourceList | None:
 
 
 def _is_news(charge: Charge, seen: CompleteList, *, believe: bool) -> bool:
-    wanted = _wanted(charge, seen)
+    wanted = _wanted_amounts(charge, seen)
     if wanted is None:
         return believe and charge.state == CONFIRMED and _has_vanished(charge, seen)
-    return not _same(wanted, parse(charge.amounts))
+    return not _same_amounts(wanted, parse(charge.amounts))
 
 
-def _same(a: ResourceList, b: ResourceList) -> bool:
+def _same_amounts(a: ResourceList, b: ResourceList) -> bool:
     return equals(remove_zeros(a), remove_zeros(b))
 
 
@@ -191,7 +191,7 @@ def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
     news: set[str] = set()
     known: set[tuple[UUID, str]] = set()
     sums: dict[UUID, ResourceList] = defaultdict(dict)
-    for charge in _charges(seen):
+    for charge in _open_charges(seen):
         known.add((charge.quota_uid, charge.object_uid))
         if _is_there(charge, seen):
             sums[charge.quota_uid] = add(sums[charge.quota_uid], parse(charge.amounts))
@@ -204,7 +204,7 @@ def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
     for quota_uid, namespace in seen.places.items():
         row = openings.get(quota_uid)
         held = parse(row.amounts) if row else {}
-        if not _same(_opening_wanted(seen, quota_uid, held, sums[quota_uid]), held):
+        if not _same_amounts(_opening_wanted(seen, quota_uid, held, sums[quota_uid]), held):
             news.add(namespace)
     return news
 
@@ -221,7 +221,7 @@ class _Meeting:
     def hold(self, met: Met) -> None:
         """Correct, release and add charges, then write the quotas' used amounts."""
         # Read again under the lock: the charges may have changed since the search without it.
-        for charge in list(_charges(self.seen, namespace=self.namespace)):
+        for charge in list(_open_charges(self.seen, namespace=self.namespace)):
             self.known.add((charge.quota_uid, charge.object_uid))
             quota = self.quotas.get(charge.quota_uid)
             if quota is not None:
@@ -235,7 +235,7 @@ class _Meeting:
 
     def _correct(self, charge: Charge, quota: Quota, met: Met) -> None:
         held = parse(charge.amounts)
-        wanted = _wanted(charge, self.seen)
+        wanted = _wanted_amounts(charge, self.seen)
         if _is_news(charge, self.seen, believe=self.believe):
             quota.move(held, wanted or {})
             if wanted is None:
@@ -275,7 +275,7 @@ class _Meeting:
             row = found.get(quota_uid)
             held = parse(row.amounts) if row else {}
             wanted = _opening_wanted(self.seen, quota_uid, held, self.confirmed[quota_uid])
-            if not _same(wanted, held):
+            if not _same_amounts(wanted, held):
                 quota.move(held, wanted)
                 yield self._row(quota, OPENING_RESOURCE, OPENING_UID, OPENING_NAME, wanted)
 

@@ -1,4 +1,4 @@
-"""The ledger's SQL for PostgreSQL: one round trip each, with few, large parameters."""
+"""The ledger's SQL for PostgreSQL: FOR NO KEY UPDATE, json_to_recordset, ANY, ON CONFLICT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of charges: what ``used`` ought to be; compare it with what is stored, and repair it."""
+"""Sums of Charge rows: ``settle`` a quota, open accounts, RecountDifference, repair."""
 
 from __future__ import annotations
 
@@ -125,10 +125,10 @@ def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[
     reservations are counted. Raises ``Cluster.DoesNotExist``.
     """
     owner = Cluster.objects.get(name=cluster)
-    found = QuotaUsage.objects.filter(cluster=owner).order_by("namespace")
+    usages = QuotaUsage.objects.filter(cluster=owner).order_by("namespace")
     if namespace:
-        found = found.filter(namespace=namespace)
-    names = found.values_list("namespace", flat=True).distinct()
+        usages = usages.filter(namespace=namespace)
+    names = usages.values_list("namespace", flat=True).distinct()
     return [
         difference for name in names for difference in _recount_namespace(owner.pk, name, repair)
     ]
@@ -138,7 +138,7 @@ def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[
 def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[RecountDifference]:  # noqa: FBT001 - passed on
     statements().lock_namespace(cluster_id, namespace)
     stored = QuotaUsage.objects.filter(cluster_id=cluster_id, namespace=namespace)
-    found = []
+    all_differences = []
     for usage in stored.select_related("quota__namespace__cluster").order_by("quota_id"):
         charged = expected(usage.quota, usage.cluster_id)
         differences = []
@@ -153,5 +153,5 @@ def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[Re
                 differences.append(difference)
         if differences and repair:
             settle(usage.quota)
-        found += differences
-    return found
+        all_differences += differences
+    return all_differences

@@ -1,4 +1,4 @@
-"""Confirm and release charges after admission: objects seen, gone, or never created.
+"""Charges after admission by uid: confirm seen, release gone and orphaned ones; ORPHAN_AGE.
 
 Each function first locks the usage of a namespace's quotas, in id order, as admission does, in one
 short transaction for each namespace. Do not call them inside a transaction of your own: it would
@@ -48,7 +48,7 @@ class _QuotaCameBackError(Exception):
     """A quota was created or restored after the others of its namespace were locked."""
 
 
-class _Ledger:
+class _NamespaceLedger:
     """The charges of one namespace, its quotas locked."""
 
     def __init__(self, cluster_id: int, namespace: str) -> None:
@@ -92,13 +92,13 @@ class _Ledger:
 
 
 def _in_namespace(
-    cluster_id: int, namespace: str, work: Callable[[_Ledger], int], guard: Guard
+    cluster_id: int, namespace: str, work: Callable[[_NamespaceLedger], int], guard: Guard
 ) -> int:
     """Do the work in a transaction; again, if a quota was restored meanwhile."""
     while True:
         try:
             with guard():
-                ledger = _Ledger(cluster_id, namespace)
+                ledger = _NamespaceLedger(cluster_id, namespace)
                 count = work(ledger)
                 ledger.write()
                 return count
@@ -107,7 +107,9 @@ def _in_namespace(
 
 
 def _in_each_namespace(
-    charges: QuerySet[Charge], work: Callable[[_Ledger], int], guard: Guard = transaction.atomic
+    charges: QuerySet[Charge],
+    work: Callable[[_NamespaceLedger], int],
+    guard: Guard = transaction.atomic,
 ) -> int:
     """Do the work in every namespace that has such charges; returns the sum.
 
@@ -135,7 +137,7 @@ def confirm(
     """
     charges = _open_charges(cluster, resource=resource, object_uid=uid)
 
-    def work(ledger: _Ledger) -> int:
+    def work(ledger: _NamespaceLedger) -> int:
         found = ledger.read(charges)
         ledger.mark(found, Charge.State.CONFIRMED)
         for row in found:
@@ -159,7 +161,7 @@ def confirm_seen(
     waiting = _open_charges(cluster, resource=resource, state=Charge.State.RESERVED)
     uids = frozenset(seen)
 
-    def work(ledger: _Ledger) -> int:
+    def work(ledger: _NamespaceLedger) -> int:
         found = [row for row in ledger.read(waiting) if row.object_uid in uids]
         ledger.mark(found, Charge.State.CONFIRMED)
         return len(found)
@@ -195,7 +197,7 @@ def release_orphans(
     )
     uids = frozenset(seen)
 
-    def work(ledger: _Ledger) -> int:
+    def work(ledger: _NamespaceLedger) -> int:
         return _release(ledger, [row for row in ledger.read(waiting) if row.object_uid not in uids])
 
     return _in_each_namespace(waiting, work, guard)
@@ -211,7 +213,7 @@ def _id_of(cluster: str) -> int:
     return Cluster.objects.filter(name=cluster).values_list("id", flat=True).first() or 0
 
 
-def _release(ledger: _Ledger, charges: Collection[Charge]) -> int:
+def _release(ledger: _NamespaceLedger, charges: Collection[Charge]) -> int:
     for row in charges:
         ledger.move(row, {})
     ledger.mark(charges, Charge.State.RELEASED)

@@ -1,4 +1,4 @@
-"""Rows and statements of the ledger as the databases exchange them: texts and numbers."""
+"""UsageRow, FoundCharge, NewUsage, NewCharge, Key: rows of the ledger's SQL; its Statements."""
 
 from __future__ import annotations
 

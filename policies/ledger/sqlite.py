@@ -1,4 +1,4 @@
-"""The ledger's SQL for SQLite, where an immediate transaction locks the whole database."""
+"""The ledger's SQL for SQLite: json_each, json_extract, executemany; no row locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds that cannot be listed: the cluster's own used amounts replace charges past their lease.
+"""Unlisted resources: charges end by lease, the cluster's figures become the opening balance.
 
 A cluster that enforces its quotas itself counts every stored object. So the objects of charges
 past their lease are in its figure, or were never created. In other clusters such charges stay.
@@ -67,16 +67,16 @@ def end_by_lease(
     moved = {
         unlisted.places[uid]
         for uid, figures in unlisted.figures.items()
-        if not equals(_wanted(openings.get(uid, {}), figures), openings.get(uid, {}))
+        if not equals(_opening_amounts(openings.get(uid, {}), figures), openings.get(uid, {}))
     }
-    old = _old(unlisted, latest).order_by().values_list("namespace", flat=True)
+    old = _charges_past_lease(unlisted, latest).order_by().values_list("namespace", flat=True)
     for namespace in sorted(moved | set(old.distinct())):
         with guard():
-            ended += _end(unlisted, namespace, latest)
+            ended += _end_in_namespace(unlisted, namespace, latest)
     return ended
 
 
-def _old(unlisted: Unlisted, latest: dt.datetime) -> QuerySet[Charge]:
+def _charges_past_lease(unlisted: Unlisted, latest: dt.datetime) -> QuerySet[Charge]:
     return Charge.objects.filter(
         cluster_id=unlisted.cluster_id,
         resource=unlisted.resource,
@@ -96,15 +96,15 @@ def _openings(unlisted: Unlisted) -> dict[UUID, ResourceList]:
     return {row.quota_uid: parse(row.amounts) for row in rows}
 
 
-def _wanted(opening: ResourceList, figures: ResourceList) -> ResourceList:
+def _opening_amounts(opening: ResourceList, figures: ResourceList) -> ResourceList:
     return stored(remove_zeros({**opening, **figures}))
 
 
-def _end(unlisted: Unlisted, namespace: str, latest: dt.datetime) -> int:
+def _end_in_namespace(unlisted: Unlisted, namespace: str, latest: dt.datetime) -> int:
     locked = lock_namespace(unlisted.cluster_id, namespace)
     quotas = {uid: quota for uid, quota in locked.items() if uid in unlisted.figures}
     ended = 0
-    for charge in list(_old(unlisted, latest).filter(namespace=namespace)):
+    for charge in list(_charges_past_lease(unlisted, latest).filter(namespace=namespace)):
         quota, charged = quotas.get(charge.quota_uid), parse(charge.amounts)
         # Only if the figures have every charged name: other amounts would be lost.
         if quota is not None and charged.keys() <= unlisted.figures[charge.quota_uid].keys():
@@ -114,7 +114,7 @@ def _end(unlisted: Unlisted, namespace: str, latest: dt.datetime) -> int:
     openings, added = _openings(unlisted), []
     for uid, quota in quotas.items():
         held = openings.get(uid, {})
-        wanted = _wanted(held, unlisted.figures[uid])
+        wanted = _opening_amounts(held, unlisted.figures[uid])
         if not equals(wanted, held):
             quota.move(held, wanted)
             place = (unlisted.cluster_id, quota.uid, namespace)

@@ -1,4 +1,4 @@
-"""Usage of quotas: its present levels per resource, and its points over time."""
+"""Level of each resource (percent, near, over, blocked); QuotaUsagePoints over time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NEAR: Final = 80
 """From this percentage on a quota needs attention."""
 _PODS: Final = GroupVersionResource(resource="pods")
-_RANK: Final = {"fine": 0, "near": 1, "blocked": 2, "over": 3}
+_LOOK_RANK: Final = {"fine": 0, "near": 1, "blocked": 2, "over": 3}
 
 PRIORITY: Final = "PriorityClass"
 
@@ -48,7 +48,7 @@ class Level:
     @property
     def rank(self) -> tuple[int, int]:
         """A sort key; higher is worse."""
-        return _RANK[self.look], self.percent
+        return _LOOK_RANK[self.look], self.percent
 
     @property
     def words(self) -> str:
@@ -62,14 +62,14 @@ class Level:
 
 def levels_of(quota: Quota, used: Mapping[str, Any]) -> list[Level]:
     """The levels of a quota's tracked resources, from used amounts as the ledger stores them."""
-    found = []
+    levels = []
     for name, hard in quota.hard.items():
         if name in quota.used:
             text = used.get(name)
             amount = ZERO if text is None else Quantity.parse_json(text)
-            state = _state(amount.nano, hard.nano)
-            found.append(Level(quota.name, name, amount, hard, *state))
-    return found
+            state = _percent_and_look(amount.nano, hard.nano)
+            levels.append(Level(quota.name, name, amount, hard, *state))
+    return levels
 
 
 def worst(levels: Iterable[Level]) -> Level | None:
@@ -77,7 +77,7 @@ def worst(levels: Iterable[Level]) -> Level | None:
     return max(levels, key=attrgetter("rank"), default=None)
 
 
-def _state(used: int, hard: int) -> tuple[int, str]:
+def _percent_and_look(used: int, hard: int) -> tuple[int, str]:
     if hard <= 0:
         return (100, "over") if used > 0 else (100, "blocked")
     percent = 100 * used // hard
@@ -89,12 +89,12 @@ def _state(used: int, hard: int) -> tuple[int, str]:
 def counts_class(quota: Quota, priority: str) -> bool:
     """Whether the quota counts pods of this priority class; ``""``: pods without one."""
     requirements = tuple(each for each in scope_requirements(quota) if each.scope_name == PRIORITY)
-    return not requirements or _matches(requirements, priority)
+    return not requirements or _pod_matches(requirements, priority)
 
 
 # Boards test every class against every quota, whose scopes are mostly the same.
 @lru_cache(maxsize=4096)
-def _matches(requirements: tuple[ScopeSelectorRequirement, ...], priority: str) -> bool:
+def _pod_matches(requirements: tuple[ScopeSelectorRequirement, ...], priority: str) -> bool:
     spec: dict[str, Any] = {"containers": []}
     if priority:
         spec["priorityClassName"] = priority
@@ -163,7 +163,7 @@ def points_of(
     rows = QuotaUsagePoint.objects.filter(
         cluster=cluster_id, quota_uid__in=list(names), taken__gte=since
     ).order_by("taken")
-    found: dict[str, list[Point]] = defaultdict(list)
+    points: dict[str, list[Point]] = defaultdict(list)
     for uid, taken, used in rows.values_list("quota_uid", "taken", "used"):
-        found[names[uid]].append((taken, used))
-    return found
+        points[names[uid]].append((taken, used))
+    return points

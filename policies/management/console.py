@@ -1,4 +1,4 @@
-"""Parts that all commands share: layout of help texts, look-up of a cluster, exit codes."""
+"""Console, the parent of all commands: help layout, ``find_cluster``, exit codes."""
 
 from __future__ import annotations
 

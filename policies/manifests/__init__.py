@@ -1,1 +1,1 @@
-"""Manifests: text to values to models and back. The only place for files of policies."""
+"""Files of policies: YAML to documents to objects; checked, imported, exported, in words."""

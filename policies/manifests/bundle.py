@@ -1,4 +1,4 @@
-"""A bundle: all objects of some files, read, stripped and validated as a whole."""
+"""Bundle of Wanted objects of all sources: metadata, status stripped; repeated ones refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_NAMESPACE = "default"
 _CLIENT_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations")
-_ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
+_KIND_ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,46 +61,46 @@ def read_bundle(sources: Iterable[Source], *, namespace: str = DEFAULT_NAMESPACE
     Objects without a namespace are put into ``namespace``.
     """
     problems: list[Problem] = []
-    found = BundleContents()
+    contents = BundleContents()
     for source in sources:
         try:
             more = find_objects(parse_documents(source.text, source.name))
         except ManifestError as error:
             problems += error.problems
             continue
-        found.objects += more.objects
-        found.configurations += more.configurations
-        found.others += more.others
-        found.problems += more.problems
-    problems += found.problems
-    for item in found.objects:
+        contents.objects += more.objects
+        contents.configurations += more.configurations
+        contents.others += more.others
+        contents.problems += more.problems
+    problems += contents.problems
+    for item in contents.objects:
         problems += object_problems(item)
-    for item in found.configurations:
+    for item in contents.configurations:
         problems += configuration_problems(item)
     if problems:
         raise ManifestError(problems)
-    return _bundle(found, namespace)
+    return _build_bundle(contents, namespace)
 
 
-def _bundle(found: BundleContents, namespace: str) -> Bundle:
-    wanted = [Wanted(stripped(item, namespace), item) for item in found.objects]
-    problems = _repeated(wanted)
+def _build_bundle(contents: BundleContents, namespace: str) -> Bundle:
+    wanted = [Wanted(stripped(item, namespace), item) for item in contents.objects]
+    problems = _repeated_objects(wanted)
     problems += [
         item.problem("", "a second configuration of the quota plugin", "keep one")
-        for item in found.configurations[1:]
+        for item in contents.configurations[1:]
     ]
     if problems:
         raise ManifestError(problems)
-    configuration = next(iter(found.configurations), None)
+    configuration = next(iter(contents.configurations), None)
     return Bundle(
-        objects=tuple(sorted(wanted, key=lambda w: _ORDER[w.item.kind])),
+        objects=tuple(sorted(wanted, key=lambda w: _KIND_ORDER[w.item.kind])),
         configuration=configuration,
         limited_resources=limited_resources(configuration) if configuration else None,
-        others=tuple(item.title for item in found.others),
+        others=tuple(item.title for item in contents.others),
     )
 
 
-def _repeated(wanted: list[Wanted]) -> list[Problem]:
+def _repeated_objects(wanted: list[Wanted]) -> list[Problem]:
     """Find objects that appear twice: only one of them could be stored."""
     first: dict[tuple[str, str, str], BundleObject] = {}
     problems: list[Problem] = []

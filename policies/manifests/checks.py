@@ -1,4 +1,4 @@
-"""Validate one object of a file against its schema and rules, with the place of each problem.
+"""Problems of one BundleObject: shape, names given twice, engine's rules, a refused save.
 
 The rules themselves are the engine's and the validators'.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Rules = Callable[[Mapping[str, Any]], Iterable[FieldError]]
 
-_BOTH_NAMES = (
+_NEW_AND_OLD_NAMES = (
     ("defaultRequest", "defaultRequests"),
     ("maxLimitRequestRatio", "limitRequestRatio"),
     ("policyAction", "PolicyAction"),
@@ -51,7 +51,7 @@ def object_problems(item: BundleObject) -> list[Problem]:
 def shape_problems(item: BundleObject, shape: Shape) -> list[Problem]:
     """Every field that is unknown to the shape, has a wrong type, or stands under two names."""
     findings = list(shape_findings(item.value, shape))
-    findings += _both_names(item.value)
+    findings += _old_and_new_names(item.value)
     return [item.problem(*finding) for finding in findings]
 
 
@@ -84,7 +84,7 @@ def limited_resources(item: BundleObject) -> tuple[dict[str, Any], ...]:
     return tuple(encode_limited_resource(entry) for entry in decode_quota_configuration(item.value))
 
 
-def _both_names(value: Any) -> list[Finding]:
+def _old_and_new_names(value: Any) -> list[Finding]:
     """Find a field that stands under both its old and its new name."""
     findings: list[Finding] = []
     spec = value.get("spec") if isinstance(value, dict) else None
@@ -99,7 +99,7 @@ def _both_names(value: Any) -> list[Finding]:
                     "give only one",
                     TWICE,
                 )
-                for new, old in _BOTH_NAMES
+                for new, old in _NEW_AND_OLD_NAMES
                 if new in given and old in given
             ]
     return findings
@@ -120,7 +120,7 @@ def _rule_findings(item: BundleObject) -> list[Finding]:
         ]
     try:
         decode_enforcement(item.metadata.get("annotations"))
-        errors += _RULES[item.kind](manifest)
+        errors += _RULES_OF_KIND[item.kind](manifest)
     except DecodeError as error:
         return [(error.field, error.detail, "", TYPE)]
     # The rules of metadata and those of the kind may find the same error.
@@ -144,7 +144,7 @@ def _priority_class_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
     )
 
 
-_RULES: dict[str, Rules] = {
+_RULES_OF_KIND: dict[str, Rules] = {
     "Namespace": _namespace_errors,
     "PriorityClass": _priority_class_errors,
     "LimitRange": lambda manifest: validate_limit_range(decode_limit_range(manifest)),

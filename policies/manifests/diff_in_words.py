@@ -1,4 +1,4 @@
-"""The differences of two manifests of one policy, in words."""
+"""Changes of a policy as phrases: "raised from", "added", "removed", "rules in another order"."""
 
 from __future__ import annotations
 
@@ -30,12 +30,19 @@ def changes(before: Manifest | None, after: Manifest | None) -> list[str]:
         if whole is None:
             return []
         kind = str(whole.get("kind"))
-        found = [f"{kind} {'created' if made else 'deleted'}"]
-        return [*found, *_OF_KIND.get(kind, _other)({"kind": kind}, whole)] if made else found
-    return [*_metadata(before, after), *_OF_KIND.get(str(after.get("kind")), _other)(before, after)]
+        phrases = [f"{kind} {'created' if made else 'deleted'}"]
+        return (
+            [*phrases, *_CHANGES_OF_KIND.get(kind, _other_changes)({"kind": kind}, whole)]
+            if made
+            else phrases
+        )
+    return [
+        *_metadata_changes(before, after),
+        *_CHANGES_OF_KIND.get(str(after.get("kind")), _other_changes)(before, after),
+    ]
 
 
-def _metadata(before: Manifest, after: Manifest) -> Iterator[str]:
+def _metadata_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     old, new = before.get("metadata") or {}, after.get("metadata") or {}
     modes = [
         (one.get("annotations") or {}).get(ENFORCEMENT_ANNOTATION, "enforce") for one in (old, new)
@@ -45,10 +52,10 @@ def _metadata(before: Manifest, after: Manifest) -> Iterator[str]:
     for name, word in (("labels", "label"), ("annotations", "annotation")):
         mine, theirs = old.get(name) or {}, new.get(name) or {}
         for key in sorted((mine.keys() | theirs.keys()) - {ENFORCEMENT_ANNOTATION}):
-            yield from _value(f"{word} {key}", mine.get(key), theirs.get(key))
+            yield from _value_change(f"{word} {key}", mine.get(key), theirs.get(key))
 
 
-def _value(what: str, old: Any, new: Any) -> Iterator[str]:
+def _value_change(what: str, old: Any, new: Any) -> Iterator[str]:
     if old == new:
         return
     if old is None:
@@ -59,20 +66,20 @@ def _value(what: str, old: Any, new: Any) -> Iterator[str]:
         yield f"{what} changed from {old} to {new}"
 
 
-def _amount(what: str, old: Any, new: Any) -> Iterator[str]:
+def _amount_change(what: str, old: Any, new: Any) -> Iterator[str]:
     """Whether an amount was raised or lowered, or only written differently."""
     if old == new:
         return
     if old is None or new is None:
-        yield from _value(what, old, new)
+        yield from _value_change(what, old, new)
         return
-    one, other = _quantity(old), _quantity(new)
-    if one is None or other is None:
-        yield from _value(what, old, new)
-    elif one == other:
+    old_amount, new_amount = _quantity(old), _quantity(new)
+    if old_amount is None or new_amount is None:
+        yield from _value_change(what, old, new)
+    elif old_amount == new_amount:
         yield f"{what} written {new} for {old}, the same amount"
     else:
-        yield f"{what} {'lowered' if other < one else 'raised'} from {old} to {new}"
+        yield f"{what} {'lowered' if new_amount < old_amount else 'raised'} from {old} to {new}"
 
 
 def _quantity(text: Any) -> Quantity | None:
@@ -82,8 +89,8 @@ def _quantity(text: Any) -> Quantity | None:
         return None
 
 
-def _limit_range(before: Manifest, after: Manifest) -> Iterator[str]:
-    old, new = _items(before), _items(after)
+def _limit_range_changes(before: Manifest, after: Manifest) -> Iterator[str]:
+    old, new = _limit_items(before), _limit_items(after)
     for kind in dict.fromkeys([*old, *new]):
         mine, theirs = old.get(kind, {}), new.get(kind, {})
         if not mine and kind not in old:
@@ -92,103 +99,109 @@ def _limit_range(before: Manifest, after: Manifest) -> Iterator[str]:
             yield f"{kind or 'item'} removed"
         for name, resource in dict.fromkeys([*mine, *theirs]):
             what = f"{resource} {_AMOUNTS[name]} of {kind}"
-            yield from _amount(what, mine.get((name, resource)), theirs.get((name, resource)))
+            yield from _amount_change(
+                what, mine.get((name, resource)), theirs.get((name, resource))
+            )
 
 
-def _items(manifest: Manifest) -> dict[str, dict[tuple[str, str], str]]:
+def _limit_items(manifest: Manifest) -> dict[str, dict[tuple[str, str], str]]:
     """Amounts by type, then by column and resource; items of one type are put together."""
-    found: dict[str, dict[tuple[str, str], str]] = {}
+    amounts_by_type: dict[str, dict[tuple[str, str], str]] = {}
     for item in (manifest.get("spec") or {}).get("limits") or []:
-        amounts = found.setdefault(str((item or {}).get("type") or ""), {})
+        amounts = amounts_by_type.setdefault(str((item or {}).get("type") or ""), {})
         for name in _AMOUNTS:
             for resource, value in ((item or {}).get(name) or {}).items():
                 amounts[name, resource] = "0" if value is None else str(value)
-    return found
+    return amounts_by_type
 
 
-def _resource_quota(before: Manifest, after: Manifest) -> Iterator[str]:
+def _quota_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     old, new = before.get("spec") or {}, after.get("spec") or {}
     mine, theirs = old.get("hard") or {}, new.get("hard") or {}
     for name in dict.fromkeys([*mine, *theirs]):
-        yield from _amount(f"limit of {name}", mine.get(name), theirs.get(name))
-    yield from _members("scope", _scopes(old), _scopes(new))
+        yield from _amount_change(f"limit of {name}", mine.get(name), theirs.get(name))
+    yield from _member_changes("scope", _scope_texts(old), _scope_texts(new))
 
 
-def _scopes(spec: Manifest) -> list[str]:
+def _scope_texts(spec: Manifest) -> list[str]:
     entries = (spec.get("scopeSelector") or {}).get("matchExpressions") or []
-    return [*(spec.get("scopes") or []), *(_scope(entry) for entry in entries)]
+    return [*(spec.get("scopes") or []), *(_scope_words(entry) for entry in entries)]
 
 
-def _scope(entry: Manifest) -> str:
+def _scope_words(entry: Manifest) -> str:
     values = ", ".join(str(value) for value in entry.get("values") or [])
     return f"{entry.get('scopeName')} {entry.get('operator')} {values}".strip()
 
 
-def _members(what: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+def _member_changes(what: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     yield from (f"{what} {each} removed" for each in old if each not in new)
     yield from (f"{what} {each} added" for each in new if each not in old)
 
 
-def _metadata_policy(before: Manifest, after: Manifest) -> Iterator[str]:
+def _metadata_policy_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     old, new = before.get("spec") or {}, after.get("spec") or {}
-    yield from _rules(old.get("rules") or [], new.get("rules") or [])
+    yield from _rule_changes(old.get("rules") or [], new.get("rules") or [])
     for flag in ("ratchet", "strict"):
         if bool(old.get(flag)) != bool(new.get(flag)):
             yield f"{flag} switched {'on' if new.get(flag) else 'off'}"
 
 
-def _rules(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
+def _rule_changes(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
     left = [rule for rule in old if rule not in new]
     came = [(number, rule) for number, rule in enumerate(new) if rule not in old]
     # As many rules as before: they were changed in place, not removed and added.
     if len(old) == len(new) and len(left) == len(came):
         for rule, (number, other) in zip(left, came, strict=True):
-            yield f"rule {number + 1} changed from: {_rule(rule)}; to: {_rule(other)}"
+            before, after = _rule_sentence(rule), _rule_sentence(other)
+            yield f"rule {number + 1} changed from: {before}; to: {after}"
     else:
-        yield from (f"rule removed: {_rule(rule)}" for rule in left)
-        yield from (f"rule {number + 1} added: {_rule(rule)}" for number, rule in came)
+        yield from (f"rule removed: {_rule_sentence(rule)}" for rule in left)
+        yield from (f"rule {number + 1} added: {_rule_sentence(rule)}" for number, rule in came)
     if not left and not came and list(old) != list(new):
         yield "rules in another order"
 
 
-def _rule(rule: Any) -> str:
+def _rule_sentence(rule: Any) -> str:
     return sentence_of(rule if isinstance(rule, dict) else {})
 
 
-def _priority_class(before: Manifest, after: Manifest) -> Iterator[str]:
-    yield from _amount("value", before.get("value"), after.get("value"))
+def _priority_class_changes(before: Manifest, after: Manifest) -> Iterator[str]:
+    yield from _amount_change("value", before.get("value"), after.get("value"))
     if bool(before.get("globalDefault")) != bool(after.get("globalDefault")):
         yield f"{'becomes' if after.get('globalDefault') else 'is no longer'} the cluster's default"
     for name in ("preemptionPolicy", "description"):
-        yield from _value(name, before.get(name), after.get(name))
+        yield from _value_change(name, before.get(name), after.get(name))
 
 
-def _configuration(before: Manifest, after: Manifest) -> Iterator[str]:
-    old, new = ([_entry(e) for e in one.get("limitedResources") or []] for one in (before, after))
-    yield from _members("limited resource", old, new)
+def _configuration_changes(before: Manifest, after: Manifest) -> Iterator[str]:
+    old, new = (
+        [_limited_resource_words(e) for e in one.get("limitedResources") or []]
+        for one in (before, after)
+    )
+    yield from _member_changes("limited resource", old, new)
     if sorted(old) == sorted(new) and old != new:
         yield "limited resources in another order"
 
 
-def _entry(entry: Manifest) -> str:
+def _limited_resource_words(entry: Manifest) -> str:
     group = f".{entry['apiGroup']}" if entry.get("apiGroup") else ""
     contains = ", ".join(str(word) for word in entry.get("matchContains") or [])
-    scopes = "; ".join(_scope(scope) for scope in entry.get("matchScopes") or [])
+    scopes = "; ".join(_scope_words(scope) for scope in entry.get("matchScopes") or [])
     words = [f"{entry.get('resource')}{group}"]
     words += [f"using {contains}"] if contains else []
     words += [f"where {scopes}"] if scopes else []
     return " ".join(words)
 
 
-def _other(before: Manifest, after: Manifest) -> Iterator[str]:
+def _other_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     for name in sorted((before.keys() | after.keys()) - {"metadata", "kind", "apiVersion"}):
-        yield from _value(name, before.get(name), after.get(name))
+        yield from _value_change(name, before.get(name), after.get(name))
 
 
-_OF_KIND: Final[Mapping[str, Callable[[Manifest, Manifest], Iterator[str]]]] = {
-    "LimitRange": _limit_range,
-    "ResourceQuota": _resource_quota,
-    "MetadataPolicy": _metadata_policy,
-    "PriorityClass": _priority_class,
-    "ResourceQuotaConfiguration": _configuration,
+_CHANGES_OF_KIND: Final[Mapping[str, Callable[[Manifest, Manifest], Iterator[str]]]] = {
+    "LimitRange": _limit_range_changes,
+    "ResourceQuota": _quota_changes,
+    "MetadataPolicy": _metadata_policy_changes,
+    "PriorityClass": _priority_class_changes,
+    "ResourceQuotaConfiguration": _configuration_changes,
 }

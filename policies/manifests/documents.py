@@ -1,4 +1,4 @@
-"""Documents of a file: their values with the place of each part, and the problems found there."""
+"""Document, Problem, ManifestError: line and column of each field path, message and hint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 Path = tuple[str | int, ...]
 Place = tuple[int, int]
-_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+_PATH_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Document:
     def place_of(self, field_text: str) -> Place:
         """Line and column of a field path such as ``spec.limits[0].max[cpu]``, or of its parent."""
         path: Path = ()
-        for bracket, name in _STEP.findall(field_text):
+        for bracket, name in _PATH_STEP.findall(field_text):
             step: str | int = name or (int(bracket) if bracket.isdecimal() else bracket)
             if (*path, step) not in self.places:
                 break

@@ -1,4 +1,4 @@
-"""Export a cluster's policies as YAML for kubectl, its limitedResources for the API server."""
+"""Stored objects of a cluster as YAML by kind and namespace; its limitedResources as a file."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def export_cluster(
     cluster: Cluster, *, kinds: Collection[str] = KINDS, namespaces: Collection[str] = ()
 ) -> str:
     """The objects of the kinds; with ``namespaces`` only these and their policies."""
-    found: list[Any] = []
+    objects: list[Any] = []
     if "Namespace" in kinds:
         spaces = Namespace.objects.filter(cluster=cluster)
-        found += spaces.filter(name__in=namespaces) if namespaces else spaces
+        objects += spaces.filter(name__in=namespaces) if namespaces else spaces
     if "PriorityClass" in kinds and not namespaces:
-        found += PriorityClass.objects.filter(cluster=cluster)
+        objects += PriorityClass.objects.filter(cluster=cluster)
     for kind, model in NAMESPACED.items():
         if kind in kinds:
             stored = model.objects.filter(namespace__cluster=cluster)
             stored = stored.filter(namespace__name__in=namespaces) if namespaces else stored
-            found += stored.select_related("namespace").prefetch_related(*model.row_sets)
-    return render_manifests(obj.to_manifest() for obj in found)
+            objects += stored.select_related("namespace").prefetch_related(*model.row_sets)
+    return render_manifests(obj.to_manifest() for obj in objects)
 
 
 def export_limited_resources(cluster: Cluster) -> str:

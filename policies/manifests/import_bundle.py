@@ -1,4 +1,4 @@
-"""Import a bundle in one transaction, all or nothing, and report each change."""
+"""A Bundle applied all or nothing, or as a dry run: Report, ObjectChanges, diffs, hints."""
 
 from __future__ import annotations
 
@@ -89,17 +89,17 @@ def import_bundle(
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         for wanted in bundle.objects:
             try:
-                changes.append(_apply(wanted, cluster, author, create=create_namespaces))
+                changes.append(_apply_wanted(wanted, cluster, author, create=create_namespaces))
             except ValidationError as error:
                 problems += refusal_problems(wanted.item, error, _HINTS)
         if bundle.configuration is not None:
-            changes.append(_configure(bundle, cluster, author))
+            changes.append(_set_configuration(bundle, cluster, author))
         if problems:
             raise ManifestError(problems)
     # Once all is written: a lint may concern several objects of a namespace.
     namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
     lints = (lint for name in namespaces for lint in services.lint(cluster, name))
-    return Report(changes=tuple(changes), hints=tuple(_hint(lint) for lint in lints))
+    return Report(changes=tuple(changes), hints=tuple(_lint_hint(lint) for lint in lints))
 
 
 def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
@@ -107,35 +107,40 @@ def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
     previews = services.preview_many(cluster=cluster, manifests=manifests, create_namespaces=create)
     problems = [
         problem
-        for wanted, found in zip(bundle.objects, previews, strict=True)
-        if found.error is not None
-        for problem in refusal_problems(wanted.item, found.error, _HINTS)
+        for wanted, preview in zip(bundle.objects, previews, strict=True)
+        if preview.error is not None
+        for problem in refusal_problems(wanted.item, preview.error, _HINTS)
     ]
     if problems:
         raise ManifestError(problems)
     changes = [
-        ObjectChange(_title(each.key), _text(each.before), _text(each.after)) for each in previews
+        ObjectChange(
+            _object_title(each.key), _manifest_text(each.before), _manifest_text(each.after)
+        )
+        for each in previews
     ]
     if bundle.configuration is not None:
         after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
         changes.append(ObjectChange(_CONFIGURATION, export_limited_resources(cluster), after))
     lints = services.lint_previews(cluster, previews)
-    return Report(changes=tuple(changes), hints=tuple(_hint(lint) for lint in lints))
+    return Report(changes=tuple(changes), hints=tuple(_lint_hint(lint) for lint in lints))
 
 
-def _text(manifest: dict[str, Any] | None) -> str:
+def _manifest_text(manifest: dict[str, Any] | None) -> str:
     return render_manifests([manifest]) if manifest else ""
 
 
-def _title(key: tuple[str, str, str]) -> str:
+def _object_title(key: tuple[str, str, str]) -> str:
     kind, namespace, name = key
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
-def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) -> ObjectChange:
+def _apply_wanted(
+    wanted: Wanted, cluster: Cluster, author: Author, *, create: bool
+) -> ObjectChange:
     kind, namespace, name = wanted.key
     stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    before = _text(stored.to_manifest() if stored else None)
+    before = _manifest_text(stored.to_manifest() if stored else None)
     saved = services.apply_manifest(
         cluster=cluster,
         manifest=wanted.manifest,
@@ -143,10 +148,12 @@ def _apply(wanted: Wanted, cluster: Cluster, author: Author, *, create: bool) ->
         reason=author.reason,
         create_namespace=create,
     )
-    return ObjectChange(_title(wanted.key), before, _text(saved.instance.to_manifest()))
+    return ObjectChange(
+        _object_title(wanted.key), before, _manifest_text(saved.instance.to_manifest())
+    )
 
 
-def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> ObjectChange:
+def _set_configuration(bundle: Bundle, cluster: Cluster, author: Author) -> ObjectChange:
     before = export_limited_resources(cluster)
     services.set_limited_resources(
         cluster=cluster,
@@ -157,6 +164,6 @@ def _configure(bundle: Bundle, cluster: Cluster, author: Author) -> ObjectChange
     return ObjectChange(_CONFIGURATION, before, export_limited_resources(cluster))
 
 
-def _hint(lint: Lint) -> str:
+def _lint_hint(lint: Lint) -> str:
     place = f"{lint.policy.kind} {lint.policy.namespace}/{lint.policy.name}"
     return ": ".join(part for part in (place, lint.field, lint.message) if part)

@@ -1,4 +1,4 @@
-"""Split documents into objects of the known kinds and versions: open lists, find configurations."""
+"""Documents sorted into BundleObjects by kind and apiVersion; lists and plugin files opened."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PLUGIN = "ResourceQuota"
 ADMISSION_VERSIONS = ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")
 _ADMISSION = "AdmissionConfiguration"
 _CONFIGURATIONS = frozenset({"ResourceQuotaConfiguration", "Configuration"})
-_LISTS = {"List": "", **{f"{kind}List": kind for kind in API_VERSIONS}}
-_WORDS = (*API_VERSIONS, *_LISTS, _ADMISSION, *_CONFIGURATIONS)
+_LIST_KINDS = {"List": "", **{f"{kind}List": kind for kind in API_VERSIONS}}
+_KNOWN_KINDS = (*API_VERSIONS, *_LIST_KINDS, _ADMISSION, *_CONFIGURATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,49 +87,49 @@ class BundleContents:
 
 def find_objects(documents: Iterable[Document]) -> BundleContents:
     """Sort the objects of the documents, in order; lists in lists are opened, too."""
-    found = BundleContents()
+    contents = BundleContents()
     # A stack and no recursion: files may nest lists as deep as they like.
     pending = [BundleObject(document.value, document) for document in documents]
     pending.reverse()
     while pending:
         item = pending.pop()
-        inside = _sort(item, found)
+        inside = _sort_object(item, contents)
         pending += reversed(inside)
-    return found
+    return contents
 
 
-def _sort(item: BundleObject, found: BundleContents) -> list[BundleObject]:
+def _sort_object(item: BundleObject, contents: BundleContents) -> list[BundleObject]:
     """Sort one item by its kind; returns the members of a list."""
     if json_type(item.value) != "object":
         message = "must be a map with apiVersion and kind"
-        found.problems.append(item.problem("", message, "is a dash too many?"))
+        contents.problems.append(item.problem("", message, "is a dash too many?"))
     elif json_type(item.value.get("kind")) != "string":
         known = f"one of: {', '.join(API_VERSIONS)}"
-        found.problems.append(item.problem("kind", "Required value", known))
+        contents.problems.append(item.problem("kind", "Required value", known))
     elif item.kind in API_VERSIONS:
-        found.problems += _version_problems(item, (API_VERSIONS[item.kind],))
-        found.objects.append(item)
-    elif item.kind in _LISTS:
-        return _open_list(item, found)
+        contents.problems += _version_problems(item, (API_VERSIONS[item.kind],))
+        contents.objects.append(item)
+    elif item.kind in _LIST_KINDS:
+        return _open_list(item, contents)
     elif item.kind == _ADMISSION:
-        found.problems += _version_problems(item, ADMISSION_VERSIONS)
-        _open_plugins(item, found)
+        contents.problems += _version_problems(item, ADMISSION_VERSIONS)
+        _open_plugins(item, contents)
     elif item.kind in _CONFIGURATIONS:
-        found.configurations.append(item)
+        contents.configurations.append(item)
     else:
-        _set_aside(item, found)
+        _set_aside(item, contents)
     return []
 
 
-def _set_aside(item: BundleObject, found: BundleContents) -> None:
+def _set_aside(item: BundleObject, contents: BundleContents) -> None:
     """Set aside an object that is no policy; a kind close to a known one is a misspelling."""
     # Close enough for misspellings, too far for other kinds of Kubernetes.
-    near = difflib.get_close_matches(item.kind, _WORDS, n=1, cutoff=0.85)
+    near = difflib.get_close_matches(item.kind, _KNOWN_KINDS, n=1, cutoff=0.85)
     if near:
         message = f'unknown kind "{item.kind}"'
-        found.problems.append(item.problem("kind", message, f"did you mean {near[0]}?"))
+        contents.problems.append(item.problem("kind", message, f"did you mean {near[0]}?"))
     else:
-        found.others.append(item)
+        contents.others.append(item)
 
 
 def _version_problems(item: BundleObject, known: tuple[str, ...]) -> list[Problem]:
@@ -140,28 +140,30 @@ def _version_problems(item: BundleObject, known: tuple[str, ...]) -> list[Proble
     return [item.problem("apiVersion", message, f"write {known[0]}")]
 
 
-def _open_list(item: BundleObject, found: BundleContents) -> list[BundleObject]:
+def _open_list(item: BundleObject, contents: BundleContents) -> list[BundleObject]:
     members = item.value.get("items")
     if members is None:
         return []
     if not isinstance(members, list):
-        found.problems.append(item.problem("items", "must be a list", "begin entries with a dash"))
+        contents.problems.append(
+            item.problem("items", "must be a list", "begin entries with a dash")
+        )
         return []
-    kind = _LISTS[item.kind]
+    kind = _LIST_KINDS[item.kind]
     return [
-        BundleObject(_typed(member, kind), item.document, item.at(f"items[{index}]"))
+        BundleObject(_member_with_kind(member, kind), item.document, item.at(f"items[{index}]"))
         for index, member in enumerate(members)
     ]
 
 
-def _typed(member: Any, kind: str) -> Any:
+def _member_with_kind(member: Any, kind: str) -> Any:
     """Give an entry of a typed list its kind: servers leave it out there."""
     if not kind or not isinstance(member, dict) or "kind" in member:
         return member
     return {"apiVersion": API_VERSIONS[kind], "kind": kind, **member}
 
 
-def _open_plugins(item: BundleObject, found: BundleContents) -> None:
+def _open_plugins(item: BundleObject, contents: BundleContents) -> None:
     """Find the quota plugin's configuration, and skip other plugins."""
     plugins = item.value.get("plugins")
     for index, plugin in enumerate(plugins if isinstance(plugins, list) else []):
@@ -170,9 +172,11 @@ def _open_plugins(item: BundleObject, found: BundleContents) -> None:
         at = f"plugins[{index}]"
         for name in sorted(set(plugin) - {"name", "configuration", "path"}):
             message, hint = f'unknown field "{name}"', "indent it under configuration"
-            found.problems.append(item.problem(f"{at}.{name}", message, hint))
+            contents.problems.append(item.problem(f"{at}.{name}", message, hint))
         if plugin.get("path"):
             message, hint = "a second file is not read", "write its content under configuration"
-            found.problems.append(item.problem(f"{at}.path", message, hint))
+            contents.problems.append(item.problem(f"{at}.path", message, hint))
         place = item.at(f"{at}.configuration")
-        found.configurations.append(BundleObject(plugin.get("configuration"), item.document, place))
+        contents.configurations.append(
+            BundleObject(plugin.get("configuration"), item.document, place)
+        )

@@ -1,4 +1,4 @@
-"""Write manifests as YAML in canonical field order, quoted so that every reader sees the same.
+"""YAML written: canonical field order, indents, quoted, escaped scalars; AdmissionConfiguration.
 
 Neither of the well-known dumpers quotes all of ``y``, ``no``, ``0o17``, ``1e3`` and ``08``, and
 kubectl, which reads YAML 1.1, then sees booleans and numbers. Hence an emitter of our own.
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from policies.manifests.schema import Shape
 
 
-_ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
+_KIND_ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
 
 
 def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
     """Manifests as one YAML text, sorted by kind, namespace and name."""
-    return render_documents(canonical(one) for one in sorted(manifests, key=_place))
+    return render_documents(canonical(one) for one in sorted(manifests, key=_sort_key))
 
 
 def canonical(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Order the fields as documented, and the keys of maps by their bytes."""
-    ordered: dict[str, Any] = _ordered(manifest, KINDS[manifest["kind"]])
+    ordered: dict[str, Any] = _in_field_order(manifest, KINDS[manifest["kind"]])
     return ordered
 
 
@@ -47,52 +47,52 @@ def admission_configuration(entries: Sequence[Mapping[str, Any]]) -> dict[str, A
         "apiVersion": version,
         "kind": "AdmissionConfiguration",
         "plugins": [
-            {"name": PLUGIN, "configuration": _ordered(configuration, QUOTA_CONFIGURATION)}
+            {"name": PLUGIN, "configuration": _in_field_order(configuration, QUOTA_CONFIGURATION)}
         ],
     }
 
 
-def _place(manifest: Mapping[str, Any]) -> tuple[int, str, str]:
+def _sort_key(manifest: Mapping[str, Any]) -> tuple[int, str, str]:
     metadata = manifest["metadata"]
-    return _ORDER[manifest["kind"]], metadata.get("namespace", ""), metadata["name"]
+    return _KIND_ORDER[manifest["kind"]], metadata.get("namespace", ""), metadata["name"]
 
 
-def _ordered(value: Any, shape: Shape) -> Any:
+def _in_field_order(value: Any, shape: Shape) -> Any:
     """Order by the shape; it recurses no deeper than the kinds."""
     if isinstance(value, dict) and shape.fields is not None:
         known = shape.fields
-        return {name: _ordered(value[name], known[name]) for name in known if name in value}
+        return {name: _in_field_order(value[name], known[name]) for name in known if name in value}
     if isinstance(value, dict) and shape.values is not None:
         return {name: value[name] for name in sorted(value)}
     if isinstance(value, list) and shape.entries is not None:
-        return [_ordered(entry, shape.entries) for entry in value]
+        return [_in_field_order(entry, shape.entries) for entry in value]
     return value
 
 
 def render_documents(manifests: Iterable[dict[str, Any]]) -> str:
     """Manifests as a YAML text of several documents, in the given order."""
-    return "---\n".join("".join(f"{line}\n" for line in _lines(m, 0)) for m in manifests)
+    return "---\n".join("".join(f"{line}\n" for line in _yaml_lines(m, 0)) for m in manifests)
 
 
-def _lines(value: Any, depth: int) -> Iterator[str]:
+def _yaml_lines(value: Any, depth: int) -> Iterator[str]:
     indent = "  " * depth
     if isinstance(value, dict):
         for key, item in value.items():
-            head = f"{indent}{_scalar(key)}:"
+            head = f"{indent}{_yaml_scalar(key)}:"
             if _is_block(item):
                 yield head
                 # Lists of a field stand at its own depth, as kubectl writes them.
-                yield from _lines(item, depth if isinstance(item, list) else depth + 1)
+                yield from _yaml_lines(item, depth if isinstance(item, list) else depth + 1)
             else:
-                yield f"{head} {_scalar(item)}"
+                yield f"{head} {_yaml_scalar(item)}"
         return
     for item in value:
         if _is_block(item):
-            first, *others = _lines(item, depth + 1)
+            first, *others = _yaml_lines(item, depth + 1)
             yield f"{indent}- {first.lstrip(' ')}"
             yield from others
         else:
-            yield f"{indent}- {_scalar(item)}"
+            yield f"{indent}- {_yaml_scalar(item)}"
 
 
 def _is_block(value: Any) -> bool:
@@ -104,7 +104,7 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def _scalar(value: Any) -> str:
+def _yaml_scalar(value: Any) -> str:
     if isinstance(value, RawNumber):
         return str(value)
     if not isinstance(value, str):
@@ -112,9 +112,9 @@ def _scalar(value: Any) -> str:
     if is_plainly_safe(value):
         return value
     # Double-quoted. JSON's escapes are YAML's, too, except for characters beyond 16 bits.
-    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
+    return _UNPRINTABLE.sub(_escape_character, json.dumps(value, ensure_ascii=False))
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004  16 bits

@@ -1,4 +1,4 @@
-"""Schemas of the kinds: their fields and types, and the findings of a value against one."""
+"""Shape of each kind: known fields, value types; findings ("unknown field", "must be")."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ TEXTS = Shape("a map of texts", values=TEXT)
 QUANTITIES = Shape("a map of quantities", values=QUANTITY)
 
 
-def _fields(**fields: Shape) -> Shape:
+def _map_shape(**fields: Shape) -> Shape:
     return Shape("a map", fields=fields)
 
 
-def _list(entries: Shape) -> Shape:
+def _list_shape(entries: Shape) -> Shape:
     return Shape("a list", entries=entries)
 
 
@@ -52,7 +52,7 @@ _SERVER_FIELDS = (
     "uid resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds"
     " managedFields ownerReferences finalizers selfLink clusterName"
 ).split()
-METADATA = _fields(
+METADATA = _map_shape(
     name=TEXT,
     generateName=TEXT,
     namespace=TEXT,
@@ -60,47 +60,53 @@ METADATA = _fields(
     annotations=TEXTS,
     **dict.fromkeys(_SERVER_FIELDS, ANYTHING),
 )
-SCOPE_EXPRESSIONS = _list(_fields(scopeName=TEXT, operator=TEXT, values=_list(TEXT)))
-SELECTOR = _fields(
+SCOPE_EXPRESSIONS = _list_shape(_map_shape(scopeName=TEXT, operator=TEXT, values=_list_shape(TEXT)))
+SELECTOR = _map_shape(
     matchLabels=TEXTS,
-    matchExpressions=_list(_fields(key=TEXT, operator=TEXT, values=_list(TEXT))),
+    matchExpressions=_list_shape(_map_shape(key=TEXT, operator=TEXT, values=_list_shape(TEXT))),
 )
-_AMOUNTS = (
+_LIMIT_AMOUNTS = (
     "max min default defaultRequest defaultRequests maxLimitRequestRatio limitRequestRatio"
 ).split()
-_ACTION = _fields(reject=SWITCH, updatedLabels=TEXTS, updatedAnnotations=TEXTS)
-_RULE = _fields(
-    policyPredicate=_fields(labelSelector=SELECTOR, annotationSelector=SELECTOR),
+_ACTION = _map_shape(reject=SWITCH, updatedLabels=TEXTS, updatedAnnotations=TEXTS)
+_RULE = _map_shape(
+    policyPredicate=_map_shape(labelSelector=SELECTOR, annotationSelector=SELECTOR),
     policyAction=_ACTION,
     PolicyAction=_ACTION,
 )
-LIMITED_RESOURCES = _list(
-    _fields(apiGroup=TEXT, resource=TEXT, matchContains=_list(TEXT), matchScopes=SCOPE_EXPRESSIONS)
+LIMITED_RESOURCES = _list_shape(
+    _map_shape(
+        apiGroup=TEXT, resource=TEXT, matchContains=_list_shape(TEXT), matchScopes=SCOPE_EXPRESSIONS
+    )
 )
 
 
-def _object(**fields: Shape) -> Shape:
-    return _fields(apiVersion=TEXT, kind=TEXT, metadata=METADATA, status=ANYTHING, **fields)
+def _object_shape(**fields: Shape) -> Shape:
+    return _map_shape(apiVersion=TEXT, kind=TEXT, metadata=METADATA, status=ANYTHING, **fields)
 
 
 KINDS: Mapping[str, Shape] = {
-    "Namespace": _object(spec=ANYTHING),
-    "LimitRange": _object(
-        spec=_fields(limits=_list(_fields(type=TEXT, **dict.fromkeys(_AMOUNTS, QUANTITIES))))
-    ),
-    "ResourceQuota": _object(
-        spec=_fields(
-            hard=QUANTITIES,
-            scopes=_list(TEXT),
-            scopeSelector=_fields(matchExpressions=SCOPE_EXPRESSIONS),
+    "Namespace": _object_shape(spec=ANYTHING),
+    "LimitRange": _object_shape(
+        spec=_map_shape(
+            limits=_list_shape(_map_shape(type=TEXT, **dict.fromkeys(_LIMIT_AMOUNTS, QUANTITIES)))
         )
     ),
-    "MetadataPolicy": _object(spec=_fields(rules=_list(_RULE), ratchet=SWITCH, strict=SWITCH)),
-    "PriorityClass": _object(
+    "ResourceQuota": _object_shape(
+        spec=_map_shape(
+            hard=QUANTITIES,
+            scopes=_list_shape(TEXT),
+            scopeSelector=_map_shape(matchExpressions=SCOPE_EXPRESSIONS),
+        )
+    ),
+    "MetadataPolicy": _object_shape(
+        spec=_map_shape(rules=_list_shape(_RULE), ratchet=SWITCH, strict=SWITCH)
+    ),
+    "PriorityClass": _object_shape(
         value=INTEGER, globalDefault=SWITCH, description=TEXT, preemptionPolicy=TEXT
     ),
 }
-QUOTA_CONFIGURATION = _fields(apiVersion=TEXT, kind=TEXT, limitedResources=LIMITED_RESOURCES)
+QUOTA_CONFIGURATION = _map_shape(apiVersion=TEXT, kind=TEXT, limitedResources=LIMITED_RESOURCES)
 
 
 def shape_findings(value: Any, shape: Shape, path: str = "") -> Iterator[Finding]:
@@ -116,8 +122,13 @@ def shape_findings(value: Any, shape: Shape, path: str = "") -> Iterator[Finding
             yield from shape_findings(item, inner, f"{path}[{key}]")
     elif shape is QUANTITY:
         yield from _quantity_findings(value, path)
-    elif not _fits(value, shape):
-        yield path, f"must be {shape.word}, not {_name(value)}", _instead(value, shape), TYPE
+    elif not _fits_shape(value, shape):
+        yield (
+            path,
+            f"must be {shape.word}, not {_type_words(value)}",
+            _type_hint(value, shape),
+            TYPE,
+        )
 
 
 def _field_findings(
@@ -134,7 +145,7 @@ def _field_findings(
             yield here, f'unknown field "{name}"', hint, UNKNOWN
 
 
-def _fits(value: Any, shape: Shape) -> bool:
+def _fits_shape(value: Any, shape: Shape) -> bool:
     if shape is SWITCH:
         return isinstance(value, bool)
     if shape is INTEGER:
@@ -153,7 +164,7 @@ def _quantity_findings(value: Any, path: str) -> Iterator[Finding]:
         yield path, "an amount beyond all bounds", "exponents go to 60", AMOUNT
 
 
-def _name(value: Any) -> str:
+def _type_words(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, RawNumber):
@@ -163,7 +174,7 @@ def _name(value: Any) -> str:
     return "a list" if isinstance(value, list) else "text"
 
 
-def _instead(value: Any, shape: Shape) -> str:
+def _type_hint(value: Any, shape: Shape) -> str:
     if shape is TEXT and not isinstance(value, dict | list):
         return "put it in quotes: an unquoted yes, no, on, off or number is no text"
     if shape.entries is not None:

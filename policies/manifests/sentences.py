@@ -1,4 +1,4 @@
-"""Rules of a MetadataPolicy as sentences, and as the lines of their parts."""
+"""MetadataPolicy rules as sentences ("if label team is missing, refuse") and as lines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def parts_of(number: int, rule: Mapping[str, Any]) -> dict[str, list[Line]]:
     conditions = [
         {**parent, "on": on, **line}
         for on, selector in SELECTORS.items()
-        for line in _conditions(predicate.get(selector) or {})
+        for line in _condition_lines(predicate.get(selector) or {})
     ]
     updates = [
         {**parent, "on": on, "key": key, "value": value}
@@ -66,7 +66,7 @@ def parts_of(number: int, rule: Mapping[str, Any]) -> dict[str, list[Line]]:
     }
 
 
-def _conditions(selector: Mapping[str, Any]) -> list[Line]:
+def _condition_lines(selector: Mapping[str, Any]) -> list[Line]:
     equal = [
         {"key": key, "is": EQUALS, "values": str(value)}
         for key, value in (selector.get("matchLabels") or {}).items()

@@ -1,4 +1,4 @@
-"""Read files, folders and standard input into named texts, and texts into documents."""
+"""Source: UTF-8 text of files, folders, standard input within LARGEST_FILE; its documents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_sources(names: Iterable[str]) -> list[Source]:
             paths = sorted(str(path) for path in files if path.suffix.lower() in SUFFIXES)
         for path in paths:
             try:
-                sources.append(_read(path))
+                sources.append(_read_source(path))
             except ManifestError as error:
                 problems += error.problems
     if problems:
@@ -49,7 +49,7 @@ def read_sources(names: Iterable[str]) -> list[Source]:
     return sources
 
 
-def _read(name: str) -> Source:
+def _read_source(name: str) -> Source:
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:
         raw = _read_bytes(name)

@@ -1,4 +1,4 @@
-"""Tables: clusters, namespaces, policies, revisions, roles, credentials and the ledger."""
+"""Tables of policies: columns, constraints, ``to_manifest``, ``read_manifest``. No service."""
 
 from policies.models.cluster import Cluster, Namespace, Recorded
 from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential

@@ -1,4 +1,4 @@
-"""Recorded and Labelled, the parents of all that leaves revisions; Cluster and Namespace."""
+"""Recorded and Labelled (abstract: revision, metadata, clean); tables Cluster and Namespace."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ class Labelled(Recorded):
     ) -> None:
         """Set name, labels and annotations; raises ``ValidationError``, ``problems`` included."""
         metadata = manifest.get("metadata") or {}
-        if found := [*metadata_errors(metadata), *problems]:
-            raise as_validation_error([self.place_error(error) for error in found])
+        if field_errors := [*metadata_errors(metadata), *problems]:
+            raise as_validation_error([self.place_error(error) for error in field_errors])
         self.name = metadata.get("name") or ""
         self.labels = dict(metadata.get("labels") or {})
         self.annotations = dict(metadata.get("annotations") or {})

@@ -1,4 +1,4 @@
-"""Credentials: a cluster's webhook credentials, the check of the secret key, failed sign-ins."""
+"""Tables WebhookCredential with the digest of its secret, KeyCheck, SignInCount of failures."""
 
 from __future__ import annotations
 
@@ -48,17 +48,19 @@ class WebhookCredential(models.Model):
     def digest_of(secret: str) -> str:
         """The keyed digest under which a secret is stored: 64 hex digits."""
         own: str = getattr(settings, "GATEHOUSE_KEY_PEPPER", "")
-        digest = _digest if len(secret) <= _LONGEST_KEPT else _digest.__wrapped__
+        digest = (
+            _secret_digest if len(secret) <= _LONGEST_CACHED_SECRET else _secret_digest.__wrapped__
+        )
         return digest(own, settings.SECRET_KEY, secret)
 
 
 # Characters. No secret of ours is longer, and anybody may send such texts: do not cache them.
-_LONGEST_KEPT = 256
+_LONGEST_CACHED_SECRET = 256
 
 
 # Each review carries one of a few secrets, so nearly every digest is computed already.
 @lru_cache(1024)
-def _digest(own: str, site: str, secret: str) -> str:
+def _secret_digest(own: str, site: str, secret: str) -> str:
     """Digest a secret with the configured pepper, else with one derived from the site's key."""
     derived = b"gatehouse webhook keys"
     pepper = own.encode() or hmac.new(site.encode(), derived, "sha256").digest()

@@ -1,4 +1,4 @@
-"""Edits of policies: PolicyRevision records saved ones, KeptDraft keeps unsaved texts."""
+"""Tables PolicyRevision, append-only with before and after, and KeptDraft with unsaved text."""
 
 from __future__ import annotations
 

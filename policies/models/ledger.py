@@ -1,4 +1,4 @@
-"""Tables of the quota ledger: charges, used amounts and their history, checked lists."""
+"""Tables Charge, QuotaUsage, QuotaUsagePoint, LedgerPass: columns, indexes, constraints alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LimitRange and its rows, as stored; its rules are the engine's.
+"""Tables LimitRange and LimitRangeRow: ``spec.limits`` to rows and back, errors placed in rows.
 
 Defaults that the API server derives (``default`` from ``max``, …) are not stored: the rows keep
 what was typed, and the engine derives the rest each time the range is read.
@@ -31,7 +31,7 @@ MAPS = {
 }
 """The five maps of an item, in today's names, and the rows' fields."""
 OLD_NAMES = {"defaultRequest": "defaultRequests", "maxLimitRequestRatio": "limitRequestRatio"}
-_PATH = re.compile(r"spec\.limits\[(\d+)\](?:\.(\w+)(?:\[(.*)\])?)?", re.DOTALL)
+_LIMITS_PATH = re.compile(r"spec\.limits\[(\d+)\](?:\.(\w+)(?:\[(.*)\])?)?", re.DOTALL)
 
 
 class LimitRange(PolicyObject):
@@ -83,10 +83,10 @@ class LimitRange(PolicyObject):
 
     def locate(self, error: FieldError) -> Place:
         """Find the row of an error: ``spec.limits[i].max[cpu]`` is row (i, cpu), field ``max``."""
-        found = _PATH.fullmatch(error.field)
-        if not found:
+        match = _LIMITS_PATH.fullmatch(error.field)
+        if not match:
             return super().locate(error)
-        item, name, resource = int(found[1]), found[2], found[3]
+        item, name, resource = int(match[1]), match[2], match[3]
         column = MAPS.get(name or "", "min" if name == "limits" else "type")
         if resource is not None and error.bad_value == resource:
             column = "resource"

@@ -1,4 +1,4 @@
-"""MetadataPolicy and its rules, as stored; their meaning is the engine's."""
+"""Tables MetadataPolicy and MetadataPolicyRule: ``spec.rules`` to rows and back; flags."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SELECTORS = {"labelSelector": "label_selector", "annotationSelector": "annotation_selector"}
 UPDATES = {"updatedLabels": "updated_labels", "updatedAnnotations": "updated_annotations"}
-_COLUMNS = {**SELECTORS, **UPDATES, "reject": "reject"}
-_PATH = re.compile(r"spec\.rules\[(\d+)\](?:\.\w+(?:\.(\w+))?)?.*", re.DOTALL)
+_RULE_COLUMNS = {**SELECTORS, **UPDATES, "reject": "reject"}
+_RULES_PATH = re.compile(r"spec\.rules\[(\d+)\](?:\.\w+(?:\.(\w+))?)?.*", re.DOTALL)
 
 
 class MetadataPolicy(PolicyObject):
@@ -67,10 +67,10 @@ class MetadataPolicy(PolicyObject):
 
     def locate(self, error: FieldError) -> Place:
         """Find the rule of an error: ``spec.rules[i].policyAction.updatedLabels`` is rule i."""
-        found = _PATH.fullmatch(error.field)
-        if not found:
+        match = _RULES_PATH.fullmatch(error.field)
+        if not match:
             return super().locate(error)
-        return ("rules", int(found[1]), _COLUMNS.get(found[2] or "", ""))
+        return ("rules", int(match[1]), _RULE_COLUMNS.get(match[2] or "", ""))
 
 
 class MetadataPolicyRule(models.Model):

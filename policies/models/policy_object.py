@@ -1,4 +1,4 @@
-"""PolicyObject, the parent of a namespace's policies: metadata, enforcement, drafted rows."""
+"""PolicyObject (abstract): namespace, enforcement annotation, drafted rows and their errors."""
 
 from __future__ import annotations
 
@@ -101,11 +101,13 @@ class PolicyObject(Labelled):
     ) -> None:
         """Set name, labels, annotations and enforcement; raises ``ValidationError``."""
         namespace = (manifest.get("metadata") or {}).get("namespace") or self.namespace_name
-        found = list(problems)
+        field_errors = list(problems)
         if namespace != self.namespace_name:
             detail = "does not match the namespace of the object"
-            found.append(FieldError(ErrorType.INVALID, "metadata.namespace", namespace, detail))
-        super().read_metadata(manifest, found)
+            field_errors.append(
+                FieldError(ErrorType.INVALID, "metadata.namespace", namespace, detail)
+            )
+        super().read_metadata(manifest, field_errors)
         mode = self.annotations.pop(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
         self.enforcement = mode
 

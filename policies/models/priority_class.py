@@ -1,4 +1,4 @@
-"""PriorityClass of a cluster, as stored; its rules are Kubernetes'."""
+"""Table PriorityClass: value, globalDefault, preemptionPolicy columns; their manifest types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = {
     "preemptionPolicy": "preemption_policy",
     "description": "description",
 }
-_WHOLE = re.compile(r"-?[0-9]{1,20}")
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,20}")
 TYPES: dict[str, type] = {
     "value": int,
     "globalDefault": bool,
@@ -93,7 +93,7 @@ class PriorityClass(Labelled):
         """Set everything from the manifest; raises ``ValidationError`` for wrong types."""
         given = {name: manifest.get(name) for name in COLUMNS}
         # Parsed manifests keep the text of numbers, so that quantities stay exact.
-        if isinstance(value := given["value"], RawNumber) and _WHOLE.fullmatch(value):
+        if isinstance(value := given["value"], RawNumber) and _WHOLE_NUMBER.fullmatch(value):
             given["value"] = int(value)
         wrong = [
             FieldError(ErrorType.INVALID, name, None, f"must be of type {TYPES[name].__name__}")

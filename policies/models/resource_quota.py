@@ -1,4 +1,4 @@
-"""ResourceQuota, its rows, and a cluster's limitedResources, as stored."""
+"""Tables ResourceQuota, ResourceQuotaRow, ScopeSelectorRow, LimitedResource; ``status``."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from engine.errors import FieldError
     from policies.validators import Place
 
-_HARD = re.compile(r"spec\.hard\[(.*)\]", re.DOTALL)
-_EXPRESSIONS = "spec.scopeSelector"
+_HARD_PATH = re.compile(r"spec\.hard\[(.*)\]", re.DOTALL)
+_SELECTOR_PATH = "spec.scopeSelector"
 _EXPRESSION_COLUMNS = {"scopeName": "scope_name", "operator": "operator", "values": "values"}
 
 
@@ -56,7 +56,7 @@ class ResourceQuota(PolicyObject):
         """The object as Kubernetes writes it, quantities as typed, without status."""
         spec: dict[str, Any] = {}
         if rows := self.rows_of("rows"):
-            spec["hard"] = {row.resource: _json(row.hard) for row in rows}
+            spec["hard"] = {row.resource: _hard_json(row.hard) for row in rows}
         if self.scopes:
             spec["scopes"] = self.scopes
         expressions = sorted(self.rows_of("scope_rows"), key=lambda row: row.position)
@@ -74,7 +74,7 @@ class ResourceQuota(PolicyObject):
         """``status`` of the manifest; ``used`` lacks the names that are not counted yet."""
         usage = getattr(self, "usage", None)
         used = dict(usage.used) if usage else {}
-        hard = {row.resource: _json(row.hard) for row in self.rows_of("rows")}
+        hard = {row.resource: _hard_json(row.hard) for row in self.rows_of("rows")}
         return {
             "hard": hard,
             "used": {name: used[name] for name in used if name not in self.uncounted},
@@ -107,11 +107,11 @@ class ResourceQuota(PolicyObject):
 
     def locate(self, error: FieldError) -> Place:
         """Find the row of an error: ``spec.hard[pods]`` is the row of pods."""
-        if found := _HARD.fullmatch(error.field):
+        if match := _HARD_PATH.fullmatch(error.field):
             names = [row.resource for row in self.rows_of("rows")]
-            column = "resource" if error.bad_value == found[1] else "hard"
-            return ("rows", names.index(found[1]) if found[1] in names else None, column)
-        if error.field.startswith(_EXPRESSIONS):
+            column = "resource" if error.bad_value == match[1] else "hard"
+            return ("rows", names.index(match[1]) if match[1] in names else None, column)
+        if error.field.startswith(_SELECTOR_PATH):
             column = error.field.rpartition(".")[2]
             return ("scope_rows", None, _EXPRESSION_COLUMNS.get(column, ""))
         if error.field == "spec.scopes":
@@ -226,5 +226,5 @@ class LimitedResource(models.Model):
         return {name: value for name, value in entry.items() if value}
 
 
-def _json(value: object) -> str | None:
+def _hard_json(value: object) -> str | None:
     return None if value is None else str(value) or None

@@ -1,4 +1,4 @@
-"""RoleBinding and RoleChange: roles of people and groups in clusters and namespaces."""
+"""Tables RoleBinding of a user or group, its scope with ``*``, and RoleChange, their history."""
 
 from __future__ import annotations
 

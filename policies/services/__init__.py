@@ -1,4 +1,4 @@
-"""The only writers of policies: validate, save, add a revision, notify, in one transaction."""
+"""The only writers of policies: lock, check, save, PolicyRevision, notice, in one transaction."""
 
 from policies.services.bulk_create import create_many
 from policies.services.clusters import (

@@ -1,4 +1,4 @@
-"""Create many objects in few statements, as in a first import."""
+"""Many New objects by ``bulk_create``: keys, owners, taken names, rows, accounts, revisions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def create_many(
     No lints. If the database refuses one (``IntegrityError``, ``DataError``), nothing is stored.
     """
     with policy_write(cluster):
-        news = _read(cluster, manifests)
+        news = _read_new(cluster, manifests)
         for new in news.values():
             if isinstance(new.instance, LimitRange | ResourceQuota):
                 new.instance.is_native = is_native
@@ -86,11 +86,11 @@ def store_new(
         new.instance.revision = numbers.get(new.key, 0) + 1
     quotas = [new for new in news if new.key[0] == "ResourceQuota"]
     _note_uncounted(cluster, quotas)
-    for model, instances in _by_model(new.instance for new in news).items():
+    for model, instances in _grouped_by_model(new.instance for new in news).items():
         model.objects.bulk_create(instances)
     policies = [new.instance for new in news if isinstance(new.instance, PolicyObject)]
     rows = (row for policy in policies for row in drafted_rows(policy))
-    for row_model, of_model in _by_model(rows).items():
+    for row_model, of_model in _grouped_by_model(rows).items():
         row_model._default_manager.bulk_create(of_model)  # noqa: SLF001 - Django's own API
     open_accounts(cluster, [(new.instance, opening_balance(new.given)) for new in quotas])
     for policy in policies:
@@ -98,11 +98,11 @@ def store_new(
     return record_objects([new.instance for new in news], [new.after for new in news], author)
 
 
-def _read(cluster: Cluster, manifests: Sequence[Manifest]) -> dict[int, New]:
+def _read_new(cluster: Cluster, manifests: Sequence[Manifest]) -> dict[int, New]:
     """Read and check the new objects, by their place among the manifests."""
     keys = [key_of(manifest) for manifest in manifests]
     owners = owners_of(cluster, keys)
-    taken = _taken(cluster, keys)
+    taken = _taken_keys(cluster, keys)
     news: dict[int, New] = {}
     for place, (key, manifest) in enumerate(zip(keys, manifests, strict=True)):
         kind, namespace, _ = key
@@ -129,10 +129,10 @@ def owners_of(cluster: Cluster, keys: Iterable[Key]) -> dict[str, Namespace]:
     names = {namespace for _, namespace, _ in keys} - {""}
     if not names:
         return {}
-    found = {one.name: one for one in Namespace.objects.filter(cluster=cluster, name__in=names)}
-    for namespace in found.values():
+    owners = {one.name: one for one in Namespace.objects.filter(cluster=cluster, name__in=names)}
+    for namespace in owners.values():
         namespace.cluster = cluster  # it would be fetched for each
-    return found
+    return owners
 
 
 def stored_of(cluster: Cluster, keys: Collection[Key]) -> Iterator[tuple[str, QuerySet[Any]]]:
@@ -149,16 +149,16 @@ def stored_of(cluster: Cluster, keys: Collection[Key]) -> Iterator[tuple[str, Qu
             yield kind, places
 
 
-def _taken(cluster: Cluster, keys: Collection[Key]) -> set[Key]:
+def _taken_keys(cluster: Cluster, keys: Collection[Key]) -> set[Key]:
     """Find which of the names have an object."""
-    found: set[Key] = set()
+    taken: set[Key] = set()
     for kind, rows in stored_of(cluster, keys):
         if kind in OF_CLUSTER:
-            found |= {(kind, "", name) for name in rows.values_list("name", flat=True)}
+            taken |= {(kind, "", name) for name in rows.values_list("name", flat=True)}
         else:
             places = rows.order_by().values_list("namespace__name", "name")
-            found |= {(kind, namespace, name) for namespace, name in places}
-    return found
+            taken |= {(kind, namespace, name) for namespace, name in places}
+    return taken
 
 
 def checked(instance: Recorded, manifest: Manifest) -> dict[str, Any]:
@@ -181,11 +181,11 @@ def _note_uncounted(cluster: Cluster, quotas: Sequence[New]) -> None:
         new.instance.uncounted = sorted((names & waiting) - opening_balance(new.given).keys())
 
 
-def _by_model(objects: Iterable[Any]) -> dict[Any, list[Any]]:
-    found: dict[Any, list[Any]] = defaultdict(list)
+def _grouped_by_model(objects: Iterable[Any]) -> dict[Any, list[Any]]:
+    by_model: dict[Any, list[Any]] = defaultdict(list)
     for one in objects:
-        found[type(one)].append(one)
-    return found
+        by_model[type(one)].append(one)
+    return by_model
 
 
 def drafted_rows(policy: PolicyObject) -> Iterable[models.Model]:

@@ -1,4 +1,4 @@
-"""Save and delete clusters and what belongs to them; issue and revoke credentials."""
+"""Write Cluster, Namespace, PriorityClass, limitedResources, WebhookCredential."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def save_cluster(
     *, cluster: Cluster, user: str, reason: str = "", expected_revision: int | None = None
 ) -> Saved:
     """Save a cluster; its name never changes. Raises as ``save_policy`` does."""
-    return _save(cluster, author=(user, reason), expected_revision=expected_revision)
+    return _save_recorded(cluster, author=(user, reason), expected_revision=expected_revision)
 
 
 def set_authority(*, cluster: Cluster, authority: str, user: str, reason: str = "") -> Saved:
@@ -74,7 +74,7 @@ def save_namespace(
     *, namespace: Namespace, user: str, reason: str = "", expected_revision: int | None = None
 ) -> Saved:
     """Save a namespace. Raises as ``save_policy`` does."""
-    return _save(namespace, author=(user, reason), expected_revision=expected_revision)
+    return _save_recorded(namespace, author=(user, reason), expected_revision=expected_revision)
 
 
 def save_priority_class(
@@ -87,10 +87,12 @@ def save_priority_class(
 ) -> Saved:
     """Save a priority class. Raises as ``save_policy`` does."""
     author = (user, reason)
-    return _save(priority_class, author=author, expected_revision=expected_revision, action=action)
+    return _save_recorded(
+        priority_class, author=author, expected_revision=expected_revision, action=action
+    )
 
 
-def _save(
+def _save_recorded(
     instance: Recorded,
     *,
     author: tuple[str, str],
@@ -127,10 +129,10 @@ def delete_priority_class(
 ) -> Saved:
     """Delete a class; quotas may go on naming it. Raises ``StaleRevisionError``."""
     author = (user, reason)
-    return _delete(priority_class, author=author, expected_revision=expected_revision)
+    return _delete_recorded(priority_class, author=author, expected_revision=expected_revision)
 
 
-def _delete(
+def _delete_recorded(
     instance: Recorded, *, author: tuple[str, str], expected_revision: int | None = None
 ) -> Saved:
     with policy_write(instance.owner):
@@ -180,7 +182,7 @@ def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Sa
         for model in (LimitRange, MetadataPolicy, ResourceQuota):
             for policy in model.objects.filter(namespace=namespace).order_by("id"):
                 delete_policy(policy=policy, user=user, reason=reason)
-        return _delete(namespace, author=(user, reason))
+        return _delete_recorded(namespace, author=(user, reason))
 
 
 def delete_cluster(*, cluster: Cluster, user: str, reason: str = "") -> Saved:
@@ -190,10 +192,10 @@ def delete_cluster(*, cluster: Cluster, user: str, reason: str = "") -> Saved:
         for namespace in Namespace.objects.filter(cluster=cluster).order_by("id"):
             delete_namespace(namespace=namespace, user=user, reason=reason)
         for priority_class in PriorityClass.objects.filter(cluster=cluster).order_by("id"):
-            _delete(priority_class, author=(user, reason))
+            _delete_recorded(priority_class, author=(user, reason))
         # Deleted quotas leave their charges, which would wait for a restoration.
         Charge.objects.filter(cluster=cluster).delete()
-        return _delete(cluster, author=(user, reason))
+        return _delete_recorded(cluster, author=(user, reason))
 
 
 def set_limited_resources(
@@ -207,8 +209,8 @@ def set_limited_resources(
     """Set the cluster's ``limitedResources``, in order."""
     with policy_write(cluster):
         rows = _read_entries(cluster, entries)
-        before = _configuration(LimitedResource.objects.filter(cluster=cluster))
-        after = _configuration(rows)
+        before = _limited_resources_manifest(LimitedResource.objects.filter(cluster=cluster))
+        after = _limited_resources_manifest(rows)
         revision = None
         if before != after:
             # The whole list: entries have no identity beside their position.
@@ -227,7 +229,7 @@ def set_limited_resources(
     return Saved(instance=cluster, revision=revision)
 
 
-def _configuration(rows: Any) -> dict[str, Any]:
+def _limited_resources_manifest(rows: Any) -> dict[str, Any]:
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": LIMITED_RESOURCES,

@@ -1,4 +1,4 @@
-"""Apply one manifest: find or make its object, read it, save it; restore an old revision."""
+"""``apply_manifest`` of any kind: find, new, take over, save; restore a PolicyRevision."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def apply_manifest(  # noqa: PLR0913 - all by name
             entries = manifest.get("limitedResources") or []
             return set_limited_resources(cluster=cluster, entries=entries, user=user, reason=reason)
         is_new = instance.pk is None
-        saved = _save(instance, user=user, reason=reason, expected_revision=expected_revision)
+        saved = _save_object(
+            instance, user=user, reason=reason, expected_revision=expected_revision
+        )
         if is_new and isinstance(instance, ResourceQuota) and (used := opening_balance(manifest)):
             set_opening_balance(instance, used)
             instance.uncounted = [name for name in instance.uncounted if name not in used]
@@ -149,14 +151,14 @@ def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = (
 
 def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
     """Find a namespace, or create it."""
-    found: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
-    if found is None:
-        found = Namespace(cluster=cluster, name=name)
-        save_namespace(namespace=found, user=user, reason="a policy needs it")
-    return found
+    namespace: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
+    if namespace is None:
+        namespace = Namespace(cluster=cluster, name=name)
+        save_namespace(namespace=namespace, user=user, reason="a policy needs it")
+    return namespace
 
 
-def _save(instance: Any, *, action: str = "", **written: Any) -> Saved:
+def _save_object(instance: Any, *, action: str = "", **written: Any) -> Saved:
     if isinstance(instance, PolicyObject):
         return save_policy(policy=instance, action=action, **written)
     if isinstance(instance, PriorityClass):
@@ -197,4 +199,4 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
             )
         if instance.pk is None:
             instance.uid = uuid.UUID(revision.uid)
-        return _save(instance, user=user, reason=text, action=Action.RESTORE)
+        return _save_object(instance, user=user, reason=text, action=Action.RESTORE)

@@ -1,4 +1,4 @@
-"""Observations of a cluster: policies that it has itself, and quota names that are counted.
+"""Write ``is_native`` and ``uncounted`` as observed in a cluster; names of quotas yet to count.
 
 The authority in a namespace changes when the last of its enforced ranges and quotas is seen in the
 cluster, or when one disappears. That is recorded and numbered like a policy write.
@@ -61,24 +61,24 @@ def note_native(
     """
     known = frozenset(native)
     # Mostly nothing is new: two reads are enough then, and no writer waits.
-    if not any(_stale(cluster, known, namespaces)):
+    if not any(_wrongly_flagged(cluster, known, namespaces)):
         return []
     with policy_write(cluster):
         before = not_native(cluster, namespaces)
-        for policy, is_native in list(_stale(cluster, known, namespaces)):
+        for policy, is_native in list(_wrongly_flagged(cluster, known, namespaces)):
             type(policy).objects.filter(pk=policy.pk).update(is_native=is_native)
         after = not_native(cluster, namespaces)
         changed = sorted(before.keys() ^ after.keys())
         for name in changed:
             uid = str(Namespace.objects.get(cluster=cluster, name=name).uid)
             specs = [{"missing": found.get(name, [])} for found in (before, after)]
-            _record(cluster, NATIVE_POLICIES, name, user=user, specs=specs, uid=uid)
+            _record_observation(cluster, NATIVE_POLICIES, name, user=user, specs=specs, uid=uid)
     return changed
 
 
 def not_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> dict[str, list[str]]:
     """The enforced ranges and quotas that the cluster itself does not have, by namespace."""
-    found: dict[str, list[str]] = {}
+    missing_policies: dict[str, list[str]] = {}
     for model in _MODELS:
         missing = model.objects.filter(
             namespace__cluster=cluster, is_native=False, enforcement=Enforcement.ENFORCE
@@ -86,11 +86,11 @@ def not_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> d
         if namespaces is not None:
             missing = missing.filter(namespace__name__in=namespaces)
         for namespace, name in missing.order_by("name").values_list("namespace__name", "name"):
-            found.setdefault(namespace, []).append(f"{model.kind} {name}")
-    return found
+            missing_policies.setdefault(namespace, []).append(f"{model.kind} {name}")
+    return missing_policies
 
 
-def _stale(
+def _wrongly_flagged(
     cluster: Cluster, native: frozenset[Native], namespaces: Collection[str] | None
 ) -> Iterator[tuple[PolicyObject, bool]]:
     """Find the policies whose ``is_native`` is outdated, each with its new value."""
@@ -104,7 +104,7 @@ def _stale(
                 yield policy, is_native
 
 
-def _record(
+def _record_observation(
     cluster: Cluster, kind: str, namespace: str, *, user: str, specs: list[Any], **fields: str
 ) -> None:
     """Record what changes decisions in a namespace: snapshots read again what has revisions."""
@@ -128,13 +128,13 @@ class Uncounted(NamedTuple):
 
 def names_to_count(cluster: Cluster, names: Iterable[str]) -> list[str]:
     """Choose the names whose objects a pass will count soon, in order."""
-    found = sorted(name for name in names if is_tracked(name) and resources_of([name]))
-    if not found or not _is_followed(cluster):
+    tracked = sorted(name for name in names if is_tracked(name) and resources_of([name]))
+    if not tracked or not _is_followed(cluster):
         return []
     rows = LedgerPass.objects.filter(cluster=cluster).exclude(resource="").exclude(problem="")
     # Resources that could not be listed last time are not counted next time either.
     blind = set(rows.values_list("resource", flat=True))
-    return [name for name in found if not blind & {str(each) for each in resources_of([name])}]
+    return [name for name in tracked if not blind & {str(each) for each in resources_of([name])}]
 
 
 def _is_followed(cluster: Cluster) -> bool:
@@ -188,5 +188,5 @@ def note_counted(*, cluster: Cluster, quotas: Collection[Uncounted], user: str) 
                 known.setdefault(quota.namespace, {})[quota.name] = list(quota.names)
         for namespace, names in sorted(known.items()):
             specs = [{"uncounted": names}, {"uncounted": {}}]
-            _record(cluster, COUNTED_QUOTAS, namespace, user=user, specs=specs)
+            _record_observation(cluster, COUNTED_QUOTAS, namespace, user=user, specs=specs)
     return sum(map(len, known.values()))

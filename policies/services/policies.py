@@ -1,4 +1,4 @@
-"""Save and delete the policies of a namespace, rows included."""
+"""``save_policy`` and ``delete_policy`` of a namespace's policies; their rows, quota settled."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def save_policy(
             policy.revision = next_number(policy)
             if isinstance(policy, ResourceQuota):
                 note_new_names(policy, stored)
-            _write(policy)
+            _write_with_rows(policy)
             done = action or (Action.UPDATE if stored else Action.CREATE)
             revision = record_object(
                 policy, action=done, before=before, after=after, author=(user, reason)
@@ -60,7 +60,7 @@ def save_policy(
     return Saved(instance=policy, revision=revision, lints=lints)
 
 
-def _write(policy: PolicyObject) -> None:
+def _write_with_rows(policy: PolicyObject) -> None:
     policy.save()
     for row_set, rows in policy.drafts.items():
         if isinstance(policy, ResourceQuota) and row_set == "rows":

@@ -1,4 +1,4 @@
-"""Preview the changes of many manifests without a write or a lock, and store what was previewed."""
+"""Preview of many manifests: before, after, error, lints; ``store_previews`` saves them."""
 
 from __future__ import annotations
 
@@ -73,30 +73,30 @@ def preview_many(
         wanted |= {namespace for _, namespace, _ in keys if namespace}
     for name in wanted - owners.keys():
         owners[name] = Namespace(cluster=cluster, name=name)
-    stored = _stored(cluster, keys)
+    stored = _stored_by_key(cluster, keys)
     return [
-        _preview(cluster, key, manifest, stored.get(key), owners)
+        _preview_one(cluster, key, manifest, stored.get(key), owners)
         for key, manifest in zip(keys, manifests, strict=True)
     ]
 
 
-def _stored(cluster: Cluster, keys: Collection[Key]) -> dict[Key, Recorded]:
+def _stored_by_key(cluster: Cluster, keys: Collection[Key]) -> dict[Key, Recorded]:
     """The stored objects of these names, with their rows; one query for each table."""
-    found: dict[Key, Recorded] = {}
+    stored: dict[Key, Recorded] = {}
     for kind, rows in stored_of(cluster, keys):
         if kind in OF_CLUSTER:
             for row in rows:
                 row.cluster = cluster
-                found[kind, "", row.name] = row
+                stored[kind, "", row.name] = row
         else:
             row_sets = KINDS[kind].row_sets
             for policy in rows.select_related("namespace").prefetch_related(*row_sets):
                 policy.namespace.cluster = cluster
-                found[kind, policy.namespace.name, policy.name] = policy
-    return found
+                stored[kind, policy.namespace.name, policy.name] = policy
+    return stored
 
 
-def _preview(
+def _preview_one(
     cluster: Cluster,
     key: Key,
     manifest: Manifest,
@@ -132,14 +132,14 @@ def lint_previews(cluster: Cluster, previews: Sequence[Preview]) -> list[Lint]:
         *known,
         *(name for kind, _, name in (each.key for each in previews) if kind == "PriorityClass"),
     }
-    found: list[Lint] = []
+    lints: list[Lint] = []
     for name in names:
         afters = [each.after for each in previews if each.key[1] == name and each.after]
-        found += lint_namespace(_with(stored[name], afters), priority_classes=classes)
-    return found
+        lints += lint_namespace(_with_previewed(stored[name], afters), priority_classes=classes)
+    return lints
 
 
-def _with(policies: PolicySet, manifests: Iterable[Manifest]) -> PolicySet:
+def _with_previewed(policies: PolicySet, manifests: Iterable[Manifest]) -> PolicySet:
     """The policies of a namespace, with these in place of those of the same names."""
     ranges = {each.name: each for each in policies.limit_ranges}
     rules = {each.name: each for each in policies.metadata_policies}
@@ -185,16 +185,16 @@ def store_previews(
         # Namespaces first: a policy is stored with the key of its own.
         store_new(cluster, [new for new in news if not new.key[1]], author=author)
         policies = [new for new in news if new.key[1]]
-        _link(cluster, policies, user=user)
+        _link_namespaces(cluster, policies, user=user)
         store_new(cluster, policies, author=author)
         changed = [one for one in previews if one[0].before and one[0].before != one[0].after]
-        _change([each for each, _ in changed if _is_plain(each)], author=author)
+        _change_plain([each for each, _ in changed if _is_plain(each)], author=author)
         for each, manifest in changed:
             if not _is_plain(each):
                 apply_manifest(cluster=cluster, manifest=manifest, user=user, reason=reason)
 
 
-def _link(cluster: Cluster, news: Sequence[New], *, user: str) -> None:
+def _link_namespaces(cluster: Cluster, news: Sequence[New], *, user: str) -> None:
     """Link each policy to its stored namespace, and create missing namespaces."""
     owners = owners_of(cluster, [new.key for new in news])
     for new in news:
@@ -209,7 +209,7 @@ def _is_plain(preview: Preview) -> bool:
     return isinstance(preview.instance, LimitRange | MetadataPolicy)
 
 
-def _change(previews: Sequence[Preview], *, author: tuple[str, str]) -> None:
+def _change_plain(previews: Sequence[Preview], *, author: tuple[str, str]) -> None:
     if not previews:
         return
     policies: list[Any] = [each.instance for each in previews]
@@ -217,13 +217,13 @@ def _change(previews: Sequence[Preview], *, author: tuple[str, str]) -> None:
     for each, policy in zip(previews, policies, strict=True):
         policy.revision = numbers.get(each.key, 0) + 1
     for model in (LimitRange, MetadataPolicy):
-        _save([policy for policy in policies if isinstance(policy, model)])
+        _save_with_rows([policy for policy in policies if isinstance(policy, model)])
     afters = [each.after or {} for each in previews]
     befores = [each.before or {} for each in previews]
     record_objects(policies, afters, author, befores=befores)
 
 
-def _save(policies: Sequence[PolicyObject]) -> None:
+def _save_with_rows(policies: Sequence[PolicyObject]) -> None:
     """Save objects of one model with the drafted rows in place of their own."""
     for policy in policies:
         policy.save()

@@ -1,4 +1,4 @@
-"""Grant and revoke roles, each with a row of their history."""
+"""``bind_role`` and ``unbind_role``: RoleBinding written with its RoleChange."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def bind_role(*, binding: RoleBinding, author: Any) -> RoleBinding:
     binding.created_by = author.get_username()
     binding.full_clean()
     binding.save()
-    _note(binding, author, RoleChange.Action.GIVEN)
+    _record_change(binding, author, RoleChange.Action.GIVEN)
     return binding
 
 
 @transaction.atomic
 def unbind_role(*, binding: RoleBinding, author: Any) -> None:
     """Revoke a role, effective with the person's next request."""
-    _note(binding, author, RoleChange.Action.TAKEN)
+    _record_change(binding, author, RoleChange.Action.TAKEN)
     binding.delete()
 
 
-def _note(binding: RoleBinding, author: Any, action: RoleChange.Action) -> None:
+def _record_change(binding: RoleBinding, author: Any, action: RoleChange.Action) -> None:
     RoleChange.objects.create(
         action=action,
         subject=binding.subject,

@@ -1,4 +1,4 @@
-"""Parts of every write: the cluster's lock, check of stale copies, revisions, notice, lints."""
+"""``policy_write`` lock, StaleRevisionError, revision numbers, ``record``, pg_notify, lint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """Kind, namespace and name of an object of one cluster."""
 
 Action = PolicyRevision.Action
-_LOCK: Final = 0x6761746B
+_WRITE_LOCK: Final = 0x6761746B
 """First half of an advisory lock; no other advisory lock of this database begins with it."""
 _LOCK_SQL: Final = "SELECT pg_advisory_xact_lock(%s, %s)"
 
@@ -89,14 +89,14 @@ def policy_write(cluster: Cluster) -> Iterator[None]:
         if any(write.is_of(cluster) for write in _thread.writes):
             yield
             return
-        write = _begin(cluster)
+        write = _begin_write(cluster)
         _thread.writes.append(write)
         try:
             yield
             # The cluster's row comes last: decisions hold it while they commit, and must not wait
             # for a long import. A transaction that will be rolled back counts nothing.
             if write.changed and not connection.needs_rollback:
-                _count(write)
+                _count_revision(write)
         finally:
             _thread.writes.remove(write)
 
@@ -113,19 +113,19 @@ def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> No
     list(rows.order_by("quota_id").select_for_update(no_key=True).values_list("quota_id"))
 
 
-def _begin(cluster: Cluster) -> _Write:
+def _begin_write(cluster: Cluster) -> _Write:
     if cluster.pk is None:
         return _Write(cluster=cluster, pk=None, number=1)
     if connection.vendor == "postgresql":
         # An advisory lock and not the row's: writers queue, and decisions still read the row.
         # Both its halves are 32-bit numbers with a sign.
         with connection.cursor() as cursor:
-            cursor.execute(_LOCK_SQL, [_LOCK, cluster.pk % 2**31])
+            cursor.execute(_LOCK_SQL, [_WRITE_LOCK, cluster.pk % 2**31])
     stored = Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
     return _Write(cluster=cluster, pk=cluster.pk, number=stored + 1)
 
 
-def _count(write: _Write) -> None:
+def _count_revision(write: _Write) -> None:
     """Set the cluster's revision, and notify all processes; PostgreSQL delivers at the commit."""
     pk = write.pk or write.cluster.pk
     is_postgresql = connection.vendor == "postgresql"
@@ -163,10 +163,10 @@ def check_identity(stored: Recorded | None, instance: Recorded) -> None:
 
 def next_number(instance: Recorded) -> int:
     """The number after the last revision of that name, deleted predecessors included."""
-    return _last_number(**_names(instance)) + 1
+    return _last_revision_number(**_revision_names(instance)) + 1
 
 
-def _names(instance: Recorded) -> dict[str, str]:
+def _revision_names(instance: Recorded) -> dict[str, str]:
     return {
         "cluster": instance.owner.name,
         "namespace": instance.namespace_name,
@@ -175,7 +175,7 @@ def _names(instance: Recorded) -> dict[str, str]:
     }
 
 
-def _last_number(**names: str) -> int:
+def _last_revision_number(**names: str) -> int:
     found = PolicyRevision.objects.filter(**names).aggregate(last=Max("number"))["last"]
     return found or 0
 
@@ -183,11 +183,11 @@ def _last_number(**names: str) -> int:
 def last_numbers(cluster: Cluster, keys: Collection[Key]) -> dict[Key, int]:
     """The last revision number of each name that ever had one; one query."""
     kinds, namespaces, names = (set(part) for part in zip(*keys, strict=True))
-    found = PolicyRevision.objects.filter(
+    revisions = PolicyRevision.objects.filter(
         cluster=cluster.name, kind__in=kinds, namespace__in=namespaces, name__in=names
     )
     # The three sets may match further names: the caller looks up only its own.
-    numbers = found.order_by().values_list("kind", "namespace", "name").annotate(Max("number"))
+    numbers = revisions.order_by().values_list("kind", "namespace", "name").annotate(Max("number"))
     return {(kind, namespace, name): last for kind, namespace, name, last in numbers}
 
 
@@ -207,7 +207,7 @@ def record_objects(
     write = _changed_write(owner)
     return PolicyRevision.objects.bulk_create(
         PolicyRevision(
-            **_names(instance),
+            **_revision_names(instance),
             uid=str(instance.uid),
             number=instance.revision,
             action=Action.CREATE if before is None else Action.UPDATE,
@@ -242,7 +242,9 @@ def record_object(
     fields = {"uid": str(instance.uid), "action": action, "before": before, "after": after}
     # A save has set its number already; a deletion is one more than the last save.
     number = None if action == Action.DELETE else instance.revision
-    return record(instance.owner, {**_names(instance), **fields}, author=author, number=number)
+    return record(
+        instance.owner, {**_revision_names(instance), **fields}, author=author, number=number
+    )
 
 
 def record(
@@ -258,7 +260,7 @@ def record(
     write = _changed_write(cluster)
     return PolicyRevision.objects.create(
         **fields,
-        number=_last_number(**names) + 1 if number is None else number,
+        number=_last_revision_number(**names) + 1 if number is None else number,
         cluster_revision=write.number,
         user=user,
         reason=reason,
@@ -298,5 +300,7 @@ def lint_all(cluster: Cluster, namespaces: Collection[str]) -> dict[str, tuple[L
     classes = frozenset(
         PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
     )
-    found = snapshot.load_many(cluster.name, namespaces)
-    return {name: lint_namespace(found[name], priority_classes=classes) for name in namespaces}
+    policy_sets = snapshot.load_many(cluster.name, namespaces)
+    return {
+        name: lint_namespace(policy_sets[name], priority_classes=classes) for name in namespaces
+    }

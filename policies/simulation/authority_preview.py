@@ -1,4 +1,4 @@
-"""Preview of another authority: recorded decisions that would have another verdict."""
+"""AuthorityImpact: Judged decisions refused or let through under another authority."""
 
 from __future__ import annotations
 
@@ -79,20 +79,20 @@ def what_changes(
     Nothing changes in a namespace whose policies the cluster does not have.
     """
     # One pass over an iterator: there may be many decisions, and few change.
-    found: list[Judged] = []
+    changing: list[Judged] = []
     looked_at = 0
     for judged in decisions:
         looked_at += 1
         if _would_change(judged, to, missing):
-            found.append(judged)
-    places = Counter(judged.namespace for judged in found)
+            changing.append(judged)
+    places = Counter(judged.namespace for judged in changing)
     return AuthorityImpact(
         to=to,
         looked_at=looked_at,
-        let_through=len(found) if to is Authority.NATIVE else 0,
-        refused=len(found) if to is Authority.PORTAL else 0,
+        let_through=len(changing) if to is Authority.NATIVE else 0,
+        refused=len(changing) if to is Authority.PORTAL else 0,
         by_namespace=tuple(places.most_common()),
-        examples=tuple(found[:EXAMPLES]),
+        examples=tuple(changing[:EXAMPLES]),
         missing=dict(missing),
         differing=tuple(differing),
     )

@@ -1,4 +1,4 @@
-"""The cost of an object for each quota, and the room that is left."""
+"""Cost and CostLine: amounts that an object requests of each quota, free room, percent."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def costs_of(
     if decision.object is not None:
         try:
             stored = dataclasses.replace(request, object=decision.object)
-            found = assess(stored, quotas, policies.limited_resources, now=now)
+            assessment = assess(stored, quotas, policies.limited_resources, now=now)
         except DecodeError:
-            return tuple(_cost(quota, None, {}, is_charged=False) for quota in quotas)
-        requested = {each.match.quota.name: each.requested for each in found.demands}
-        matches = {each.quota.name: each for each in found.matches}
+            return tuple(_cost_of_quota(quota, None, {}, is_charged=False) for quota in quotas)
+        requested = {each.match.quota.name: each.requested for each in assessment.demands}
+        matches = {each.quota.name: each for each in assessment.matches}
     charged = {charge.quota.name for charge in decision.charges}
     costs = [
-        _cost(
+        _cost_of_quota(
             quota,
             matches.get(quota.name),
             requested.get(quota.name, {}),
@@ -114,7 +114,7 @@ def costs_of(
     return _with_binding(costs)
 
 
-def _cost(
+def _cost_of_quota(
     quota: ResourceQuota,
     match: Match | None,
     requested: Mapping[str, Quantity],

@@ -1,4 +1,4 @@
-"""Find the policy that changed each field, by deciding with one more policy at a time.
+"""ExplainedField: the Cause (policy, rule, portal, API server) of each changed path, by stages.
 
 No rule is repeated here: a change that appears with one more policy is caused by that policy.
 """
@@ -84,7 +84,7 @@ def changes_of(
         return ()
     causes: dict[Path, Cause] = {}
     before = request.object
-    for cause, fewer in _stages(policies, decision):
+    for cause, fewer in _policy_stages(policies, decision):
         after = admit(request, fewer, phase=Phase.BOTH, now=now).object or before
         for path, _, _ in differences(before, after):
             causes[path] = cause
@@ -97,7 +97,7 @@ def changes_of(
     )
 
 
-def _stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, PolicySet]]:
+def _policy_stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, PolicySet]]:
     """Policy sets, each with one more policy or rule that changed something, and its cause."""
     ranges, rules = policies.limit_ranges, policies.metadata_policies
     fewer = dataclasses.replace(

@@ -1,4 +1,4 @@
-"""Preview of restarts: running pods that would be refused if recreated.
+"""RunningPods Refused if recreated, before and after a change; amounts held, counted anew.
 
 Plain values in and out. The engine decides; pods that differ only in name are decided once.
 """
@@ -62,17 +62,17 @@ def refused_restarts(
     since it is new or covers other objects now, are counted from these pods.
     """
     now = int(time.time())
-    counted, held = _counted(pods, before, after, now)
-    then, today = _Decisions(counted, now), _Decisions(before, now)
-    found = []
+    counted, held = _with_pods_counted(pods, before, after, now)
+    then, today = _RestartDecisions(counted, now), _RestartDecisions(before, now)
+    refused = []
     for pod, mine in zip(pods, held, strict=True):
         if refusals := then.refusals(pod, {**pod.held, **mine}):
             is_so = bool(today.refusals(pod, pod.held))
-            found.append(Refused(pod=pod, refusals=refusals, is_so_today=is_so))
-    return found
+            refused.append(Refused(pod=pod, refusals=refusals, is_so_today=is_so))
+    return refused
 
 
-class _Decisions:
+class _RestartDecisions:
     """Decides about pods under one policy set, and remembers the refusals."""
 
     def __init__(self, policies: PolicySet, now: int) -> None:
@@ -82,7 +82,7 @@ class _Decisions:
 
     def refusals(self, pod: RunningPod, held: Mapping[str, ResourceList]) -> tuple[Violation, ...]:
         """The violations that refuse the pod; raises DecodeError for one that cannot be read."""
-        fresh = _fresh(pod.asked)
+        fresh = _pod_as_new(pod.asked)
         metadata = fresh.get("metadata")
         kept = metadata if isinstance(metadata, dict) else {}
         # Pods of one workload differ only in name: without it they share one decision.
@@ -98,14 +98,17 @@ class _Decisions:
     def _ask(
         self, pod: Mapping[str, Any], held: Mapping[str, ResourceList]
     ) -> tuple[Violation, ...]:
-        quotas = (_without(each, held.get(each.name, {})) for each in self.policies.resource_quotas)
+        quotas = (
+            _quota_without_held(each, held.get(each.name, {}))
+            for each in self.policies.resource_quotas
+        )
         policies = dataclasses.replace(self.policies, resource_quotas=tuple(quotas))
         request = request_for(pod, namespace=policies.namespace)
         decision = admit(request, policies, phase=Phase.BOTH, now=self.now)
         return Simulation(request=request, policies=policies, decision=decision).refusals
 
 
-def _fresh(pod: Mapping[str, Any]) -> dict[str, Any]:
+def _pod_as_new(pod: Mapping[str, Any]) -> dict[str, Any]:
     """The pod as it would be requested, without fields that it got since its creation."""
     metadata, spec = pod.get("metadata"), pod.get("spec")
     known = {key: value for key, value in pod.items() if key != "status"}
@@ -116,7 +119,7 @@ def _fresh(pod: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", **known}
 
 
-def _without(quota: ResourceQuota, held: ResourceList) -> ResourceQuota:
+def _quota_without_held(quota: ResourceQuota, held: ResourceList) -> ResourceQuota:
     mine = mask(held, quota.used)
     if not mine:
         return quota
@@ -124,7 +127,7 @@ def _without(quota: ResourceQuota, held: ResourceList) -> ResourceQuota:
     return dataclasses.replace(quota, used=rest)
 
 
-def _counted(
+def _with_pods_counted(
     pods: Sequence[RunningPod], before: PolicySet, after: PolicySet, now: int
 ) -> tuple[PolicySet, list[dict[str, ResourceList]]]:
     """The policies with the amounts that new limits would count, and each pod's part of them."""
@@ -132,7 +135,7 @@ def _counted(
     wanted = {
         quota.name: names
         for quota in after.resource_quotas
-        if (names := _uncounted(quota, stored.get(quota.name)))
+        if (names := _uncounted_names(quota, stored.get(quota.name)))
     }
     new = [quota for quota in after.resource_quotas if quota.name in wanted]
     sums: dict[str, ResourceList] = {
@@ -142,7 +145,7 @@ def _counted(
     each: list[dict[str, ResourceList]] = []
     for pod in pods:
         mine: dict[str, ResourceList] = {}
-        for name, amounts in _count(pod, new, now).items():
+        for name, amounts in _count_pod(pod, new, now).items():
             cut = mask(amounts, sums[name])
             sums[name] = add(sums[name], cut)
             mine[name] = {**pod.held.get(name, {}), **cut}
@@ -154,19 +157,21 @@ def _counted(
     return dataclasses.replace(after, resource_quotas=tuple(quotas)), each
 
 
-def _uncounted(quota: ResourceQuota, stored: ResourceQuota | None) -> set[str]:
+def _uncounted_names(quota: ResourceQuota, stored: ResourceQuota | None) -> set[str]:
     """The names of a changed quota that the ledger has not counted."""
     names = set(quota.hard)
-    if stored is None or _scopes(quota) != _scopes(stored):
+    if stored is None or _quota_scopes(quota) != _quota_scopes(stored):
         return names
     return names - set(stored.used)
 
 
-def _scopes(quota: ResourceQuota) -> tuple[object, ...]:
+def _quota_scopes(quota: ResourceQuota) -> tuple[object, ...]:
     return (tuple(sorted(quota.scopes)), quota.scope_selector or ())
 
 
-def _count(pod: RunningPod, quotas: Sequence[ResourceQuota], now: int) -> dict[str, ResourceList]:
+def _count_pod(
+    pod: RunningPod, quotas: Sequence[ResourceQuota], now: int
+) -> dict[str, ResourceList]:
     try:
         return counted_of(pod.stands, _PODS, quotas, now=now) if quotas else {}
     except DecodeError:

@@ -1,4 +1,4 @@
-"""Simulate a request: build it, decide it, also with unsaved policies; its result."""
+"""Simulation of one object: ``request_for``, ``run``, ``with_unsaved``, sentence, refusals."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ class Simulation:
         """The verdict in one sentence."""
         kind, number = self.request.kind.kind, len(self.changes)
         if self.decision.violations:
-            return f"This {kind} would be refused: {_reasons(self.decision.violations)}."
+            return f"This {kind} would be refused: {_refusal_reasons(self.decision.violations)}."
         if self.refused_natively:
-            reasons = _reasons(self.refused_natively)
+            reasons = _refusal_reasons(self.refused_natively)
             return f"This {kind} would be refused by the API server itself: {reasons}."
         charged = [cost.quota.name for cost in self.costs if cost.is_charged]
         changed = f", after {counted(number, 'changes')}" if number else " as it is"
@@ -96,7 +96,7 @@ class Simulation:
         return f"This {kind} would be admitted{changed}{paid}."
 
 
-def _reasons(found: tuple[Violation, ...]) -> str:
+def _refusal_reasons(found: tuple[Violation, ...]) -> str:
     first, *others = found
     by = f" ({first.policy.kind} {first.policy.name})" if first.policy else ""
     more = f", and {counted(len(others), 'more reasons')}" if others else ""
@@ -164,7 +164,7 @@ def run(
     )
 
 
-_FIELDS: Final = {
+_POLICY_SET_FIELDS: Final = {
     "LimitRange": "limit_ranges",
     "MetadataPolicy": "metadata_policies",
     "ResourceQuota": "resource_quotas",
@@ -186,11 +186,11 @@ def with_unsaved(
             placed = dataclasses.replace(policy, namespace=policies.namespace)
             if as_enforced:
                 placed = dataclasses.replace(placed, enforcement=Enforcement.ENFORCE)
-            policies = _replaced(policies, placed)
+            policies = _with_policy(policies, placed)
     return policies
 
 
-def _replaced(policies: PolicySet, policy: Policy) -> PolicySet:
+def _with_policy(policies: PolicySet, policy: Policy) -> PolicySet:
     if isinstance(policy, ResourceQuota):
         stored = {quota.name: quota for quota in policies.resource_quotas}.get(policy.name)
         known = stored.used if stored else {}
@@ -198,7 +198,7 @@ def _replaced(policies: PolicySet, policy: Policy) -> PolicySet:
         hard = policy.spec_hard
         used = {name: known.get(name, ZERO) for name in hard if is_tracked(name)}
         policy = dataclasses.replace(policy, hard=hard, used=used)
-    field = _FIELDS[policy.ref.kind]
+    field = _POLICY_SET_FIELDS[policy.ref.kind]
     others = [each for each in getattr(policies, field) if each.name != policy.name]
     # In the order of the snapshot, since the order of policies decides.
     placed = sorted([*others, policy], key=lambda each: each.name.encode())

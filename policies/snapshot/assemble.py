@@ -1,4 +1,4 @@
-"""Assemble decoded policies into policy sets, namespace by namespace."""
+"""PolicySets of namespaces from decoded rows, quota keys, authority, limitedResources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClusterContext(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Contents:
+class _NamespaceContents:
     limit_ranges: list[LimitRange] = field(default_factory=list)
     metadata_policies: list[MetadataPolicy] = field(default_factory=list)
     resource_quotas: list[ResourceQuota] = field(default_factory=list)
@@ -48,15 +48,15 @@ def assemble(
     result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
     decoder = Decoder()
     for batch in batches:
-        for namespace_id, contents in _contents(batch, decoder).items():
+        for namespace_id, contents in _contents_by_namespace(batch, decoder).items():
             place = batch.places[namespace_id]
             now = clusters[place.cluster_id]
             policy_set = PolicySet(
                 cluster=now.cluster,
                 namespace=place.name,
-                limit_ranges=_in_order(contents.limit_ranges),
-                metadata_policies=_in_order(contents.metadata_policies),
-                resource_quotas=_in_order(contents.resource_quotas),
+                limit_ranges=_by_name(contents.limit_ranges),
+                metadata_policies=_by_name(contents.metadata_policies),
+                resource_quotas=_by_name(contents.resource_quotas),
                 limited_resources=now.limited_resources,
                 authority=authority_of(now.authority, is_native=contents.is_native),
             )
@@ -86,28 +86,28 @@ def as_of(
     return {**namespaces, **changed} if changed else namespaces
 
 
-def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
+def _contents_by_namespace(batch: Policies, decoder: Decoder) -> dict[int, _NamespaceContents]:
     """Decode all policies; an undecodable one makes only its own namespace unreadable."""
-    contents: dict[int, _Contents] = defaultdict(_Contents)
-    for row, names, place in _each(found.limit_ranges, found, contents):
+    contents: dict[int, _NamespaceContents] = defaultdict(_NamespaceContents)
+    for row, names, place in _named_rows(batch.limit_ranges, batch, contents):
         try:
-            policy = decoder.limit_range(names, found.items.get(row[0], ()))
+            policy = decoder.limit_range(names, batch.items.get(row[0], ()))
             place.limit_ranges.append(policy)
             place.is_native &= counts_as_native(names.enforcement, is_native=row[5])
         except ValueError as error:
             place.note(names, error)
-    for row, names, place in _each(found.metadata_policies, found, contents):
+    for row, names, place in _named_rows(batch.metadata_policies, batch, contents):
         ratchet, strict = row[5:]
-        rules = found.rules.get(row[0], ())
+        rules = batch.rules.get(row[0], ())
         try:
             rejects = decoder.metadata_policy(names, rules, ratchet=ratchet, strict=strict)
             # No ``is_native``: metadata policies are always the portal's.
             place.metadata_policies.append(rejects)
         except ValueError as error:
             place.note(names, error)
-    for row, names, place in _each(found.resource_quotas, found, contents):
+    for row, names, place in _named_rows(batch.resource_quotas, batch, contents):
         try:
-            place.resource_quotas.append(_quota(decoder, found, names, row))
+            place.resource_quotas.append(_decoded_quota(decoder, batch, names, row))
             place.quota_keys[names.name] = QuotaKey(row[0], as_uuid(row[5]))
             place.is_native &= counts_as_native(names.enforcement, is_native=row[6])
         except ValueError as error:
@@ -115,27 +115,27 @@ def _contents(found: Policies, decoder: Decoder) -> dict[int, _Contents]:
     return contents
 
 
-def _each(
-    rows: list[Row], found: Policies, contents: Mapping[int, _Contents]
-) -> Iterator[tuple[Row, Names, _Contents]]:
+def _named_rows(
+    rows: list[Row], batch: Policies, contents: Mapping[int, _NamespaceContents]
+) -> Iterator[tuple[Row, Names, _NamespaceContents]]:
     for row in rows:
         _, namespace_id, name, enforcement, revision, *_ = row
-        namespace = found.places[namespace_id].name
+        namespace = batch.places[namespace_id].name
         yield row, Names(namespace, name, enforcement, revision), contents[namespace_id]
 
 
-def _quota(decoder: Decoder, found: Policies, names: Names, row: Row) -> ResourceQuota:
+def _decoded_quota(decoder: Decoder, batch: Policies, names: Names, row: Row) -> ResourceQuota:
     pk, *_, uncounted, scopes, has_selector = row
-    expressions = found.expressions.get(pk)
+    expressions = batch.expressions.get(pk)
     quota = decoder.resource_quota(
         names,
-        found.hard.get(pk, ()),
+        batch.hard.get(pk, ()),
         scopes=scopes,
         expressions=expressions or (() if has_selector else None),
     )
     return known_only(quota, uncounted)
 
 
-def _in_order(policies: list[Any]) -> tuple[Any, ...]:
+def _by_name(policies: list[Any]) -> tuple[Any, ...]:
     # By the bytes of their names: databases do not agree on the order of texts.
     return tuple(sorted(policies, key=lambda policy: policy.name.encode()))

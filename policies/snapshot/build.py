@@ -1,4 +1,4 @@
-"""Build the next snapshot from the last one: read what changed, keep the rest.
+"""``advance`` to the next Snapshot: heads compared by revision, changed namespaces read.
 
 Each cluster's revision is read before its policies and again afterwards. If policies were written
 in between, the revisions since then name their namespaces, and these are read once more.
@@ -38,7 +38,7 @@ def advance(known: Snapshot) -> Snapshot:
     done = {
         head.name: cluster
         for head in heads
-        if (cluster := current[head.name]) is not None and _is_at(cluster, head)
+        if (cluster := current[head.name]) is not None and _is_at_revision(cluster, head)
     }
     if len(done) == len(heads) == len(known.clusters):
         return known
@@ -46,36 +46,36 @@ def advance(known: Snapshot) -> Snapshot:
     waiting = [head for head in heads if head.name not in done]
     # A cluster is done once its revision is the same before and after its policies were read.
     while waiting:
-        drafts |= _read(waiting, drafts)
+        drafts |= _read_clusters(waiting, drafts)
         now = {head.name: head for head in read_heads()}
         waiting = [now[head.name] for head in waiting if head.name in now]
-        done |= {h.name: drafts[h.name] for h in waiting if _is_at(drafts[h.name], h)}
+        done |= {h.name: drafts[h.name] for h in waiting if _is_at_revision(drafts[h.name], h)}
         waiting = [head for head in waiting if head.name not in done]
     return Snapshot(dict(sorted(done.items())))
 
 
-def _is_at(cluster: ClusterPolicies, head: Head) -> bool:
+def _is_at_revision(cluster: ClusterPolicies, head: Head) -> bool:
     return (cluster.id, cluster.uid, cluster.revision) == (head.id, head.uid, head.revision)
 
 
-def _read(
+def _read_clusters(
     heads: Iterable[Head], known: Mapping[str, ClusterPolicies]
 ) -> dict[str, ClusterPolicies]:
     """Read these clusters as of their heads or later."""
     whole: list[Head] = []
     drafts: dict[str, ClusterPolicies] = {}
     for head in heads:
-        names = _changed(known.get(head.name), head)
+        names = _changed_namespaces(known.get(head.name), head)
         if names is None:
             whole.append(head)
         else:
             namespaces = known[head.name].namespaces.items()
             kept = {name: found for name, found in namespaces if name not in names}
-            drafts |= _compiled([head], names, kept)
-    return drafts | _compiled(whole, None, {}) if whole else drafts
+            drafts |= _compiled_clusters([head], names, kept)
+    return drafts | _compiled_clusters(whole, None, {}) if whole else drafts
 
 
-def _changed(known: ClusterPolicies | None, head: Head) -> set[str] | None:
+def _changed_namespaces(known: ClusterPolicies | None, head: Head) -> set[str] | None:
     """The namespaces to read again; None where they are unknown, or too many."""
     # Another uid under this name: the cluster was deleted and created again.
     if known is None or known.uid != head.uid or known.id != head.id:
@@ -91,7 +91,7 @@ def _changed(known: ClusterPolicies | None, head: Head) -> set[str] | None:
     return names if len(names) <= MANY else None
 
 
-def _compiled(
+def _compiled_clusters(
     heads: Collection[Head], names: set[str] | None, kept: Mapping[str, NamespacePolicies]
 ) -> dict[str, ClusterPolicies]:
     """Compile the namespaces of these names, or all, and add the kept ones."""
@@ -99,7 +99,7 @@ def _compiled(
     credentials = read_credentials(ids)
     limited = limited_resources_of(ids)
     now = {head.id: ClusterContext(head.name, limited[head.id], head.authority) for head in heads}
-    found = assemble(read_policies(read_places(ids, names)), now)
+    assembled = assemble(read_policies(read_places(ids, names)), now)
     return {
         head.name: ClusterPolicies(
             id=head.id,
@@ -109,7 +109,7 @@ def _compiled(
             unconfirmed_limit=head.unconfirmed_limit,
             limited_resources=limited[head.id],
             authority=head.authority,
-            namespaces={**as_of(kept, now[head.id]), **found[head.id]},
+            namespaces={**as_of(kept, now[head.id]), **assembled[head.id]},
             credentials=credentials[head.id],
         )
         for head in heads

@@ -1,4 +1,4 @@
-"""Decode stored columns to engine values, each distinct content once.
+"""Decoder: column tuples to LimitRange, MetadataPolicy, ResourceQuota, remembered by content.
 
 Columns come as the driver gives them: quantities and JSON as text. The engine's own decoders read
 them; this module only puts each decoded amount where the manifest would have it.
@@ -107,7 +107,7 @@ class Decoder:
         for _, resource, *texts in rows:
             for amounts, text in zip(maps.values(), texts, strict=True):
                 if text is not None:
-                    amounts[intern(resource)] = self._amounts.once(text, _amount, text)
+                    amounts[intern(resource)] = self._amounts.once(text, _stored_amount, text)
         item = default_item(LimitRangeItem(type=intern(rows[0][0]), **maps))
         shared = {name: self._shared(getattr(item, name)) for name in maps}
         return LimitRangeItem(type=item.type, **shared)
@@ -122,7 +122,7 @@ class Decoder:
 
     def _metadata_policy(self, rows: Sequence[Row], flags: tuple[bool, bool]) -> MetadataPolicy:
         ratchet, strict = flags
-        rules = tuple(self._parts.once(row, _rule, row) for row in rows)
+        rules = tuple(self._parts.once(row, _decoded_rule, row) for row in rows)
         return MetadataPolicy(name="", rules=rules, ratchet=ratchet, strict=strict)
 
     def resource_quota(
@@ -139,12 +139,12 @@ class Decoder:
     def _resource_quota(self, hard: Sequence[Row], scoped: Row) -> ResourceQuota:
         """Put the limits, each decoded alone, into a quota of these scopes."""
         # Decoded one by one, quotas with different sets of limits share the values.
-        entries = [self._parts.once(row, _limit, *row) for row in hard]
+        entries = [self._parts.once(row, _hard_limit, *row) for row in hard]
         spec_hard, enforced, used = (
             self._shared({name: amount for entry in entries for name, amount in entry[i].items()})
             for i in range(3)
         )
-        empty = self._parts.once(scoped, _scoped, *scoped)
+        empty = self._parts.once(scoped, _quota_with_scopes, *scoped)
         return replace(empty, spec_hard=spec_hard, hard=enforced, used=used)
 
     def _shared(self, amounts: Mapping[str, Quantity]) -> ResourceList:
@@ -161,45 +161,45 @@ def known_only(quota: ResourceQuota, uncounted: str) -> ResourceQuota:
     # Compared as text: parsing this column of every quota would take longer.
     if uncounted == "[]":
         return quota
-    waiting = set(_json(uncounted))
+    waiting = set(_json_column(uncounted))
     used = {name: amount for name, amount in quota.used.items() if name not in waiting}
     return replace(quota, used=used)
 
 
-def _amount(text: str) -> Quantity:
+def _stored_amount(text: str) -> Quantity:
     """Decode one amount of a range as the engine does: rounded, then as storage returns it."""
     return stored(round_up(parse({"": text or None})))[""]
 
 
-def _limit(resource: str, amount: str) -> tuple[ResourceList, ResourceList, ResourceList]:
+def _hard_limit(resource: str, amount: str) -> tuple[ResourceList, ResourceList, ResourceList]:
     """Decode one limit of a quota: as written, as enforced, and its used amount."""
     quota = decode_resource_quota({"spec": {"hard": {intern(resource): amount or None}}})
     return quota.spec_hard, quota.hard, quota.used
 
 
-def _scoped(scopes: str, expressions: Sequence[Row] | None) -> ResourceQuota:
-    spec: dict[str, Any] = {"scopes": _json(scopes)}
+def _quota_with_scopes(scopes: str, expressions: Sequence[Row] | None) -> ResourceQuota:
+    spec: dict[str, Any] = {"scopes": _json_column(scopes)}
     if expressions is not None:
         entries = [
-            {"scopeName": name, "operator": operator, "values": _json(values)}
+            {"scopeName": name, "operator": operator, "values": _json_column(values)}
             for name, operator, values in expressions
         ]
         spec["scopeSelector"] = {"matchExpressions": entries}
     return decode_resource_quota({"spec": spec})
 
 
-def _rule(row: Row) -> MetadataPolicyRule:
+def _decoded_rule(row: Row) -> MetadataPolicyRule:
     labels, annotations, reject, *updates = row
-    selectors = zip(SELECTORS, (_json(labels), _json(annotations)), strict=True)
+    selectors = zip(SELECTORS, (_json_column(labels), _json_column(annotations)), strict=True)
     rule = {
         "policyPredicate": {name: value for name, value in selectors if value is not None},
         "policyAction": {
             "reject": bool(reject),
-            **{name: _json(text) for name, text in zip(UPDATES, updates, strict=True)},
+            **{name: _json_column(text) for name, text in zip(UPDATES, updates, strict=True)},
         },
     }
     return decode_metadata_policy({"spec": {"rules": [rule]}}).rules[0]
 
 
-def _json(text: str | None) -> Any:
+def _json_column(text: str | None) -> Any:
     return None if text is None else json.loads(text)

@@ -1,4 +1,4 @@
-"""The snapshot of this process: its holder, and the thread that refreshes it.
+"""The process's current Snapshot, its Refresher thread, LISTEN notices, garbage collector frozen.
 
 The thread refreshes after the database's notifications, else each second. Correctness does not
 depend on it: decisions compare revisions when they commit, and the thread only makes them equal.
@@ -50,7 +50,10 @@ class _Holder:
             with _collector_at_rest():
                 fresh = advance(known or Snapshot())
             self.snapshot, self._done = fresh, number
-        if fresh is not known and _size(fresh) - _size(known or Snapshot()) >= FREEZE_FROM:
+        if (
+            fresh is not known
+            and _namespace_count(fresh) - _namespace_count(known or Snapshot()) >= FREEZE_FROM
+        ):
             # The values stay for as long as the process: collections would walk them for nothing.
             gc.collect()
             gc.freeze()
@@ -69,7 +72,7 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def _size(snapshot: Snapshot) -> int:
+def _namespace_count(snapshot: Snapshot) -> int:
     return sum(len(cluster.namespaces) for cluster in snapshot.clusters.values())
 
 

@@ -1,4 +1,4 @@
-"""Read the policies of many namespaces in seven queries, without model instances.
+"""SQL that reads heads, namespaces, policy rows and credentials as tuples, in batches; no models.
 
 A reader may see some tables before and others after a commit. Its result is consistent only if the
 cluster's revision is the same before and after, which ``build`` checks.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from policies.snapshot.decode import Row
 
 AT_ONCE: Final = 500
-_OWN: Final = ("id", "namespace_id", "name", "enforcement", "revision")
+_POLICY_COLUMNS: Final = ("id", "namespace_id", "name", "enforcement", "revision")
 _KINDS: Final[tuple[tuple[type[PolicyObject], tuple[str, ...]], ...]] = (
     (LimitRange, ("is_native",)),
     (MetadataPolicy, ("ratchet", "strict")),
@@ -85,10 +85,10 @@ class Policies(NamedTuple):
 def read_heads() -> list[Head]:
     """Read the rows of all clusters; one small query."""
     columns = ("id", "uid", "name", "policy_revision", "unconfirmed_limit", "authority")
-    found = Cluster.objects.order_by("id")
+    clusters = Cluster.objects.order_by("id")
     return [
         Head(pk, as_uuid(uid), name, revision, limit, Authority(authority))
-        for pk, uid, name, revision, limit, authority in _fetch(found, *columns)
+        for pk, uid, name, revision, limit, authority in _fetch_rows(clusters, *columns)
     ]
 
 
@@ -98,18 +98,18 @@ def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
     An empty namespace means the cluster as a whole.
     """
     # By name, which is all that a revision keeps of its cluster.
-    found = PolicyRevision.objects.filter(cluster=cluster, cluster_revision__gt=revision)
-    return set(found.order_by().values_list("cluster_revision", "namespace").distinct())
+    revisions = PolicyRevision.objects.filter(cluster=cluster, cluster_revision__gt=revision)
+    return set(revisions.order_by().values_list("cluster_revision", "namespace").distinct())
 
 
 def read_places(clusters: Collection[int], names: Collection[str] | None) -> list[NamespaceRow]:
     """Read the namespaces of some clusters, or those of these names."""
-    found = Namespace.objects.filter(cluster__in=clusters).order_by("id")
+    namespaces = Namespace.objects.filter(cluster__in=clusters).order_by("id")
     if names is not None:
         if not names:
             return []
-        found = found.filter(name__in=names)
-    return [NamespaceRow(*row) for row in _fetch(found, "id", "cluster_id", "name")]
+        namespaces = namespaces.filter(name__in=names)
+    return [NamespaceRow(*row) for row in _fetch_rows(namespaces, "id", "cluster_id", "name")]
 
 
 def read_policies(places: Sequence[NamespaceRow]) -> Iterator[Policies]:
@@ -117,25 +117,26 @@ def read_policies(places: Sequence[NamespaceRow]) -> Iterator[Policies]:
     for first in range(0, len(places), AT_ONCE):
         batch = {place.id: place for place in places[first : first + AT_ONCE]}
         limit_ranges, metadata_policies, quotas = (
-            _among(model, "namespace_id", batch, (*_OWN, *more)) for model, more in _KINDS
+            _rows_among(model, "namespace_id", batch, (*_POLICY_COLUMNS, *more))
+            for model, more in _KINDS
         )
         yield Policies(
             places=batch,
             limit_ranges=limit_ranges,
-            items=_rows(LimitRangeRow, limit_ranges, _ITEMS, ("position", "id")),
+            items=_child_rows(LimitRangeRow, limit_ranges, _ITEMS, ("position", "id")),
             metadata_policies=metadata_policies,
-            rules=_rows(MetadataPolicyRule, metadata_policies, _RULES, ("position",)),
+            rules=_child_rows(MetadataPolicyRule, metadata_policies, _RULES, ("position",)),
             resource_quotas=quotas,
-            hard=_rows(ResourceQuotaRow, quotas, _HARD, ("id",)),
-            expressions=_rows(ScopeSelectorRow, quotas, _EXPRESSIONS, ("position",)),
+            hard=_child_rows(ResourceQuotaRow, quotas, _HARD, ("id",)),
+            expressions=_child_rows(ScopeSelectorRow, quotas, _EXPRESSIONS, ("position",)),
         )
 
 
 def read_credentials(clusters: Collection[int]) -> dict[int, dict[str, dt.datetime | None]]:
     """Read the digests that are not revoked, by cluster, each with its expiry."""
-    found = WebhookCredential.objects.filter(cluster_id__in=clusters, revoked=None).order_by()
+    valid = WebhookCredential.objects.filter(cluster_id__in=clusters, revoked=None).order_by()
     credentials: dict[int, dict[str, dt.datetime | None]] = {pk: {} for pk in clusters}
-    for cluster_id, digest, expires in found.values_list("cluster_id", "digest", "expires"):
+    for cluster_id, digest, expires in valid.values_list("cluster_id", "digest", "expires"):
         credentials[cluster_id][digest] = expires
     return credentials
 
@@ -145,18 +146,18 @@ def as_uuid(value: UUID | str) -> UUID:
     return value if isinstance(value, UUID) else UUID(value)
 
 
-def _rows(
+def _child_rows(
     model: type[Model], policies: Sequence[Row], columns: tuple[str, ...], order: tuple[str, ...]
 ) -> dict[int, list[Row]]:
     """Read the rows of these policies; the first column is the policy's id."""
     owner = columns[0]
     grouped: dict[int, list[Row]] = {}
-    for row in _among(model, owner, [policy[0] for policy in policies], columns, order):
+    for row in _rows_among(model, owner, [policy[0] for policy in policies], columns, order):
         grouped.setdefault(row[0], []).append(row[1:])
     return grouped
 
 
-def _among(
+def _rows_among(
     model: type[Model],
     key: str,
     ids: Iterable[int],
@@ -172,17 +173,17 @@ def _among(
     sql = f"SELECT {chosen} FROM {table} WHERE {quote(key)} {among} ORDER BY {sorting}"  # noqa: S608 - our own names
     # One text: drivers adapt the numbers of a list one by one.
     opening, closing = "{}" if is_postgresql else "[]"
-    return _run(sql, (f"{opening}{','.join(map(str, known))}{closing}",))
+    return _run_sql(sql, (f"{opening}{','.join(map(str, known))}{closing}",))
 
 
-def _fetch(queryset: QuerySet[Any], *columns: str) -> list[Row]:
+def _fetch_rows(queryset: QuerySet[Any], *columns: str) -> list[Row]:
     """Run a query without Django's converters, which cost more than the rows."""
-    return _run(*queryset.values_list(*columns).query.sql_with_params())
+    return _run_sql(*queryset.values_list(*columns).query.sql_with_params())
 
 
-def _run(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
+def _run_sql(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
     """Columns as the driver gives them: the decoder parses equal texts once."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        found: list[Row] = cursor.fetchall()
-    return found
+        rows: list[Row] = cursor.fetchall()
+    return rows

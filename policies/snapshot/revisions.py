@@ -1,4 +1,4 @@
-"""The revision number of a cluster's policies: its lock, and the channel that announces it."""
+"""Policy revision of clusters: row share-locked while deciding, gate, NOTIFY channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the stored policies of single namespaces as engine values."""
+"""PolicySets of few namespaces straight from model instances: ``load``, ``load_quotas``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
     quotas = _by_namespace(StoredQuota.objects.select_related("usage"), cluster, namespaces)
     entries = StoredLimitedResource.objects.filter(cluster__name=cluster).order_by("position")
     limited = tuple(_decode_limited(entry) for entry in entries)
-    setting = _setting(cluster, [each for found in (ranges, quotas) for each in found.values()])
+    setting = _authority_setting(
+        cluster, [each for found in (ranges, quotas) for each in found.values()]
+    )
     return {
         name: PolicySet(
             cluster=cluster,
@@ -75,7 +77,7 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
     }
 
 
-def _setting(cluster: str, found: Collection[Sequence[PolicyObject]]) -> Authority:
+def _authority_setting(cluster: str, found: Collection[Sequence[PolicyObject]]) -> Authority:
     """The cluster's authority; read with a query only if no policy has joined its cluster."""
     for policies in found:
         for policy in policies:
@@ -106,10 +108,10 @@ def _by_namespace(
         .prefetch_related(*queryset.model.row_sets)
         .order_by()
     )
-    found: dict[str, list[T]] = {name: [] for name in namespaces}
+    by_namespace: dict[str, list[T]] = {name: [] for name in namespaces}
     for policy in sorted(rows, key=lambda policy: policy.name.encode()):
-        found[policy.namespace_name].append(policy)
-    return found
+        by_namespace[policy.namespace_name].append(policy)
+    return by_namespace
 
 
 def _with_revision(policy: P, stored: PolicyObject) -> P:
@@ -120,10 +122,10 @@ def _with_revision(policy: P, stored: PolicyObject) -> P:
 def limited_resources_of(clusters: Collection[int]) -> dict[int, tuple[LimitedResource, ...]]:
     """Read the limited resources by cluster id, each list in its order; one query."""
     entries = StoredLimitedResource.objects.filter(cluster__in=clusters).order_by("position")
-    found: dict[int, tuple[LimitedResource, ...]] = dict.fromkeys(clusters, ())
+    limited: dict[int, tuple[LimitedResource, ...]] = dict.fromkeys(clusters, ())
     for entry in entries:
-        found[entry.cluster_id] += (_decode_limited(entry),)
-    return found
+        limited[entry.cluster_id] += (_decode_limited(entry),)
+    return limited
 
 
 def _decode_limited(entry: StoredLimitedResource) -> LimitedResource:

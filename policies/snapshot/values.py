@@ -1,4 +1,4 @@
-"""Values of a snapshot: clusters, namespaces, look-ups; the cluster of a presented credential."""
+"""Snapshot, ClusterPolicies, NamespacePolicies, QuotaKey: look-ups; Authentication by digest."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def authenticate(cluster: str, secret: str) -> Authentication:
     Only the keyed digest is looked up.
     """
     digest = WebhookCredential.digest_of(secret)
-    found = (
+    credential = (
         WebhookCredential.objects.filter(digest=digest, revoked=None)
         .select_related("cluster")
         .first()
     )
-    if found is None or not hmac.compare_digest(found.digest, digest):
+    if credential is None or not hmac.compare_digest(credential.digest, digest):
         return Authentication.UNKNOWN
-    if found.expires is not None and found.expires <= timezone.now():
+    if credential.expires is not None and credential.expires <= timezone.now():
         return Authentication.UNKNOWN
     # The path names a cluster, the secret proves one: they must be the same.
-    own = hmac.compare_digest(found.cluster.name.encode(), cluster.encode(errors="replace"))
+    own = hmac.compare_digest(credential.cluster.name.encode(), cluster.encode(errors="replace"))
     return Authentication.OK if own else Authentication.OTHER_CLUSTER
 
 
@@ -107,8 +107,8 @@ class ClusterPolicies:
 
         Raises ``UnreadablePolicyError``.
         """
-        found = self.namespaces.get(namespace)
-        if found is None:
+        namespace_policies = self.namespaces.get(namespace)
+        if namespace_policies is None:
             # Limited resources apply in every namespace, also in one without policies.
             return PolicySet(
                 cluster=self.name,
@@ -116,14 +116,14 @@ class ClusterPolicies:
                 limited_resources=self.limited_resources,
                 authority=self.authority,
             )
-        if found.problem:
-            raise UnreadablePolicyError(found.problem)
-        return found.policy_set
+        if namespace_policies.problem:
+            raise UnreadablePolicyError(namespace_policies.problem)
+        return namespace_policies.policy_set
 
     def quota_keys(self, namespace: str) -> Mapping[str, QuotaKey]:
         """The ledger's keys of a namespace's quotas, by quota name."""
-        found = self.namespaces.get(namespace)
-        return found.quota_keys if found else {}
+        namespace_policies = self.namespaces.get(namespace)
+        return namespace_policies.quota_keys if namespace_policies else {}
 
     def credential(self, digest: str) -> bool:
         """Whether a digest is a credential of the cluster, neither revoked nor expired."""

@@ -1,4 +1,4 @@
-"""Validate the answers of an API server: JSON, objects, pages, watch events, errors, dates."""
+"""Answers checked: JSON, Status to error class, objects, list pages, watch events, headers."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
     from sync.client.kinds import ClientKind
 
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9._:]{0,251}[A-Za-z0-9])?")
+_KUBERNETES_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9._:]{0,251}[A-Za-z0-9])?")
 _LONGEST_VERSION: Final = 100
 _LONGEST_MESSAGE: Final = 2_000
 _LONGEST_WAIT: Final = 3_600.0
 _SERVER_TROUBLE: Final = 500
 _UNREADABLE: Final = ("failed to create typed patch object", "failed to convert new object")
 """The API server refuses an apply of unknown fields or wrong amounts with a permanent 500."""
-_EVENTS: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
-_BY_CODE: Final[Mapping[int, type[APIError]]] = {
+_EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
+_ERROR_BY_CODE: Final[Mapping[int, type[APIError]]] = {
     400: InvalidError,
     401: UnauthorizedError,
     403: ForbiddenError,
@@ -53,9 +53,9 @@ _BY_CODE: Final[Mapping[int, type[APIError]]] = {
 }
 
 
-def is_name(text: object) -> bool:
+def is_kubernetes_name(text: object) -> bool:
     """Whether a text can be a name in a URL: no slash, no space, no ``..``."""
-    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+    return isinstance(text, str) and _KUBERNETES_NAME.fullmatch(text) is not None
 
 
 def decode(data: bytes) -> dict[str, Any]:
@@ -85,9 +85,9 @@ def error_of(response: httpx2.Response, body: bytes) -> APIError:
     if header.isdecimal():
         wait: float | None = int(header[:9])
     else:
-        until = _date(header)
+        until = _http_date(header)
         wait = (until - datetime.now(UTC)).total_seconds() if until else None
-    return error_from(status, response.status_code, retry_after=_bounded(wait))
+    return error_from(status, response.status_code, retry_after=_bounded_wait(wait))
 
 
 def error_from(
@@ -97,13 +97,13 @@ def error_from(
     details = status.get("details")
     known: dict[str, Any] = {
         "code": code,
-        "reason": _text(status.get("reason")),
+        "reason": _printable(status.get("reason")),
         "details": details if isinstance(details, dict) else {},
     }
-    message = _text(status.get("message")) or f"HTTP {code}"
-    error_class = _class_of(code, known["reason"], message)
+    message = _printable(status.get("message")) or f"HTTP {code}"
+    error_class = _error_class_of(code, known["reason"], message)
     if error_class is BusyError:
-        wait = _bounded(known["details"].get("retryAfterSeconds"))
+        wait = _bounded_wait(known["details"].get("retryAfterSeconds"))
         return BusyError(message, **known, retry_after=wait if retry_after is None else retry_after)
     error = error_class(message, **known)
     # Kubernetes uses the reason Conflict for both kinds; only the causes distinguish them.
@@ -119,10 +119,10 @@ def checked_object(value: object, kind: ClientKind) -> dict[str, Any]:
     if not isinstance(value, dict) or value.get("kind", kind.kind) != kind.kind:
         raise GarbageError(f"no {kind.kind}")
     metadata = value.get("metadata")
-    if not isinstance(metadata, dict) or not is_name(metadata.get("name")):
+    if not isinstance(metadata, dict) or not is_kubernetes_name(metadata.get("name")):
         raise GarbageError(f"a {kind.kind} without a proper name")
     namespace = metadata.get("namespace", "")
-    if not (is_name(namespace) if kind.is_namespaced else namespace == ""):
+    if not (is_kubernetes_name(namespace) if kind.is_namespaced else namespace == ""):
         raise GarbageError(f"a {kind.kind} without its proper namespace")
     for field in ("labels", "annotations"):
         found = metadata.get(field) or {}
@@ -157,7 +157,7 @@ def checked_event(line: bytes, kind: ClientKind) -> Event:
     if word == "ERROR":
         code = inner.get("code")
         raise error_from(inner, code if isinstance(code, int) else _SERVER_TROUBLE)
-    if word not in _EVENTS:
+    if word not in _EVENT_TYPES:
         raise GarbageError("an event of an unknown type")
     metadata = inner.get("metadata")
     version_of(metadata if isinstance(metadata, dict) else {})
@@ -176,10 +176,10 @@ def version_of(metadata: Mapping[str, Any]) -> str:
 
 def date_of(response: httpx2.Response) -> datetime | None:
     """The server's clock, to the second; None if the answer has no readable Date."""
-    return _date(response.headers.get("Date", ""))
+    return _http_date(response.headers.get("Date", ""))
 
 
-def _date(header: str) -> datetime | None:
+def _http_date(header: str) -> datetime | None:
     try:
         found = parsedate_to_datetime(header)
     except (ValueError, TypeError, OverflowError):
@@ -197,7 +197,7 @@ def _without_nul(value: Any) -> Any:
     return value
 
 
-def _class_of(code: int, reason: str, message: str) -> type[APIError]:
+def _error_class_of(code: int, reason: str, message: str) -> type[APIError]:
     if message.startswith(_UNREADABLE):
         return InvalidError
     if code >= _SERVER_TROUBLE:
@@ -206,16 +206,16 @@ def _class_of(code: int, reason: str, message: str) -> type[APIError]:
         return AlreadyExistsError
     if reason == "Expired":
         return ExpiredError
-    return _BY_CODE.get(code, APIError)
+    return _ERROR_BY_CODE.get(code, APIError)
 
 
-def _text(value: object) -> str:
+def _printable(value: object) -> str:
     """A text from outside: bounded, without control characters."""
     text = value if isinstance(value, str) else ""
     return "".join(c if c.isprintable() else " " for c in text[:_LONGEST_MESSAGE])
 
 
-def _bounded(value: object) -> float | None:
+def _bounded_wait(value: object) -> float | None:
     # JSON's true is a number to Python.
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

@@ -1,4 +1,4 @@
-"""The Client: one method for each call of an API server, plain manifests in and out."""
+"""Client: version, can, get, list by pages, watch, apply, create, replace, delete with guards."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Client:
 
     def version(self) -> dict[str, Any]:
         """The server's version: ``gitVersion``, ``major``, ``minor`` and more."""
-        found = self._session.read_path("version")
-        if not isinstance(found.get("gitVersion"), str):
+        version_answer = self._session.read_path("version")
+        if not isinstance(version_answer.get("gitVersion"), str):
             raise GarbageError("no version of Kubernetes")
-        return found
+        return version_answer
 
     def server_time(self) -> datetime | None:
         """The server's clock at its last answer, to the second; sends a request if none yet."""
@@ -104,12 +104,12 @@ class Client:
         """
         known = kind_of(kind)
         try:
-            return self._list(known, namespace, page)
+            return self._list_pages(known, namespace, page)
         except ExpiredError:
             # The continue token outlived its snapshot in etcd: only a new list is consistent.
-            return self._list(known, namespace, page)
+            return self._list_pages(known, namespace, page)
         except TooLargeError:
-            return self._list(known, namespace, min(page, _SMALL_PAGE))
+            return self._list_pages(known, namespace, min(page, _SMALL_PAGE))
 
     def list_resource(
         self, group: str, resource: str, namespace: str = "", *, contents: bool = False
@@ -122,10 +122,10 @@ class Client:
         version, kind = find_resource(self._session.read_path, group, resource)
         known = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
         try:
-            found = self._list(known, namespace, _PAGE)
+            listing = self._list_pages(known, namespace, _PAGE)
         except ExpiredError:
-            found = self._list(known, namespace, _PAGE)
-        return found if contents else names_alone(found)
+            listing = self._list_pages(known, namespace, _PAGE)
+        return listing if contents else names_alone(listing)
 
     def watch(
         self, kind: str, resource_version: str, *, seconds: float, namespace: str = ""
@@ -167,17 +167,17 @@ class Client:
         given = {key: text for key, text in guard.items() if text}
         body = {**manifest, "metadata": {**manifest["metadata"], **given}}
         params = {"force": "true"} if force else {}
-        return self._write("patch", body, {**params, **_dry(is_dry=dry_run)})
+        return self._write("patch", body, {**params, **_dry_run_parameter(is_dry=dry_run)})
 
     def create(self, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
         """Create an object; raises AlreadyExistsError."""
-        return self._write("post", manifest, _dry(is_dry=dry_run))
+        return self._write("post", manifest, _dry_run_parameter(is_dry=dry_run))
 
     def replace(self, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
         """Replace the object; its live version must be the manifest's ``resourceVersion``."""
         if not manifest["metadata"].get("resourceVersion"):
             raise InvalidError("a replacement must say which version it replaces")
-        return self._write("put", manifest, _dry(is_dry=dry_run))
+        return self._write("put", manifest, _dry_run_parameter(is_dry=dry_run))
 
     def delete(  # noqa: PLR0913 - each of them guards
         self,
@@ -208,9 +208,9 @@ class Client:
             )
         )
 
-    def _list(self, kind: ClientKind, namespace: str, page: int) -> Listing:
+    def _list_pages(self, kind: ClientKind, namespace: str, page: int) -> Listing:
         started = datetime.now(UTC)
-        found: dict[ObjectKey, dict[str, Any]] = {}
+        objects_by_key: dict[ObjectKey, dict[str, Any]] = {}
         version = token = ""
         for _ in range(self._limits.pages):
             params = {"limit": str(page), **({"continue": token} if token else {})}
@@ -218,15 +218,17 @@ class Client:
             answer = self._session.send(request)
             items, current, following = answers.checked_page(answer, kind)
             for item in items:
-                if (key := ObjectKey.of(item)) in found:
+                if (key := ObjectKey.of(item)) in objects_by_key:
                     raise GarbageError(f"{key} is listed twice")
-                found[key] = item
-            if len(found) > self._limits.objects:
+                objects_by_key[key] = item
+            if len(objects_by_key) > self._limits.objects:
                 raise GarbageError(f"a list of more than {self._limits.objects} objects")
             # A watch continues from the first page's version: later pages may have newer ones.
             version = version or current
             if not following:
-                return Listing(tuple(found.values()), version, started, self._session.server_time)
+                return Listing(
+                    tuple(objects_by_key.values()), version, started, self._session.server_time
+                )
             if following == token:
                 break
             token = following
@@ -255,11 +257,11 @@ class Client:
             params=params,
             body=body,
         )
-        found = answers.checked_object(self._session.send(request), kind)
-        if ObjectKey.of(found) != key:
+        answered = answers.checked_object(self._session.send(request), kind)
+        if ObjectKey.of(answered) != key:
             raise GarbageError(f"another object than {key}")
-        return found
+        return answered
 
 
-def _dry(*, is_dry: bool) -> dict[str, str]:
+def _dry_run_parameter(*, is_dry: bool) -> dict[str, str]:
     return {"dryRun": "All"} if is_dry else {}

@@ -1,4 +1,4 @@
-"""The kinds that the client reads and writes, and the discovery of all other resources."""
+"""ClientKind of each library model; other resources discovered; lists of names alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lightkube.resources import (
 )
 
 from engine.metadata_policy import API_VERSION as POLICY_VERSION
-from sync.client.answers import is_name
+from sync.client.answers import is_kubernetes_name
 from sync.errors import GarbageError, InvalidError, NotFoundError
 
 if TYPE_CHECKING:
@@ -84,16 +84,16 @@ _MODELS: Final = (
 )
 
 
-def _kind(model: Any) -> ClientKind:
+def _client_kind(model: Any) -> ClientKind:
     name = resource.api_info(model).resource.kind
     return ClientKind(name, model, issubclass(model, resource.NamespacedResource))
 
 
-KINDS: Final[Mapping[str, ClientKind]] = {one.kind: one for one in map(_kind, _MODELS)}
+KINDS: Final[Mapping[str, ClientKind]] = {one.kind: one for one in map(_client_kind, _MODELS)}
 """All kinds of the library that the client uses, by their name in manifests."""
 METADATA: Final = "PartialObjectMetadata"
 """The kind of every object in a list without contents."""
-_KEPT: Final = ("name", "namespace", "uid", "resourceVersion")
+_KEPT_METADATA: Final = ("name", "namespace", "uid", "resourceVersion")
 
 
 def kind_at(group: str, version: str, plural: str, *, kind: str = METADATA) -> ClientKind:
@@ -118,16 +118,16 @@ def find_resource(read: Read, group: str, resource: str) -> tuple[str, str]:
     ``read`` reads one path. The preferred version comes first. Raises NotFoundError if no version
     serves the resource, and whatever ``read`` raises.
     """
-    if not is_name(resource) or (group and not is_name(group)):
+    if not is_kubernetes_name(resource) or (group and not is_kubernetes_name(group)):
         raise InvalidError(f"{resource}.{group} cannot be a resource")
-    for version in _versions(read, group):
+    for version in _group_versions(read, group):
         path = f"apis/{group}/{version}" if group else f"api/{version}"
         found = read(path).get("resources")
         if not isinstance(found, list):
             raise GarbageError(f"no resources at {path}")
-        for one in found:
-            if isinstance(one, dict) and one.get("name") == resource and _can_be_listed(one):
-                return version, str(one["kind"])
+        for entry in found:
+            if isinstance(entry, dict) and entry.get("name") == resource and _can_be_listed(entry):
+                return version, str(entry["kind"])
     whole = f"{resource}.{group}" if group else resource
     raise NotFoundError(f"no {whole} in namespaces here", code=404, reason="NotServed")
 
@@ -136,22 +136,22 @@ def names_alone(listing: Listing) -> Listing:
     """Drop all metadata but names, uids and versions."""
     # The annotation of ``kubectl apply`` repeats the object, the contents of a Secret included.
     items = tuple(
-        {**one, "metadata": {name: one["metadata"].get(name, "") for name in _KEPT}}
-        for one in listing.items
+        {**item, "metadata": {name: item["metadata"].get(name, "") for name in _KEPT_METADATA}}
+        for item in listing.items
     )
     return dataclasses.replace(listing, items=items)
 
 
-def _versions(read: Read, group: str) -> Iterator[str]:
+def _group_versions(read: Read, group: str) -> Iterator[str]:
     if not group:
         yield "v1"
         return
-    found = read(f"apis/{group}")
-    preferred = found.get("preferredVersion")
-    entries = [preferred, *(found.get("versions") or [])]
-    names = [one.get("version") for one in entries if isinstance(one, dict)]
+    answer = read(f"apis/{group}")
+    preferred = answer.get("preferredVersion")
+    entries = [preferred, *(answer.get("versions") or [])]
+    names = [entry.get("version") for entry in entries if isinstance(entry, dict)]
     for name in dict.fromkeys(names):
-        if not is_name(name):
+        if not is_kubernetes_name(name):
             raise GarbageError(f"no versions of {group}")
         yield str(name)
 

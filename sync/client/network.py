@@ -1,4 +1,4 @@
-"""The HTTP transport to one API server: pinned addresses, TLS, limits of time and bytes.
+"""HTTP Transport on own sockets: pinned addresses, TLS context, Meter of seconds and bytes.
 
 No proxy, no redirect, no compression.
 """
@@ -164,7 +164,7 @@ def tls_context(credentials: Credentials) -> ssl.SSLContext:
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if credentials.certificate:
-            with _as_file(credentials.certificate + b"\n" + credentials.key) as path:
+            with _certificate_file(credentials.certificate + b"\n" + credentials.key) as path:
                 context.load_cert_chain(path)
     except (ssl.SSLError, ValueError) as error:
         raise UntrustedError(
@@ -174,7 +174,7 @@ def tls_context(credentials: Credentials) -> ssl.SSLContext:
 
 
 @contextlib.contextmanager
-def _as_file(data: bytes) -> Iterator[str]:
+def _certificate_file(data: bytes) -> Iterator[str]:
     """Give bytes a path, since ``ssl`` reads keys from files only; they stay in memory.
 
     Systems without files in memory get a temporary file that only we can read.
@@ -243,10 +243,12 @@ class Transport(httpx2.BaseTransport):
         with _as_api_errors():
             answer = self._pool.handle_request(prepared)
         response = httpx2.Response(
-            answer.status, headers=answer.headers, stream=_Body(answer.iter_stream(), answer)
+            answer.status,
+            headers=answer.headers,
+            stream=_ResponseBody(answer.iter_stream(), answer),
         )
         try:
-            _refuse_tricks(response)
+            _refuse_redirect_and_coding(response)
         except GarbageError:
             # An open response would keep its connection out of the pool for good.
             response.close()
@@ -258,7 +260,7 @@ class Transport(httpx2.BaseTransport):
         self._pool.close()
 
 
-class _Body(httpx2.SyncByteStream):
+class _ResponseBody(httpx2.SyncByteStream):
     """The bytes of an answer as they arrive."""
 
     def __init__(self, pieces: Iterable[bytes], answer: httpcore2.Response) -> None:
@@ -274,7 +276,7 @@ class _Body(httpx2.SyncByteStream):
             self._answer.close()
 
 
-def _refuse_tricks(response: httpx2.Response) -> None:
+def _refuse_redirect_and_coding(response: httpx2.Response) -> None:
     """Refuse redirects, which lead elsewhere, and compression, whose output nobody counts."""
     if response.status_code in _REDIRECTS:
         raise GarbageError("a redirect", code=response.status_code, reason="Redirect")

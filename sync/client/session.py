@@ -1,4 +1,4 @@
-"""A session with one API server: requests built by the library, bounded answers and streams."""
+"""Session: ApiRequest prepared by the library; an answer read whole or streamed by lines."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _FIRST_ERROR = 400
 _HIGHEST_PORT = 65535
 _HOST = re.compile(r"[-A-Za-z0-9.:_]+")
-_CONTENT = {"patch": {"Content-Type": PatchType.APPLY.value}}
-_BARE = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+_CONTENT_TYPES = {"patch": {"Content-Type": PatchType.APPLY.value}}
+_METADATA_ALONE = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 """No fallback to full objects: a server that cannot omit the contents answers 406."""
 
 
@@ -70,7 +70,7 @@ class Session:
             cluster=Cluster(server=credentials.server),
             user=User(token=credentials.token or None),
         )
-        self._library = _Library(
+        self._library = _LightkubeClient(
             ConnectionParams(timeout=None, trust_env=False, transport=self._transport),
             configuration,
             field_manager=FIELD_MANAGER,
@@ -82,17 +82,17 @@ class Session:
 
     def send(self, request: ApiRequest) -> dict[str, Any]:
         """Send a request and read the whole answer."""
-        return self._read(self._prepared(request))
+        return self._read_answer(self._prepared_request(request))
 
     def read_path(self, path: str) -> dict[str, Any]:
         """Read a path that belongs to no kind, such as ``version``."""
-        return self._read(BasicRequest("GET", path))
+        return self._read_answer(BasicRequest("GET", path))
 
     def stream(self, request: ApiRequest, seconds: float) -> Iterator[bytes]:
         """Send a request and yield the answer line by line for a number of seconds at most."""
         self._meter.start(seconds, read_seconds=seconds)
         deadline = time.monotonic() + seconds
-        response = self._open(self._prepared(request))
+        response = self._open_response(self._prepared_request(request))
         try:
             pieces, held = response.iter_raw(), bytearray()
             while True:
@@ -112,12 +112,12 @@ class Session:
         finally:
             response.close()
 
-    def _read(self, request: BasicRequest) -> dict[str, Any]:
+    def _read_answer(self, request: BasicRequest) -> dict[str, Any]:
         self._meter.start(self._limits.seconds)
-        response = self._open(request)
+        response = self._open_response(request)
         return answers.decode(b"".join(response.iter_raw()))
 
-    def _open(self, request: BasicRequest) -> httpx2.Response:
+    def _open_response(self, request: BasicRequest) -> httpx2.Response:
         """Send a request; raises the error in the answer, else leaves the body to be read."""
         # The meter belongs to one answer at a time: another thread would reset its limits.
         if threading.get_ident() != self._thread:
@@ -128,18 +128,20 @@ class Session:
             raise answers.error_of(response, b"".join(response.iter_raw()))
         return cast("httpx2.Response", response)
 
-    def _prepared(self, request: ApiRequest) -> BasicRequest:
+    def _prepared_request(self, request: ApiRequest) -> BasicRequest:
         """Let the library build the path, and give it our own body as it stands."""
         _check_address(request)
         prepared = self._library.prepare_request(
             request.method,
             request.kind.model,
-            None if request.body is None else _Unnamed,
+            None if request.body is None else _BodyWithoutName,
             request.name or None,
             (request.namespace or ALL_NS) if request.kind.is_namespaced else None,
             watch=request.is_watch,
             params=dict(request.params or {}),
-            headers=_BARE if request.kind.kind == METADATA else _CONTENT.get(request.method),
+            headers=_METADATA_ALONE
+            if request.kind.kind == METADATA
+            else _CONTENT_TYPES.get(request.method),
         )
         if request.body is not None:
             # The library's models would drop unknown fields. Manifests may hold lone surrogates.
@@ -147,7 +149,7 @@ class Session:
         return prepared
 
 
-class _Unnamed:
+class _BodyWithoutName:
     """An object without names: the library would compare them with those in the path."""
 
     class metadata:  # noqa: N801 - the field's name
@@ -156,7 +158,7 @@ class _Unnamed:
         name = namespace = None
 
 
-class _Library(GenericSyncClient):
+class _LightkubeClient(GenericSyncClient):
     """The library with our transport alone: its own writes keys to files and uses proxies."""
 
     @staticmethod
@@ -174,7 +176,9 @@ class _Library(GenericSyncClient):
 def _check_address(request: ApiRequest) -> None:
     """Raise InvalidError for invalid names, and for a namespace that is missing or in excess."""
     kind = request.kind
-    if not all(answers.is_name(part) for part in (request.name, request.namespace) if part):
+    if not all(
+        answers.is_kubernetes_name(part) for part in (request.name, request.namespace) if part
+    ):
         raise InvalidError(f"{request.namespace}/{request.name} cannot be a name")
     if request.namespace and not kind.is_namespaced:
         raise InvalidError(f"a {kind.kind} lives in no namespace")

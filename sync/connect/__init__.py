@@ -1,1 +1,1 @@
-"""From a kubeconfig to a tested, sealed connection, and the permissions that it needs."""
+"""From a kubeconfig to a tested, sealed ClusterConnection; seal keys, permissions, history."""

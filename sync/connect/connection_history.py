@@ -1,4 +1,4 @@
-"""The history of a connection: its values without the secret, recorded at each change.
+"""PolicyRevisions of a ClusterConnection: its spec without secrets, certificates as SHA-256.
 
 Pages that pause a cluster record here, too: nothing in this module loads cryptography.
 """
@@ -22,8 +22,8 @@ def describe(connection: ClusterConnection) -> dict[str, Any]:
         "server": connection.server,
         "method": connection.method,
         "tlsServerName": connection.tls_server_name,
-        "authorityCertificates": _digest(connection.authority_certificates),
-        "certificate": _digest(connection.certificate),
+        "authorityCertificates": _certificate_digest(connection.authority_certificates),
+        "certificate": _certificate_digest(connection.certificate),
         "generation": connection.generation,
         "paused": connection.is_paused,
     }
@@ -54,5 +54,5 @@ def record_connection(
     record(connection.cluster, fields, author=author)
 
 
-def _digest(text: str) -> str:
+def _certificate_digest(text: str) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""

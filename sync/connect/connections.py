@@ -1,4 +1,4 @@
-"""Connect, open and disconnect a cluster: its sealed credential and its client.
+"""Write and delete a ClusterConnection row; unseal its Credentials, open a Client; its alert.
 
 Nothing here logs a credential or passes it to a task.
 """
@@ -48,15 +48,15 @@ def connect(
     without a public key.
     """
     with policy_write(cluster):
-        found = ClusterConnection.objects.select_for_update().filter(cluster=cluster).first()
-        before = describe(found) if found else None
-        connection = found or ClusterConnection(cluster=cluster, generation=0)
-        _fill(connection, credentials)
+        existing = ClusterConnection.objects.select_for_update().filter(cluster=cluster).first()
+        before = describe(existing) if existing else None
+        connection = existing or ClusterConnection(cluster=cluster, generation=0)
+        _fill_row(connection, credentials)
         if is_other_cluster:
             connection.cluster_uid = ""
         connection.full_clean()
         connection.save()
-        action = Action.UPDATE if found else Action.CREATE
+        action = Action.UPDATE if existing else Action.CREATE
         record_connection(connection, action, before=before, author=(user, reason))
     alerts.resolve(cluster, ALERT)
     return connection
@@ -65,11 +65,11 @@ def connect(
 def disconnect(cluster: Cluster, user: str, *, reason: str = "") -> bool:
     """Delete a cluster's connection; returns whether there was one."""
     with policy_write(cluster):
-        found = ClusterConnection.objects.filter(cluster=cluster).first()
-        if found is None:
+        existing = ClusterConnection.objects.filter(cluster=cluster).first()
+        if existing is None:
             return False
-        record_connection(found, Action.DELETE, before=describe(found), author=(user, reason))
-        found.delete()
+        record_connection(existing, Action.DELETE, before=describe(existing), author=(user, reason))
+        existing.delete()
     policy_writes.give_up_counting(cluster, "it is not connected any more")
     return True
 
@@ -136,14 +136,14 @@ def place_of(connection: ClusterConnection) -> str:
     return f"{connection.cluster.uid}/{connection.method}/{digest}"
 
 
-def _fill(connection: ClusterConnection, credentials: Credentials) -> None:
+def _fill_row(connection: ClusterConnection, credentials: Credentials) -> None:
     """Set the columns from the credentials, and reset the findings about earlier ones."""
     connection.server = credentials.server
     connection.authority_certificates = (credentials.ca or b"").decode()
     connection.tls_server_name = credentials.tls_server_name
     connection.method = _METHODS.TOKEN if credentials.token else _METHODS.CERTIFICATE
     connection.certificate = credentials.certificate.decode()
-    connection.credential_expires = _expiry(credentials)
+    connection.credential_expires = _credential_expiry(credentials)
     # A test of the former credentials that still runs must not store its findings here.
     connection.generation += 1
     connection.state = ClusterConnection.State.NEW
@@ -155,7 +155,7 @@ def _fill(connection: ClusterConnection, credentials: Credentials) -> None:
     connection.key_id, connection.sealed = sealed.key_id, sealed.data
 
 
-def _expiry(credentials: Credentials) -> datetime | None:
+def _credential_expiry(credentials: Credentials) -> datetime | None:
     """The end of a client certificate, or of a token that is a JWT with an expiry."""
     if credentials.certificate:
         return x509.load_pem_x509_certificate(credentials.certificate).not_valid_after_utc

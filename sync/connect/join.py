@@ -1,4 +1,4 @@
-"""Join a cluster: parse its kubeconfig, test the connection, create the cluster, store both."""
+"""``join``: a JoinRequest's kubeconfig probed before Cluster and connection are stored."""
 
 from __future__ import annotations
 
@@ -70,14 +70,18 @@ def join(request: JoinRequest, *, user: str, reason: str = "") -> Joined:
     credentials = kubeconfig.parse(request.text, context=request.context)
     # Fails here without a public key, before the credential is sent anywhere.
     sealed_box.current_key_id()
-    found = ClusterConnection.objects.filter(cluster__name=request.name).first()
-    known = found.cluster_uid if found and not request.is_other_cluster else ""
-    findings = _try(credentials, known, grants_of(_known(request)))
-    if found and found.state == probe.State.OK and not (findings.is_usable or request.is_anyway):
+    existing = ClusterConnection.objects.filter(cluster__name=request.name).first()
+    known = existing.cluster_uid if existing and not request.is_other_cluster else ""
+    findings = _try_connection(credentials, known, grants_of(_known_cluster(request)))
+    if (
+        existing
+        and existing.state == probe.State.OK
+        and not (findings.is_usable or request.is_anyway)
+    ):
         raise NotUsableError(findings)
     with transaction.atomic():
         # Looked up again: somebody may have created it during the test.
-        cluster = _known(request)
+        cluster = _known_cluster(request)
         is_new = cluster.pk is None
         if is_new:
             services.save_cluster(cluster=cluster, user=user, reason=reason)
@@ -88,7 +92,9 @@ def join(request: JoinRequest, *, user: str, reason: str = "") -> Joined:
     return Joined(connection=connection, findings=findings, is_new=is_new)
 
 
-def _try(credentials: Credentials, known_uid: str, grants: Sequence[Grant]) -> ProbeResult:
+def _try_connection(
+    credentials: Credentials, known_uid: str, grants: Sequence[Grant]
+) -> ProbeResult:
     try:
         with client_of(credentials, limits=PATIENCE) as client:
             return probe.probe(client, known_uid=known_uid, grants=grants)
@@ -96,7 +102,7 @@ def _try(credentials: Credentials, known_uid: str, grants: Sequence[Grant]) -> P
         return ProbeResult(state=probe.state_of(error), message=error.message)
 
 
-def _known(request: JoinRequest) -> Cluster:
+def _known_cluster(request: JoinRequest) -> Cluster:
     """The cluster of that name, or an unsaved one."""
-    found: Cluster | None = Cluster.objects.filter(name=request.name).first()
-    return found or Cluster(name=request.name, authority=request.authority)
+    existing: Cluster | None = Cluster.objects.filter(name=request.name).first()
+    return existing or Cluster(name=request.name, authority=request.authority)

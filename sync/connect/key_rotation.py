@@ -1,4 +1,4 @@
-"""Rotate and retire the keys of sealed credentials; a rotation that was killed is resumed."""
+"""Rotation of seal keys: KeyState, rows sealed again with the newest key, old keys retired."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def rotate() -> Rotation:
     elif sealed_box.current_key_id() != newest:
         # The rotation was killed between the two files: the private one is written first.
         seal_keys.publish_keys()
-    return _reseal(Rotation(newest, is_new=is_new), seal_keys.private_keys())
+    return _reseal_rows(Rotation(newest, is_new=is_new), seal_keys.private_keys())
 
 
-def _reseal(rotation: Rotation, keys: list[X25519PrivateKey]) -> Rotation:
+def _reseal_rows(rotation: Rotation, keys: list[X25519PrivateKey]) -> Rotation:
     newest = next(key for key in keys if sealed_box.key_id(key.public_key()) == rotation.key_id)
     waiting = ClusterConnection.objects.exclude(key_id=rotation.key_id)
     # A transaction for each row: whatever a killed rotation has sealed stays sealed.

@@ -1,4 +1,4 @@
-"""Parse a kubeconfig into credentials, and refuse everything that could run code or leak.
+"""Kubeconfig to Credentials: context, cluster, user, PEM pair; Refusals of exec, files, proxies.
 
 Pure: nothing is executed, read from disk or dialled. Messages never repeat a value of the file,
 since any value may be secret. Fields: ``client-go/tools/clientcmd/api/v1/types.go``.
@@ -30,11 +30,17 @@ _LONGEST_ADDRESS: Final = 500
 _FLATTEN: Final = "kubectl config view --raw --flatten writes it"
 LARGEST: Final = 256 * 1024
 """Bytes; a kubeconfig with hundreds of clusters is still smaller."""
-_FILE: Final = "kubectl config view --raw --flatten --minify writes it into the file"
-_MADE: Final = "make a token: kubectl create token, or a Secret of type service-account-token"
+_FLATTEN_INTO_FILE: Final = "kubectl config view --raw --flatten --minify writes it into the file"
+_HOW_TO_GET_ONE: Final = (
+    "make a token: kubectl create token, or a Secret of type service-account-token"
+)
 
 _CLUSTER_REFUSED: Final = {
-    "certificate-authority": ("file-reference", "names a file of another machine", _FILE),
+    "certificate-authority": (
+        "file-reference",
+        "names a file of another machine",
+        _FLATTEN_INTO_FILE,
+    ),
     "proxy-url": ("proxy", "would send the credential through a proxy", "leave it out"),
 }
 _CLUSTER_ACCEPTED: Final = frozenset(
@@ -44,13 +50,13 @@ _CLUSTER_ACCEPTED: Final = frozenset(
     }
 )
 _USER_REFUSED: Final = {
-    "exec": ("exec", "would run a program", _MADE),
-    "auth-provider": ("auth-provider", "would run a plugin", _MADE),
+    "exec": ("exec", "would run a program", _HOW_TO_GET_ONE),
+    "auth-provider": ("auth-provider", "would run a plugin", _HOW_TO_GET_ONE),
     "tokenFile": ("file-reference", "names a file of another machine", "write the token in"),
-    "client-certificate": ("file-reference", "names a file of another machine", _FILE),
-    "client-key": ("file-reference", "names a file of another machine", _FILE),
-    "username": ("password", "API servers know no passwords any more", _MADE),
-    "password": ("password", "API servers know no passwords any more", _MADE),
+    "client-certificate": ("file-reference", "names a file of another machine", _FLATTEN_INTO_FILE),
+    "client-key": ("file-reference", "names a file of another machine", _FLATTEN_INTO_FILE),
+    "username": ("password", "API servers know no passwords any more", _HOW_TO_GET_ONE),
+    "password": ("password", "API servers know no passwords any more", _HOW_TO_GET_ONE),
     **dict.fromkeys(
         ("as", "as-uid", "as-groups", "as-user-extra"),
         ("impersonation", "would act in the name of another user", "give the portal an account"),
@@ -59,7 +65,7 @@ _USER_REFUSED: Final = {
 _USER_ACCEPTED: Final = frozenset(
     {"token", "client-certificate-data", "client-key-data", "extensions"}
 )
-_SYNTAX: Final = {
+_SYNTAX_CODES: Final = {
     "duplicate key": "duplicate-key",
     "an alias": "alias",
     "an anchor": "alias",
@@ -133,19 +139,19 @@ def parse(text: str, *, context: str = "") -> Credentials:
 
     Other contexts, clusters and users of the file are ignored. Raises KubeconfigError.
     """
-    shape = _document(text)
+    shape = _read_document(text)
     findings = KubeconfigProblems()
     name = context or shape.get("current-context") or ""
     if not name:
-        raise _refusal("no-context", "current-context", "names none", _known(shape))
-    place, chosen = _entry(shape, "contexts", "context", name)
+        raise _refusal("no-context", "current-context", "names none", _known_contexts(shape))
+    place, chosen = _named_entry(shape, "contexts", "context", name)
     for part in ("cluster", "user"):
         if not isinstance(chosen.get(part), str) or not chosen[part]:
             raise _refusal("incomplete", f"{place}.{part}", "is missing", f"name the {part}")
-    place, cluster = _entry(shape, "clusters", "cluster", chosen["cluster"])
-    at, user = _entry(shape, "users", "user", chosen["user"])
-    _refuse(cluster, place, _CLUSTER_REFUSED, _CLUSTER_ACCEPTED, findings)
-    _refuse(user, at, _USER_REFUSED, _USER_ACCEPTED, findings)
+    place, cluster = _named_entry(shape, "clusters", "cluster", chosen["cluster"])
+    at, user = _named_entry(shape, "users", "user", chosen["user"])
+    _refuse_fields(cluster, place, _CLUSTER_REFUSED, _CLUSTER_ACCEPTED, findings)
+    _refuse_fields(user, at, _USER_REFUSED, _USER_ACCEPTED, findings)
     credentials = _credentials(cluster, place, user, at, findings)
     if findings.found:
         raise KubeconfigError(findings.found)
@@ -160,7 +166,7 @@ def _credentials(
     findings: KubeconfigProblems,
 ) -> Credentials:
     """Read the accepted fields; unreadable ones are empty and among the findings."""
-    token, certificate, key = _method(user, at, findings)
+    token, certificate, key = _token_or_pair(user, at, findings)
     if cluster.get("insecure-skip-tls-verify") not in (None, False):
         findings.add(
             "insecure",
@@ -181,7 +187,7 @@ def _credentials(
     )
 
 
-def _method(
+def _token_or_pair(
     user: Mapping[str, Any], at: str, findings: KubeconfigProblems
 ) -> tuple[str, bytes, bytes]:
     """Read the user's one credential: a token, or a certificate and its key."""
@@ -194,14 +200,16 @@ def _method(
     if not token and not any(data):
         # After another problem, such as an exec plugin, the missing credential is its consequence.
         if not findings.found:
-            findings.add("no-credential", at, "has neither token nor client certificate", _MADE)
+            findings.add(
+                "no-credential", at, "has neither token nor client certificate", _HOW_TO_GET_ONE
+            )
         return "", b"", b""
     if not any(data):
         return token, b"", b""
     return (token, *decode_pair(data[0], data[1], at, findings))
 
 
-def _document(text: str) -> Mapping[str, Any]:
+def _read_document(text: str) -> Mapping[str, Any]:
     # Before the parser, whose work a large text would multiply.
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
         fix = "kubectl config view --raw --flatten --minify leaves only what is needed"
@@ -210,9 +218,11 @@ def _document(text: str) -> Mapping[str, Any]:
         documents = parse_documents(text, "kubeconfig")
     except ManifestError as error:
         refusals = []
-        for one in error.problems:
-            codes = (code for start, code in _SYNTAX.items() if one.message.startswith(start))
-            refusals.append(Refusal(next(codes, "syntax"), "", str(one)))
+        for problem in error.problems:
+            codes = (
+                code for start, code in _SYNTAX_CODES.items() if problem.message.startswith(start)
+            )
+            refusals.append(Refusal(next(codes, "syntax"), "", str(problem)))
         raise KubeconfigError(refusals) from None
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise _refusal("not-a-kubeconfig", "", "is not one kubeconfig", "give one file")
@@ -222,31 +232,31 @@ def _document(text: str) -> Mapping[str, Any]:
     return shape
 
 
-def _entry(
+def _named_entry(
     shape: Mapping[str, Any], group: str, part: str, name: str
 ) -> tuple[str, Mapping[str, Any]]:
     """Find a named entry of one of the three lists; returns its path and its content."""
     entries = shape.get(group)
     if not isinstance(entries, list):
         raise _refusal("incomplete", group, "is no list", "give a whole kubeconfig")
-    found = [
+    matches = [
         (index, entry)
         for index, entry in enumerate(entries)
         if isinstance(entry, dict) and entry.get("name") == name
     ]
-    if not found:
-        fix = _known(shape) if group == "contexts" else f"add it to {group}"
+    if not matches:
+        fix = _known_contexts(shape) if group == "contexts" else f"add it to {group}"
         raise _refusal(f"unknown-{part}", group, f'has no entry "{name}"', fix)
-    if len(found) > 1:
+    if len(matches) > 1:
         raise _refusal("duplicate-name", group, f'has two entries "{name}"', "keep one")
-    index, entry = found[0]
+    index, entry = matches[0]
     place = f"{group}[{index}].{part}"
     if not isinstance(entry.get(part), dict):
         raise _refusal("incomplete", place, "is missing", "give a whole kubeconfig")
     return place, entry[part]
 
 
-def _known(shape: Mapping[str, Any]) -> str:
+def _known_contexts(shape: Mapping[str, Any]) -> str:
     entries = shape.get("contexts")
     names = [
         str(entry.get("name"))
@@ -256,7 +266,7 @@ def _known(shape: Mapping[str, Any]) -> str:
     return f"name one of {', '.join(names)}" if names else "the file has no contexts"
 
 
-def _refuse(
+def _refuse_fields(
     entry: Mapping[str, Any],
     place: str,
     refused: Mapping[str, tuple[str, str, str]],
@@ -303,7 +313,7 @@ def read_server(value: str, place: str, findings: KubeconfigProblems) -> str:
 
 def decode_certificates(data: str, place: str, findings: KubeconfigProblems) -> bytes:
     """Decode one or more PEM certificates; empty if they cannot be read."""
-    pem = _decode(data, place, findings)
+    pem = _decode_base64(data, place, findings)
     try:
         if pem:
             x509.load_pem_x509_certificates(pem)
@@ -324,7 +334,7 @@ def decode_pair(
         return b"", b""
     known = len(findings.found)
     pem = decode_certificates(certificate, at, findings)
-    key_pem = _decode(key, at_key, findings)
+    key_pem = _decode_base64(key, at_key, findings)
     if len(findings.found) > known:
         return b"", b""
     try:
@@ -335,18 +345,20 @@ def decode_pair(
     except ValueError:
         findings.add("key", at_key, "is no PEM key", _FLATTEN)
         return b"", b""
-    if _public(private.public_key()) != _public(x509.load_pem_x509_certificate(pem).public_key()):
+    if _public_bytes(private.public_key()) != _public_bytes(
+        x509.load_pem_x509_certificate(pem).public_key()
+    ):
         findings.add("key-mismatch", at_key, "is the key of another certificate", _FLATTEN)
     return pem, key_pem
 
 
-def _public(key: Any) -> bytes:
+def _public_bytes(key: Any) -> bytes:
     encoding, shape = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     found: bytes = key.public_bytes(encoding, shape)
     return found
 
 
-def _decode(data: str, place: str, findings: KubeconfigProblems) -> bytes:
+def _decode_base64(data: str, place: str, findings: KubeconfigProblems) -> bytes:
     try:
         return base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError):

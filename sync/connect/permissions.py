@@ -1,4 +1,4 @@
-"""The grants that the portal needs in a cluster: fixed ones, and those for counted resources."""
+"""Grants (verbs, group, resource) that the portal needs; where quotas count; Secrets."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ CANARY_NAMESPACE: Final = "gatehouse-canary"
 
 SECRETS: Final = "secrets"
 """Listed only in namespaces whose quotas count them, since a list shows their contents."""
-_RESOURCE: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-_GROUP: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?")
+_RESOURCE_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_GROUP_NAME: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?")
 _SECRETS_REMARK: Final = """\
 A quota counts the Secrets of {namespaces}. Kubernetes knows no right to count
 Secrets without the right to read them: whoever holds the portal's token could list
@@ -39,9 +39,9 @@ them there with their contents. The portal itself reads names and uids alone.
 Leave out the Roles gatehouse-counts if that is too much: then the usage of such quotas
 is not confirmed, and the portal raises an alert (ledger-blind).
 """
-_LIST: Final = ("list",)
-_READ: Final = ("get", "list", "watch")
-_WRITE: Final = (*_READ, "create", "update", "patch", "delete")
+_LIST_VERBS: Final = ("list",)
+_READ_VERBS: Final = ("get", "list", "watch")
+_WRITE_VERBS: Final = (*_READ_VERBS, "create", "update", "patch", "delete")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +66,16 @@ class Grant:
 
 
 GRANTS: Final = (
-    Grant(group="", resource="namespaces", verbs=_READ, is_essential=True),
-    Grant(group="", resource="limitranges", verbs=_WRITE, is_essential=True),
-    Grant(group="", resource="resourcequotas", verbs=_WRITE, is_essential=True),
-    Grant(group=POLICY_GROUP, resource="metadatapolicies", verbs=_WRITE, is_essential=True),
-    Grant(group="scheduling.k8s.io", resource="priorityclasses", verbs=_READ, is_essential=True),
-    Grant(group="", resource="pods", verbs=_LIST),
-    Grant(group="", resource="persistentvolumeclaims", verbs=_LIST),
-    Grant(group="", resource="services", verbs=_LIST),
+    Grant(group="", resource="namespaces", verbs=_READ_VERBS, is_essential=True),
+    Grant(group="", resource="limitranges", verbs=_WRITE_VERBS, is_essential=True),
+    Grant(group="", resource="resourcequotas", verbs=_WRITE_VERBS, is_essential=True),
+    Grant(group=POLICY_GROUP, resource="metadatapolicies", verbs=_WRITE_VERBS, is_essential=True),
+    Grant(
+        group="scheduling.k8s.io", resource="priorityclasses", verbs=_READ_VERBS, is_essential=True
+    ),
+    Grant(group="", resource="pods", verbs=_LIST_VERBS),
+    Grant(group="", resource="persistentvolumeclaims", verbs=_LIST_VERBS),
+    Grant(group="", resource="services", verbs=_LIST_VERBS),
     Grant(
         group="apiextensions.k8s.io",
         resource="customresourcedefinitions",
@@ -91,7 +93,7 @@ GRANTS: Final = (
     ),
     Grant(group="", resource="pods", verbs=("create",), namespace=CANARY_NAMESPACE),
 )
-ESSENTIAL_VERBS: Final = frozenset(_READ)
+ESSENTIAL_VERBS: Final = frozenset(_READ_VERBS)
 """The verbs of essential grants without which nothing can be read, as opposed to written."""
 
 
@@ -99,24 +101,24 @@ def where_counted(
     quotas: Iterable[tuple[str, Iterable[str]]],
 ) -> dict[GroupVersionResource, set[str]]:
     """Map counted resources to namespaces, from namespaces and the names in their quotas."""
-    found: dict[GroupVersionResource, set[str]] = defaultdict(set)
+    namespaces_of: dict[GroupVersionResource, set[str]] = defaultdict(set)
     for namespace, names in quotas:
         for each in resources_of(names):
             # Users type these names: only valid ones may enter URLs and permissions.
-            if _RESOURCE.fullmatch(each.resource) and _GROUP.fullmatch(each.group):
-                found[each].add(namespace)
-    return found
+            if _RESOURCE_NAME.fullmatch(each.resource) and _GROUP_NAME.fullmatch(each.group):
+                namespaces_of[each].add(namespace)
+    return namespaces_of
 
 
 def grants_of(cluster: Cluster) -> tuple[Grant, ...]:
     """The permissions that the portal needs in a cluster, those for counted resources included."""
     always = {(grant.group, grant.resource) for grant in GRANTS}
-    found = _counted_in(cluster)
+    counted = _counted_resources(cluster)
     more = (
-        Grant(group=each.group, resource=each.resource, verbs=_LIST, namespace=place)
-        for each in sorted(found, key=str)
+        Grant(group=each.group, resource=each.resource, verbs=_LIST_VERBS, namespace=place)
+        for each in sorted(counted, key=str)
         if (each.group, each.resource) not in always
-        for place in (sorted(found[each]) if str(each) == SECRETS else [""])
+        for place in (sorted(counted[each]) if str(each) == SECRETS else [""])
     )
     return (*GRANTS, *more)
 
@@ -127,7 +129,7 @@ def remark_on(grants: Iterable[Grant]) -> str:
     return _SECRETS_REMARK.format(namespaces=", ".join(places)) if places else ""
 
 
-def _counted_in(cluster: Cluster) -> dict[GroupVersionResource, set[str]]:
+def _counted_resources(cluster: Cluster) -> dict[GroupVersionResource, set[str]]:
     """The resources that the stored quotas count; none for an unsaved cluster."""
     if cluster.pk is None:
         return {}

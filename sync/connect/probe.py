@@ -1,4 +1,4 @@
-"""Test a connection: server version, clock, cluster uid, permissions; store the findings."""
+"""ProbeResult: version, clock skew, cluster uid, missing permissions; stored in connections."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MAX_SKEW: Final = 60.0
 """Seconds by which the clocks may differ without an alert."""
 OTHER_CLUSTER: Final = "other-cluster"
 SKEW: Final = "clock-skew"
-_FOUND: Final = (
+_PROBED_COLUMNS: Final = (
     *("state", "message", "since", "tested"),
     *("server_version", "cluster_uid", "clock_skew", "missing_permissions"),
 )
-_STATES: Final = (
+_STATE_OF_ERROR: Final = (
     (UntrustedError, State.UNTRUSTED),
     (UnauthorizedError, State.UNAUTHORIZED),
     (ForbiddenError, State.FORBIDDEN),
@@ -84,23 +84,23 @@ def test(connection: ClusterConnection, client: Client) -> ProbeResult:
 def probe(client: Client, *, known_uid: str = "", grants: Sequence[Grant] = GRANTS) -> ProbeResult:
     """Test a cluster; ``known_uid`` is the uid that it had before."""
     try:
-        return _probe(client, known_uid, grants)
+        return _probe_server(client, known_uid, grants)
     except APIError as error:
         return ProbeResult(state=state_of(error), message=error.message)
 
 
 def state_of(error: APIError) -> str:
     """The connection's state after an error."""
-    states = (state for kind, state in _STATES if isinstance(error, kind))
+    states = (state for kind, state in _STATE_OF_ERROR if isinstance(error, kind))
     return next(states, State.UNREACHABLE)
 
 
-def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResult:
+def _probe_server(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResult:
     version = str(client.version()["gitVersion"])[:100]
     before, theirs = datetime.now(UTC), client.server_time()
     # Exact to a second only, as the header is.
     skew = None if theirs is None else round((theirs - before).total_seconds(), 1)
-    missing, unread = _missing(client, grants)
+    missing, unread = _missing_grants(client, grants)
     # kube-system lives as long as its cluster does, and its uid is the usual id of a cluster.
     system = None if "namespaces" in unread else client.get("Namespace", "kube-system")
     uid = str(system["metadata"].get("uid", ""))[:64] if system else ""
@@ -127,7 +127,9 @@ def _probe(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResu
     )
 
 
-def _missing(client: Client, grants: Sequence[Grant]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _missing_grants(
+    client: Client, grants: Sequence[Grant]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """List the missing permissions, and the essential resources that cannot even be read."""
     missing, unread = [], []
     for grant in grants:
@@ -156,7 +158,7 @@ def store(connection: ClusterConnection, findings: ProbeResult) -> None:
     if findings.server_version:
         connection.clock_skew = findings.clock_skew
         connection.missing_permissions = list(findings.missing)
-    values = {name: getattr(connection, name) for name in _FOUND}
+    values = {name: getattr(connection, name) for name in _PROBED_COLUMNS}
     # The generation: a row with other credentials by now was not tested.
     same = ClusterConnection.objects.filter(pk=connection.pk, generation=connection.generation)
     same.update(**values)

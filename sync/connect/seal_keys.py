@@ -1,4 +1,4 @@
-"""The key files of sealed credentials: read, create, publish and drop X25519 keys.
+"""X25519 key files in PEM: read, created, published, dropped, replaced under a file lock.
 
 Every process reads the public file, the sync worker alone the private one. Nothing is cached, so
 that a rotation takes effect in all processes at once.
@@ -22,7 +22,7 @@ from django.conf import settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_BLOCK: Final = re.compile(rb"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL)
+_PEM_BLOCK: Final = re.compile(rb"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL)
 _PEM: Final = serialization.Encoding.PEM
 _PRIVATE_MODE: Final = 0o600
 _PUBLIC_MODE: Final = 0o644
@@ -35,9 +35,9 @@ class KeyFileError(Exception):
 def public_keys() -> list[X25519PublicKey]:
     """Read the public keys, the current one first; empty without a file. Raises KeyFileError."""
     path = Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE)
-    found = _loaded(path, serialization.load_pem_public_key)
-    keys = [key for key in found if isinstance(key, X25519PublicKey)]
-    if len(keys) < len(found):
+    loaded = _load_key_file(path, serialization.load_pem_public_key)
+    keys = [key for key in loaded if isinstance(key, X25519PublicKey)]
+    if len(keys) < len(loaded):
         raise KeyFileError(f"{path} holds something else than X25519 public keys")
     return keys
 
@@ -45,9 +45,9 @@ def public_keys() -> list[X25519PublicKey]:
 def private_keys() -> list[X25519PrivateKey]:
     """Read the private keys; empty without a readable file. Raises KeyFileError."""
     path = Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE)
-    found = _loaded(path, partial(serialization.load_pem_private_key, password=None))
-    keys = [key for key in found if isinstance(key, X25519PrivateKey)]
-    if len(keys) < len(found):
+    loaded = _load_key_file(path, partial(serialization.load_pem_private_key, password=None))
+    keys = [key for key in loaded if isinstance(key, X25519PrivateKey)]
+    if len(keys) < len(loaded):
         raise KeyFileError(f"{path} holds something else than X25519 private keys")
     return keys
 
@@ -59,34 +59,34 @@ def ensure_keys() -> bool:
     """
     if private_keys() or public_keys():
         return False
-    with _held():
+    with _key_files_locked():
         # Another process may have created the pair while this one waited for the lock.
         if private_keys() or public_keys():
             return False
-        _write([X25519PrivateKey.generate()], [])
+        _write_key_files([X25519PrivateKey.generate()], [])
     return True
 
 
 def add_key() -> X25519PublicKey:
     """Create a new pair, which becomes the current one. Raises KeyFileError, OSError."""
-    with _held():
+    with _key_files_locked():
         made = X25519PrivateKey.generate()
-        _write([made, *private_keys()], public_keys())
+        _write_key_files([made, *private_keys()], public_keys())
     return made.public_key()
 
 
 def publish_keys() -> None:
     """Rewrite the public file from the private one. Raises KeyFileError, OSError."""
-    with _held():
-        _write(private_keys(), [])
+    with _key_files_locked():
+        _write_key_files(private_keys(), [])
 
 
 def drop_keys(unwanted: Sequence[bytes]) -> None:
     """Drop keys by their public bytes from both files. Raises KeyFileError, OSError."""
-    with _held():
+    with _key_files_locked():
         kept = [key for key in private_keys() if raw(key.public_key()) not in unwanted]
         others = [key for key in public_keys() if raw(key) not in unwanted]
-        _write(kept, others)
+        _write_key_files(kept, others)
 
 
 def raw(key: X25519PublicKey) -> bytes:
@@ -94,7 +94,7 @@ def raw(key: X25519PublicKey) -> bytes:
     return key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
 
-def _write(keys: Sequence[X25519PrivateKey], others: Sequence[X25519PublicKey]) -> None:
+def _write_key_files(keys: Sequence[X25519PrivateKey], others: Sequence[X25519PublicKey]) -> None:
     """Write both files: all pairs, and public keys without a private one."""
     shape, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     private = b"".join(key.private_bytes(_PEM, shape, none) for key in keys)
@@ -102,11 +102,11 @@ def _write(keys: Sequence[X25519PrivateKey], others: Sequence[X25519PublicKey]) 
     info = serialization.PublicFormat.SubjectPublicKeyInfo
     written = b"".join(key.public_bytes(_PEM, info) for key in public.values())
     # The private file first: nobody may seal with a key that nobody can open.
-    _replace(Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE), private, _PRIVATE_MODE)
-    _replace(Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE), written, _PUBLIC_MODE)
+    _replace_file(Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE), private, _PRIVATE_MODE)
+    _replace_file(Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE), written, _PUBLIC_MODE)
 
 
-def _replace(path: Path, content: bytes, mode: int) -> None:
+def _replace_file(path: Path, content: bytes, mode: int) -> None:
     """Replace a file atomically: a reader sees the old content or the new one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # In the same folder, since a rename is atomic within one file system only.
@@ -121,7 +121,7 @@ def _replace(path: Path, content: bytes, mode: int) -> None:
 
 
 @contextmanager
-def _held() -> Iterator[None]:
+def _key_files_locked() -> Iterator[None]:
     """Let one process at a time change the files."""
     # A file of its own: the key files are replaced, and with them any lock on them.
     path = Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE)
@@ -132,18 +132,18 @@ def _held() -> Iterator[None]:
         yield
 
 
-def _loaded(path: Path, load: Callable[[bytes], object]) -> list[object]:
+def _load_key_file(path: Path, load: Callable[[bytes], object]) -> list[object]:
     """Load all keys of a file, None for an invalid one; empty without a readable file."""
     try:
-        blocks = _BLOCK.findall(path.read_bytes())
+        blocks = _PEM_BLOCK.findall(path.read_bytes())
     except (FileNotFoundError, PermissionError, NotADirectoryError):
         return []
     except OSError as error:
         raise KeyFileError(f"{path}: {error.strerror}") from error
-    found: list[object] = []
+    loaded: list[object] = []
     for block in blocks:
         try:
-            found.append(load(block))
+            loaded.append(load(block))
         except (ValueError, TypeError):
-            found.append(None)
-    return found
+            loaded.append(None)
+    return loaded

@@ -1,4 +1,4 @@
-"""Sealed boxes: encrypt bytes to a public key, decrypt them with the private key. No database.
+"""Sealed boxes: X25519, HKDF, AES-GCM bound to a place; key ids, SealingError. No database.
 
 A box is ``version, ephemeral public key, ciphertext``: X25519 with a new key pair for each box,
 HKDF-SHA256, AES-256-GCM. The associated data are the place where the box belongs and the id of
@@ -22,10 +22,10 @@ from sync.connect import seal_keys
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_VERSION: Final = b"\x01"
-_KEY: Final = 32
-_NONCE: Final = 12
-_HEAD: Final = len(_VERSION) + _KEY
+_FORMAT_VERSION: Final = b"\x01"
+_KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+_HEAD_BYTES: Final = len(_FORMAT_VERSION) + _KEY_BYTES
 _ID_DIGITS: Final = 16
 _RAW: Final = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
@@ -57,12 +57,12 @@ def key_id(key: X25519PublicKey) -> str:
 
 def current_key_id() -> str:
     """The id of the key that seals now; raises SealingError without one."""
-    return key_id(_current())
+    return key_id(_current_public_key())
 
 
 def seal(plain: bytes, *, place: str) -> Sealed:
     """Seal bytes for one place. Raises SealingError without a public key."""
-    return seal_to(_current(), plain, place=place)
+    return seal_to(_current_public_key(), plain, place=place)
 
 
 def seal_to(recipient: X25519PublicKey, plain: bytes, *, place: str) -> Sealed:
@@ -70,9 +70,9 @@ def seal_to(recipient: X25519PublicKey, plain: bytes, *, place: str) -> Sealed:
     name = key_id(recipient)
     ephemeral = X25519PrivateKey.generate()
     own = ephemeral.public_key().public_bytes(*_RAW)
-    key, nonce = _derive(ephemeral.exchange(recipient), own, recipient)
-    ciphertext = AESGCM(key).encrypt(nonce, plain, _associated(place, name))
-    return Sealed(name, _VERSION + own + ciphertext)
+    key, nonce = _derive_key_and_nonce(ephemeral.exchange(recipient), own, recipient)
+    ciphertext = AESGCM(key).encrypt(nonce, plain, _associated_data(place, name))
+    return Sealed(name, _FORMAT_VERSION + own + ciphertext)
 
 
 def open_sealed(sealed: Sealed, *, place: str) -> bytes:
@@ -93,18 +93,18 @@ def open_with(keys: Sequence[X25519PrivateKey], sealed: Sealed, *, place: str) -
         message = f"it was sealed with key {sealed.key_id}, which is not here"
         raise SealingError("unknown-key", message)
     data = bytes(sealed.data)
-    own = data[len(_VERSION) : _HEAD]
-    associated = _associated(place, sealed.key_id, data[:1])
+    own = data[len(_FORMAT_VERSION) : _HEAD_BYTES]
+    associated = _associated_data(place, sealed.key_id, data[:1])
     try:
         shared = private.exchange(X25519PublicKey.from_public_bytes(own))
-        key, nonce = _derive(shared, own, private.public_key())
-        return AESGCM(key).decrypt(nonce, data[_HEAD:], associated)
+        key, nonce = _derive_key_and_nonce(shared, own, private.public_key())
+        return AESGCM(key).decrypt(nonce, data[_HEAD_BYTES:], associated)
     except (InvalidTag, ValueError):
         message = "the sealed credential is damaged, or was put where it does not belong"
         raise SealingError("not-authentic", message) from None
 
 
-def _current() -> X25519PublicKey:
+def _current_public_key() -> X25519PublicKey:
     keys = seal_keys.public_keys()
     if not keys:
         message = "there is no public key: run manage.py seal_keys create"
@@ -112,13 +112,15 @@ def _current() -> X25519PublicKey:
     return keys[0]
 
 
-def _derive(shared: bytes, own: bytes, recipient: X25519PublicKey) -> tuple[bytes, bytes]:
+def _derive_key_and_nonce(
+    shared: bytes, own: bytes, recipient: X25519PublicKey
+) -> tuple[bytes, bytes]:
     """Derive a key and a nonce; the ephemeral key makes both unique to one box."""
     salt = own + recipient.public_bytes(*_RAW)
     info = b"gatehouse sealed credential 1"
-    made = HKDF(hashes.SHA256(), _KEY + _NONCE, salt, info).derive(shared)
-    return made[:_KEY], made[_KEY:]
+    made = HKDF(hashes.SHA256(), _KEY_BYTES + _NONCE_BYTES, salt, info).derive(shared)
+    return made[:_KEY_BYTES], made[_KEY_BYTES:]
 
 
-def _associated(place: str, name: str, version: bytes = _VERSION) -> bytes:
+def _associated_data(place: str, name: str, version: bytes = _FORMAT_VERSION) -> bytes:
     return b"\0".join((version, name.encode(), place.encode()))

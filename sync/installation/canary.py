@@ -1,4 +1,4 @@
-"""The canary: create a pod as a dry run that our webhook must refuse, and judge the answer.
+"""The canary pod, created as a dry run, and its Flight: refused, let through or not called.
 
 It takes the path of every pod, through the cluster's API server to our webhooks and back. A random
 word in the refusal proves that our webhook refused this very canary.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sync.client import Client
 
 NAME: Final = "gatehouse-canary"
-_AFTER_US: Final = ("exceeded quota: ", "insufficient quota to ", "failed quota: ")
+_QUOTA_PLUGIN_MESSAGES: Final = ("exceeded quota: ", "insufficient quota to ", "failed quota: ")
 """Messages of the quota plugin, which the API server calls after all webhooks."""
 _NOT_CALLED: Final = ("failed calling webhook", "failed to call webhook")
 
@@ -49,9 +49,9 @@ def fly(client: Client) -> Flight:
     word = secrets.token_hex(8)
     begun = time.monotonic()
     try:
-        client.create(_pod(word), dry_run=True)
+        client.create(_canary_pod(word), dry_run=True)
     except APIError as error:
-        flight = _judge(error, word)
+        flight = _judge_answer(error, word)
     else:
         flight = (CanaryResult.LET_THROUGH, "the canary was let through", None)
     outcome, message, mutated = flight
@@ -59,20 +59,20 @@ def fly(client: Client) -> Flight:
     return Flight(outcome=outcome, message=message, milliseconds=took, mutated=mutated)
 
 
-def _judge(error: APIError, word: str) -> tuple[CanaryResult, str, bool | None]:
+def _judge_answer(error: APIError, word: str) -> tuple[CanaryResult, str, bool | None]:
     message = error.message
     if isinstance(error, ForbiddenError):
         for mutated in (True, False):
             if canary_message(word, mutated=mutated) in message:
                 return CanaryResult.REFUSED, message, mutated
-        if any(words in message for words in _AFTER_US):
+        if any(words in message for words in _QUOTA_PLUGIN_MESSAGES):
             return CanaryResult.LET_THROUGH, message, None
     if isinstance(error, BusyError) and any(words in message for words in _NOT_CALLED):
         return CanaryResult.NOT_CALLED, message, None
     return CanaryResult.UNKNOWN, message, None
 
 
-def _pod(word: str) -> dict[str, Any]:
+def _canary_pod(word: str) -> dict[str, Any]:
     """A pod that only our webhook refuses: it satisfies the strictest pod security standard."""
     return {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""The two webhook configurations of a cluster, and their differences from live ones."""
+"""The two webhook configurations: rules, matchConditions, clientConfig; live ones compared."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ NO_KEY: Final = "KEY"
 _ALWAYS_OUT: Final = (KUBE_SYSTEM, "kube-node-lease")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _API: Final = "admissionregistration.k8s.io/v1"
-_KINDS: Final = {
+_KIND_OF_PHASE: Final = {
     "mutate": "MutatingWebhookConfiguration",
     "validate": "ValidatingWebhookConfiguration",
 }
-_RESOURCES: Final = {
+_RESOURCES_OF_PHASE: Final = {
     "mutate": ("*", "pods/resize"),
     # The API server itself writes resourcequotas/status inside every create that it charges.
     "validate": ("*", "pods/resize", "pods/ephemeralcontainers", "persistentvolumeclaims/status"),
 }
-_PARTS: Final = 4
+_ADDRESS_PARTS: Final = 4
 """Of the path in an address: admission, cluster, credential, phase."""
 _REVIEWS: Final = "['authorization.k8s.io', 'authentication.k8s.io']"
 _NOISE: Final = (
@@ -75,7 +75,7 @@ class WebhookClientConfig:
 def webhooks(cluster: Cluster, config: WebhookClientConfig | None = None) -> list[dict[str, Any]]:
     """Make the mutating and the validating configuration of a cluster."""
     known = config or WebhookClientConfig()
-    return [_configuration(cluster, known, phase) for phase in _KINDS]
+    return [_configuration(cluster, known, phase) for phase in _KIND_OF_PHASE]
 
 
 def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
@@ -84,21 +84,23 @@ def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
     Host, credential and authority may differ: the installer chooses them, and the canary shows
     whether the portal is called.
     """
-    phase = next(phase for phase, kind in _KINDS.items() if kind == live.get("kind"))
-    found = {one.get("name"): one for one in live.get("webhooks") or [] if isinstance(one, dict)}
+    phase = next(phase for phase, kind in _KIND_OF_PHASE.items() if kind == live.get("kind"))
+    live_webhooks = {
+        one.get("name"): one for one in live.get("webhooks") or [] if isinstance(one, dict)
+    }
     wanted = _configuration(cluster, WebhookClientConfig(), phase)
     known = {webhook["name"]: webhook for webhook in wanted["webhooks"]}
-    changed = [f"{name} is not ours" for name in found if name not in known]
+    changed = [f"{name} is not ours" for name in live_webhooks if name not in known]
     for name, webhook in known.items():
-        changed += _webhook_differences(webhook, found.get(name))
+        changed += _webhook_differences(webhook, live_webhooks.get(name))
     return changed
 
 
 def key_in(live: Mapping[str, Any]) -> str:
     """The credential in a live configuration's address; empty if there is none."""
     for webhook in live.get("webhooks") or []:
-        path = _path(webhook)
-        if len(path) == _PARTS and path[0] == "admission":
+        path = _address_path(webhook)
+        if len(path) == _ADDRESS_PARTS and path[0] == "admission":
             return unquote(path[2])
     return ""
 
@@ -113,7 +115,7 @@ def _configuration(cluster: Cluster, config: WebhookClientConfig, phase: str) ->
         entries.append({**open_one, "name": f"{phase}-{KUBE_SYSTEM}.gatehouse.dev"})
     return {
         "apiVersion": _API,
-        "kind": _KINDS[phase],
+        "kind": _KIND_OF_PHASE[phase],
         "metadata": {
             "name": CONFIGURATION,
             "labels": {"app.kubernetes.io/managed-by": "gatehouse"},
@@ -150,7 +152,7 @@ def _webhook(
                 "apiGroups": ["*"],
                 "apiVersions": ["*"],
                 "operations": ["CREATE", "UPDATE"],
-                "resources": list(_RESOURCES[phase]),
+                "resources": list(_RESOURCES_OF_PHASE[phase]),
                 "scope": "Namespaced",
             }
         ],
@@ -169,13 +171,13 @@ def _webhook_differences(wanted: Mapping[str, Any], live: Mapping[str, Any] | No
     ]
     if live.get("objectSelector"):
         changed.append(f"{name}: objectSelector lets objects choose not to be judged")
-    ours, theirs = _path(wanted), _path(live)
+    ours, theirs = _address_path(wanted), _address_path(live)
     if [*theirs[:2], *theirs[3:]] != [*ours[:2], *ours[3:]]:
         changed.append(f"{name}: clientConfig leads elsewhere")
     return changed
 
 
-def _path(webhook: Mapping[str, Any]) -> list[str]:
+def _address_path(webhook: Mapping[str, Any]) -> list[str]:
     """Split the address's path: admission, cluster, credential, phase."""
     address = (webhook.get("clientConfig") or {}).get("url")
     return urlsplit(address).path.strip("/").split("/") if isinstance(address, str) else []

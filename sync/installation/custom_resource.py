@@ -1,4 +1,4 @@
-"""The custom resource definition of MetadataPolicy: its OpenAPI schema and CEL rules.
+"""CustomResourceDefinition of MetadataPolicy: OpenAPI properties, CEL validations, maximums.
 
 The API server bounds the cost of CEL: it refuses rules over fields without a maximum length. Rules
 beyond its budget are checked by the portal, when it reads the object.
@@ -59,7 +59,7 @@ def metadata_policy_definition() -> dict[str, Any]:
             {"name": "Strict", "type": "boolean", "jsonPath": ".spec.strict"},
             {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
         ],
-        "schema": {"openAPIV3Schema": _schema()},
+        "schema": {"openAPIV3Schema": _policy_schema()},
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -69,14 +69,14 @@ def metadata_policy_definition() -> dict[str, Any]:
     }
 
 
-def _schema() -> dict[str, Any]:
-    spec = _object(
+def _policy_schema() -> dict[str, Any]:
+    spec = _object_schema(
         {
             "rules": {
                 "type": "array",
                 "maxItems": MAX_RULES,
                 "x-kubernetes-list-type": "atomic",
-                "items": _rule(),
+                "items": _rule_schema(),
             },
             "ratchet": {
                 "type": "boolean",
@@ -89,7 +89,7 @@ def _schema() -> dict[str, Any]:
         },
         description="Rules over labels and annotations of all objects of the namespace.",
     )
-    status = _object({"observedGeneration": {"type": "integer", "format": "int64"}})
+    status = _object_schema({"observedGeneration": {"type": "integer", "format": "int64"}})
     return {
         "type": "object",
         "description": "MetadataPolicy rejects or completes objects by labels and annotations.",
@@ -103,47 +103,47 @@ def _schema() -> dict[str, Any]:
     }
 
 
-def _rule() -> dict[str, Any]:
-    predicate = _object(
+def _rule_schema() -> dict[str, Any]:
+    predicate = _object_schema(
         {
-            "labelSelector": _selector(is_labels=True),
-            "annotationSelector": _selector(is_labels=False),
+            "labelSelector": _selector_schema(is_labels=True),
+            "annotationSelector": _selector_schema(is_labels=False),
         },
         description="Both must hold; an absent one always holds, an empty one matches everything.",
     )
-    action = _object(
+    action = _object_schema(
         {
             "reject": {
                 "type": "boolean",
                 "default": False,
                 "description": "refuse the object; wins over all updates",
             },
-            "updatedLabels": _updates(is_labels=True),
-            "updatedAnnotations": _updates(is_labels=False),
+            "updatedLabels": _updates_schema(is_labels=True),
+            "updatedAnnotations": _updates_schema(is_labels=False),
         }
     )
-    return _object(
+    return _object_schema(
         {"policyPredicate": predicate, "policyAction": action}, required=["policyAction"]
     )
 
 
-def _selector(*, is_labels: bool) -> dict[str, Any]:
+def _selector_schema(*, is_labels: bool) -> dict[str, Any]:
     """The schema of a selector over labels, whose values have a syntax, or over annotations."""
-    match_labels = _map(is_labels=is_labels)
-    match_labels["x-kubernetes-validations"] = _map_rules(is_labels=is_labels)
+    match_labels = _text_map_schema(is_labels=is_labels)
+    match_labels["x-kubernetes-validations"] = _key_validations(is_labels=is_labels)
     fields = {
         "matchLabels": match_labels,
         "matchExpressions": {
             "type": "array",
             "maxItems": MAX_ENTRIES,
             "x-kubernetes-list-type": "atomic",
-            "items": _requirement(is_labels=is_labels),
+            "items": _requirement_schema(is_labels=is_labels),
         },
     }
-    return {**_object(fields), "x-kubernetes-map-type": "atomic"}
+    return {**_object_schema(fields), "x-kubernetes-map-type": "atomic"}
 
 
-def _requirement(*, is_labels: bool) -> dict[str, Any]:
+def _requirement_schema(*, is_labels: bool) -> dict[str, Any]:
     # Kubernetes, too, validates the keys of annotations in lower case.
     key = "self.key" if is_labels else "self.key.lowerAscii()"
     rules = [
@@ -165,33 +165,33 @@ def _requirement(*, is_labels: bool) -> dict[str, Any]:
             "type": "array",
             "maxItems": MAX_VALUES,
             "x-kubernetes-list-type": "atomic",
-            "items": _text(is_labels=is_labels),
+            "items": _text_schema(is_labels=is_labels),
         },
     }
-    required = _object(fields, required=["key", "operator"])
+    required = _object_schema(fields, required=["key", "operator"])
     return {**required, "x-kubernetes-validations": rules}
 
 
-def _updates(*, is_labels: bool) -> dict[str, Any]:
-    shape = _map(is_labels=is_labels)
+def _updates_schema(*, is_labels: bool) -> dict[str, Any]:
+    shape = _text_map_schema(is_labels=is_labels)
     protected = {"rule": _PROTECTED, "message": _PROTECTED_MESSAGE}
-    shape["x-kubernetes-validations"] = [*_map_rules(is_labels=is_labels), protected]
+    shape["x-kubernetes-validations"] = [*_key_validations(is_labels=is_labels), protected]
     return shape
 
 
-def _map(*, is_labels: bool) -> dict[str, Any]:
-    values = _text(is_labels=is_labels)
+def _text_map_schema(*, is_labels: bool) -> dict[str, Any]:
+    values = _text_schema(is_labels=is_labels)
     return {"type": "object", "maxProperties": MAX_ENTRIES, "additionalProperties": values}
 
 
-def _text(*, is_labels: bool) -> dict[str, Any]:
+def _text_schema(*, is_labels: bool) -> dict[str, Any]:
     # A pattern costs nothing; CEL over so many values would exceed the budget.
     if is_labels:
         return {"type": "string", "maxLength": _MAX_LABEL, "pattern": _LABEL_VALUE}
     return {"type": "string", "maxLength": _MAX_ANNOTATION}
 
 
-def _map_rules(*, is_labels: bool) -> list[dict[str, str]]:
+def _key_validations(*, is_labels: bool) -> list[dict[str, str]]:
     key = "k" if is_labels else "k.lowerAscii()"
     return [
         {
@@ -201,7 +201,7 @@ def _map_rules(*, is_labels: bool) -> list[dict[str, str]]:
     ]
 
 
-def _object(
+def _object_schema(
     properties: dict[str, Any], *, required: list[str] | None = None, description: str = ""
 ) -> dict[str, Any]:
     shape: dict[str, Any] = {"type": "object", "properties": properties}

@@ -1,4 +1,4 @@
-"""The expiry of each certificate and credential between a cluster and the portal."""
+"""Ends of certificates and credentials: served TLS, caBundle, connection; severity by days."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def ends_of(
     # Only the credentials in use count: others of the cluster may end without harm.
     digests = [WebhookCredential.digest_of(key) for key in map(key_in, configurations) if key]
     used = WebhookCredential.objects.filter(cluster=cluster, digest__in=digests, revoked=None)
-    found: dict[str, dt.datetime | None] = {
-        "portal's certificate": _served(),
-        "webhooks' caBundle": _earliest(_bundles(configurations)),
+    ends: dict[str, dt.datetime | None] = {
+        "portal's certificate": _served_certificate_end(),
+        "webhooks' caBundle": _earliest_end(_ca_bundles(configurations)),
         "credential of the connection": connections.values_list(
             "credential_expires", flat=True
         ).first(),
         "credential of the webhooks": used.aggregate(first=Min("expires"))["first"],
     }
-    return {name: end for name, end in found.items() if end is not None}
+    return {name: end for name, end in ends.items() if end is not None}
 
 
 def words_of(name: str, end: dt.datetime, now: dt.datetime) -> tuple[str, str]:
@@ -59,12 +59,12 @@ def words_of(name: str, end: dt.datetime, now: dt.datetime) -> tuple[str, str]:
     return "", ""
 
 
-def _served() -> dt.datetime | None:
+def _served_certificate_end() -> dt.datetime | None:
     """The expiry of the certificate that API servers see: our file's, or a proxy's before us."""
     path = settings.GATEHOUSE_TLS_CERTIFICATE
     if path:
         try:
-            return _earliest([path.read_bytes()])
+            return _earliest_end([path.read_bytes()])
         except OSError:
             return None
     address = urlsplit(settings.GATEHOUSE_EXTERNAL_URL)
@@ -86,7 +86,7 @@ def _served() -> dt.datetime | None:
     return x509.load_der_x509_certificate(found).not_valid_after_utc if found else None
 
 
-def _bundles(configurations: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+def _ca_bundles(configurations: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     for configuration in configurations:
         for webhook in configuration.get("webhooks") or []:
             bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
@@ -96,7 +96,7 @@ def _bundles(configurations: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
                 continue
 
 
-def _earliest(bundles: Iterable[bytes]) -> dt.datetime | None:
+def _earliest_end(bundles: Iterable[bytes]) -> dt.datetime | None:
     ends = []
     for bundle in bundles:
         try:

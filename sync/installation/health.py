@@ -1,4 +1,4 @@
-"""Check the health of a cluster's webhooks: called, unchanged, not about to expire; set alerts."""
+"""Check of a cluster's webhooks: canary, live ones, expiry into WebhookHealth and alerts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OK: Final = "ok"
 MISSING: Final = "missing"
 UNREADABLE: Final = "unreadable"
 _LIMITS: Final = Limits(seconds=20.0, read_seconds=10.0)
-_SHUT: Final = (ClusterConnection.State.UNAUTHORIZED, ClusterConnection.State.UNTRUSTED)
+_REFUSED_STATES: Final = (ClusterConnection.State.UNAUTHORIZED, ClusterConnection.State.UNTRUSTED)
 DOUBT: Final = dt.timedelta(seconds=100)
 """Without a refused canary for so long, an alert is due: one unknown outcome may be chance."""
 
@@ -41,7 +41,7 @@ def check(cluster: Cluster, client: Client) -> WebhookHealth:
     alerts: nothing there can fail yet.
     """
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
-    live = _configurations(cluster, client, health)
+    live = _live_configurations(cluster, client, health)
     flight = canary.fly(client)
     _note_flight(health, flight, read_clock())
     ends = expiry.ends_of(cluster, live)
@@ -72,7 +72,7 @@ def look_at(cluster_id: int) -> WebhookHealth | None:
     connection = getattr(cluster, "connection", None)
     # Waiting cures none of these, and an untrusted server must not see the credential: a person
     # has to test the connection first.
-    if connection is not None and connection.state in _SHUT:
+    if connection is not None and connection.state in _REFUSED_STATES:
         return note_unreachable(cluster, f"it gets no requests: {connection.message}")
     try:
         with connections.open_client(cluster, limits=_LIMITS) as client:
@@ -91,7 +91,7 @@ def note_unreachable(cluster: Cluster, message: str) -> WebhookHealth:
     return health
 
 
-def _configurations(
+def _live_configurations(
     cluster: Cluster, client: Client, health: WebhookHealth
 ) -> list[dict[str, Any]]:
     """Compare both configurations; one that cannot be read now keeps its last finding."""
@@ -99,17 +99,17 @@ def _configurations(
     for wanted in manifests.webhooks(cluster):
         name = f"{wanted['kind']}/{wanted['metadata']['name']}"
         try:
-            found = client.get(wanted["kind"], wanted["metadata"]["name"])
+            configuration = client.get(wanted["kind"], wanted["metadata"]["name"])
         except ForbiddenError as error:
             words[name] = f"{UNREADABLE}: {error.message}"
             continue
         except APIError:
             continue
-        if found is None:
+        if configuration is None:
             words[name] = MISSING
             continue
-        live.append(found)
-        wrong = manifests.differences(cluster, found)
+        live.append(configuration)
+        wrong = manifests.differences(cluster, configuration)
         words[name] = f"changed: {'; '.join(wrong)}" if wrong else OK
     health.configuration = words
     return live

@@ -1,4 +1,4 @@
-"""The manifests to install in a cluster: account, roles, custom resource, webhooks with their key.
+"""Manifests to install: Namespaces, ServiceAccount, Roles and bindings, token Secret, valid key.
 
 An administrator of the cluster applies them, in this order. The account that they create is the
 portal's, with no more permissions than it needs.
@@ -46,13 +46,15 @@ def manifests(cluster: Cluster, config: WebhookClientConfig) -> list[dict[str, A
     """Make all manifests of a cluster; ``config`` is how it calls the portal."""
     grants = grants_of(cluster)
     places = dict.fromkeys(grant.namespace for grant in grants)
-    account = _head("v1", "ServiceAccount", ACCOUNT, cluster.portal_namespace)
+    account = _object_head("v1", "ServiceAccount", ACCOUNT, cluster.portal_namespace)
     return [
-        _head("v1", "Namespace", cluster.portal_namespace),
-        _head("v1", "Namespace", CANARY_NAMESPACE),
+        _object_head("v1", "Namespace", cluster.portal_namespace),
+        _object_head("v1", "Namespace", CANARY_NAMESPACE),
         # No pod runs as this account: the portal uses it from outside.
         {**account, "automountServiceAccountToken": False},
-        *chain.from_iterable(_rights(grants, place, cluster.portal_namespace) for place in places),
+        *chain.from_iterable(
+            _role_and_binding(grants, place, cluster.portal_namespace) for place in places
+        ),
         metadata_policy_definition(),
         # Last, since from then on the cluster calls the portal.
         *webhooks(cluster, config),
@@ -66,12 +68,14 @@ def remark(cluster: Cluster) -> str:
 
 def token_secret(cluster: Cluster) -> dict[str, Any]:
     """Make the Secret in which the cluster stores a token of the account without expiry."""
-    secret = _head("v1", "Secret", TOKEN_SECRET, cluster.portal_namespace)
+    secret = _object_head("v1", "Secret", TOKEN_SECRET, cluster.portal_namespace)
     secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": ACCOUNT}
     return {**secret, "type": "kubernetes.io/service-account-token"}
 
 
-def _rights(grants: Iterable[Grant], place: str, portal_namespace: str) -> list[dict[str, Any]]:
+def _role_and_binding(
+    grants: Iterable[Grant], place: str, portal_namespace: str
+) -> list[dict[str, Any]]:
     """Make the role for one namespace, or for all, and its binding to the account."""
     kind = "Role" if place else "ClusterRole"
     name = {"": ACCOUNT, CANARY_NAMESPACE: _CANARY_ROLE}.get(place, _COUNTING_ROLE)
@@ -86,14 +90,14 @@ def _rights(grants: Iterable[Grant], place: str, portal_namespace: str) -> list[
         if grant.namespace == place
     ]
     binding = {
-        **_head(f"{_RBAC}/v1", f"{kind}Binding", name, place),
+        **_object_head(f"{_RBAC}/v1", f"{kind}Binding", name, place),
         "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": portal_namespace}],
     }
-    return [{**_head(f"{_RBAC}/v1", kind, name, place), "rules": rules}, binding]
+    return [{**_object_head(f"{_RBAC}/v1", kind, name, place), "rules": rules}, binding]
 
 
-def _head(version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+def _object_head(version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
@@ -105,15 +109,17 @@ def present_key(cluster: Cluster, client: Client) -> str:
     """The credential that a cluster uses now; empty if it has no valid one."""
     live = client.get("ValidatingWebhookConfiguration", CONFIGURATION)
     key = key_in(live) if live else ""
-    return key if key and is_valid(cluster, key) else ""
+    return key if key and is_valid_key(cluster, key) else ""
 
 
-def is_valid(cluster: Cluster, key: str) -> bool:
+def is_valid_key(cluster: Cluster, key: str) -> bool:
     """Whether a key is a credential of the cluster, neither revoked nor expired."""
-    good = Q(expires=None) | Q(expires__gt=read_clock())
+    unexpired = Q(expires=None) | Q(expires__gt=read_clock())
     digest = WebhookCredential.digest_of(key)
-    found = WebhookCredential.objects.filter(good, cluster=cluster, digest=digest, revoked=None)
-    return found.exists()
+    credentials = WebhookCredential.objects.filter(
+        unexpired, cluster=cluster, digest=digest, revoked=None
+    )
+    return credentials.exists()
 
 
 def with_key(config: WebhookClientConfig, key: str) -> WebhookClientConfig:

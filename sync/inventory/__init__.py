@@ -1,1 +1,1 @@
-"""The inventory: observations of a cluster, and the comparison of its usage with the ledger."""
+"""A cluster's objects and quota status, listed for the ledger, and compared with it."""

@@ -1,4 +1,4 @@
-"""Read a cluster for the ledger: the status of its quotas, and complete lists of objects."""
+"""Lists for the ledger: NamespaceQuotas, Figures of ``status.used``, CompleteList, Unlisted."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def resources_in(places: Mapping[str, NamespaceQuotas]) -> dict[GroupVersionReso
         for name, place in places.items()
         for quota in place.policies.resource_quotas
     )
-    found = where_counted(bound)
-    order = sorted(found, key=lambda each: (str(each) not in WITH_CONTENTS, str(each)))
-    return {each: found[each] for each in order}
+    namespaces_of = where_counted(bound)
+    order = sorted(namespaces_of, key=lambda each: (str(each) not in WITH_CONTENTS, str(each)))
+    return {each: namespaces_of[each] for each in order}
 
 
 def list_all(
@@ -111,13 +111,15 @@ def list_all(
     """List all objects of a resource, Secrets in these namespaces alone; raises APIError."""
     # The database's clock, as in the ledger: charges are compared with it.
     started = read_clock()
-    items = list(_items(client, resource, namespaces))
-    quotas = list(_bound(places, resource))
+    items = list(_listed_items(client, resource, namespaces))
+    quotas = list(_quotas_counting(places, resource))
     return CompleteList(
         cluster_id=cluster.pk,
         resource=str(resource),
         started=started,
-        objects={item["metadata"]["uid"]: _live(item, resource, places, started) for item in items},
+        objects={
+            item["metadata"]["uid"]: _live_object(item, resource, places, started) for item in items
+        },
         places={place.uids[quota.name]: quota.namespace for place, quota in quotas},
         names={place.uids[quota.name]: names_of(quota, resource) for place, quota in quotas},
         observed={
@@ -137,7 +139,7 @@ def unlisted(
     """The cluster's own figures of a resource that cannot be listed, where they count."""
     quotas = [
         (place, quota)
-        for place, quota in _bound(places, resource)
+        for place, quota in _quotas_counting(places, resource)
         if place.is_native and quota.name in place.observed
     ]
     return Unlisted(
@@ -154,7 +156,7 @@ def unlisted(
     )
 
 
-def _items(
+def _listed_items(
     client: Client, resource: GroupVersionResource, namespaces: Iterable[str]
 ) -> Iterator[dict[str, Any]]:
     name = str(resource)
@@ -167,7 +169,7 @@ def _items(
         ).items
 
 
-def _bound(
+def _quotas_counting(
     places: Mapping[str, NamespaceQuotas], resource: GroupVersionResource
 ) -> Iterator[tuple[NamespaceQuotas, ResourceQuota]]:
     for place in places.values():
@@ -176,7 +178,7 @@ def _bound(
                 yield place, quota
 
 
-def _live(
+def _live_object(
     item: dict[str, Any],
     resource: GroupVersionResource,
     places: Mapping[str, NamespaceQuotas],

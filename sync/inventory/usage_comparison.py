@@ -1,4 +1,4 @@
-"""Compare each quota's usage in the cluster and in the ledger, down to the objects that differ."""
+"""UsageComparison rows: Figures of a quota and its ledger, objects that differ and why."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def compare(
     ``seen`` are the complete lists by resource. Rows of quotas that the cluster does not have are
     deleted.
     """
-    both = _Both.read(cluster, figures, seen)
-    known = {(row.namespace, row.quota): row for row in _rows(cluster)}
+    both = _BothSides.read(cluster, figures, seen)
+    known = {(row.namespace, row.quota): row for row in _comparison_rows(cluster)}
     # Mostly nothing has changed: those rows need a new time only, in a few statements.
     same: list[int] = []
     news: list[UsageComparison] = []
@@ -88,14 +88,14 @@ def compare(
         update_fields=["observed", "ledger", "differences", "compared", "since"],
     )
     for start in range(0, len(same), CHUNK):
-        _rows(cluster).filter(pk__in=same[start : start + CHUNK]).update(compared=now)
+        _comparison_rows(cluster).filter(pk__in=same[start : start + CHUNK]).update(compared=now)
     gone = [row.pk for row in known.values()]
     for start in range(0, len(gone), CHUNK):
-        _rows(cluster).filter(pk__in=gone[start : start + CHUNK]).delete()
+        _comparison_rows(cluster).filter(pk__in=gone[start : start + CHUNK]).delete()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Both:
+class _BothSides:
     """Both sides as read; charges and live objects by quota, of differing quotas only."""
 
     ledger: Mapping[UUID, ResourceList]
@@ -106,11 +106,11 @@ class _Both:
     @classmethod
     def read(
         cls, cluster: Cluster, figures: Sequence[Figures], seen: Mapping[str, CompleteList]
-    ) -> _Both:
+    ) -> _BothSides:
         """Read the ledger, and the charges and live objects of quotas that differ."""
         used = QuotaUsage.objects.filter(cluster=cluster).values_list("quota_uid", "used")
         ledger = {uid: parse(amounts) for uid, amounts in used}
-        differing = {each.quota_uid for each in figures if any(_differing(each, ledger))}
+        differing = {each.quota_uid for each in figures if any(_differing_names(each, ledger))}
         charges: dict[UUID, list[Charge]] = defaultdict(list)
         rows = Charge.objects.filter(cluster=cluster, quota_uid__in=differing, state__in=OPEN)
         for row in rows.order_by("id"):
@@ -128,7 +128,7 @@ class _Both:
             "observed": to_json(figures.used),
             "ledger": to_json(self.ledger.get(figures.quota_uid, {})),
             "differences": [
-                self._difference(name, figures) for name in _differing(figures, self.ledger)
+                self._difference(name, figures) for name in _differing_names(figures, self.ledger)
             ],
         }
 
@@ -144,8 +144,8 @@ class _Both:
             each for each in self.live.get(uid, []) if name in self.seen[each[0]].names.get(uid, ())
         ]
         objects = [
-            *_of_ledger(name, charges, self.seen),
-            *_of_cluster(name, uid, charges, live),
+            *_ledger_objects(name, charges, self.seen),
+            *_cluster_objects(name, uid, charges, live),
         ]
         left = theirs - ours
         for one in objects:
@@ -160,11 +160,11 @@ class _Both:
         }
 
 
-def _rows(cluster: Cluster) -> Any:
+def _comparison_rows(cluster: Cluster) -> Any:
     return UsageComparison.objects.filter(cluster=cluster)
 
 
-def _differing(figures: Figures, ledger: Mapping[UUID, ResourceList]) -> Iterator[str]:
+def _differing_names(figures: Figures, ledger: Mapping[UUID, ResourceList]) -> Iterator[str]:
     """Yield the names that both sides count, but differently."""
     ours = ledger.get(figures.quota_uid, {})
     for name in sorted(ours.keys() & figures.used.keys()):
@@ -172,13 +172,13 @@ def _differing(figures: Figures, ledger: Mapping[UUID, ResourceList]) -> Iterato
             yield name
 
 
-def _of_ledger(
+def _ledger_objects(
     name: str, charges: Iterable[Charge], seen: Mapping[str, CompleteList]
 ) -> Iterator[dict[str, Any]]:
     """Yield the amounts that the ledger counts beyond the objects in the cluster."""
     for charge in charges:
         held = parse(charge.amounts).get(name, ZERO)
-        amount, why = _beyond(charge, name, held, seen.get(charge.resource))
+        amount, why = _excess_of_charge(charge, name, held, seen.get(charge.resource))
         if amount.sign:
             yield {
                 "kind": charge.resource,
@@ -190,7 +190,7 @@ def _of_ledger(
             }
 
 
-def _beyond(
+def _excess_of_charge(
     charge: Charge, name: str, held: Quantity, seen: CompleteList | None
 ) -> tuple[Quantity, str]:
     if charge.resource == OPENING_RESOURCE:
@@ -206,7 +206,7 @@ def _beyond(
     return (held, GONE) if seen else (ZERO, "")
 
 
-def _of_cluster(
+def _cluster_objects(
     name: str, quota: UUID, charges: Iterable[Charge], live: Iterable[tuple[str, str, Live]]
 ) -> Iterator[dict[str, Any]]:
     """Yield the amounts of objects in the cluster without a charge in the ledger."""

@@ -1,4 +1,4 @@
-"""Tables about clusters: connections, health, alerts, runs, synced objects. Shape only."""
+"""Tables about clusters: connections, health, alerts, runs, synced objects. Columns only."""
 
 from sync.models.connection import ClusterConnection
 from sync.models.health import ClusterAlert, UsageComparison, WebhookHealth

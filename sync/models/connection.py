@@ -1,4 +1,4 @@
-"""ClusterConnection: address and sealed credential of a cluster's API server."""
+"""Table ClusterConnection: server, certificates, sealed secret, pause, state, probed findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WebhookHealth, ClusterAlert and UsageComparison: findings about one cluster. Shape only."""
+"""Tables WebhookHealth, ClusterAlert and UsageComparison: columns and constraints alone."""
 
 from __future__ import annotations
 

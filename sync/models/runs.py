@@ -1,4 +1,4 @@
-"""SyncState, SyncRun, SyncResult, SyncCursor, SyncedObject, SyncOwnership: leases, runs, objects.
+"""Tables SyncState, SyncRun, SyncResult, SyncCursor, SyncedObject, SyncOwnership: columns alone.
 
 Shape only. These rows are the truth; the broker's messages only make workers look at them.
 """

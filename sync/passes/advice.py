@@ -1,4 +1,4 @@
-"""Advice in words about the state of a run or a connection, for pages and commands."""
+"""Sentences that advise people: why a SyncRun waits or failed, the cure of a connection state."""
 
 from __future__ import annotations
 

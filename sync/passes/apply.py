@@ -1,4 +1,4 @@
-"""The third step of a pass: apply the portal's changes to the cluster.
+"""PassWriter, step three: apply, replace or delete in the cluster, retry conflicts, dry runs.
 
 The intent is recorded before each write, each write carries the version that was judged, and its
 outcome is recorded with the object's row in one transaction.
@@ -65,7 +65,7 @@ class PassWriter:
         """
         self._journal.stage("writing", total=len(items))
         for item in items:
-            if problem := _place_problem(item, namespaces):
+            if problem := _namespace_problem(item, namespaces):
                 self._note(item, FAILED, problem)
             elif self._journal.is_preview:
                 self._try(item)
@@ -96,15 +96,19 @@ class PassWriter:
         if result is None:
             return
         outcome, words = CONFLICT, f"others wrote it first, {TRIES} times"
-        after = _in_conflict(item)
+        after = _item_in_conflict(item)
         for _ in range(TRIES):
             if problem := self._problem(item):
                 # An object that is being deleted counts as gone, as in every pass.
                 is_gone = item.live is not None and is_leaving(item.live)
-                outcome, words, after = FAILED, problem, _with_live(item, None) if is_gone else item
+                outcome, words, after = (
+                    FAILED,
+                    problem,
+                    _item_with_live(item, None) if is_gone else item,
+                )
                 break
             if item.verdict.action not in WRITES:
-                outcome, words, after = _overtaken(item)
+                outcome, words, after = _outcome_if_overtaken(item)
                 break
             # The cluster knows no epochs: a worker that lost its lease must find out before.
             self._journal.lease.check()
@@ -112,15 +116,15 @@ class PassWriter:
                 live = carry_out(self._client, item)
             except ConflictError:
                 key = item.key
-                item = _with_live(item, self._client.get(key.kind, key.name, key.namespace))
-                after = _in_conflict(item)
+                item = _item_with_live(item, self._client.get(key.kind, key.name, key.namespace))
+                after = _item_in_conflict(item)
                 continue
             except APIError as error:
                 if not is_about_one_object(error):
                     raise
                 outcome, words, after = FAILED, str(error), item
                 break
-            outcome, words, after = DONE, "", _written(item, live)
+            outcome, words, after = DONE, "", _item_after_write(item, live)
             break
         with self._journal.lease.guard():
             self._journal.settle(result, outcome, words)
@@ -136,7 +140,7 @@ class PassWriter:
         return ""
 
 
-def _place_problem(item: ComparedObject, namespaces: Mapping[str, str]) -> str:
+def _namespace_problem(item: ComparedObject, namespaces: Mapping[str, str]) -> str:
     """The reason why nothing can be written in a namespace; empty if it can."""
     phase = namespaces.get(item.key.namespace)
     if phase is None:
@@ -210,7 +214,7 @@ def whole(item: ComparedObject) -> Manifest:
     return {**ours, "metadata": metadata}
 
 
-def _written(item: ComparedObject, live: Manifest | None) -> ComparedObject:
+def _item_after_write(item: ComparedObject, live: Manifest | None) -> ComparedObject:
     """Judge an object after our write."""
     # What we wrote is agreed on. If a webhook of the cluster changed it, that is drift: a pending
     # verdict would write it again and again.
@@ -218,17 +222,17 @@ def _written(item: ComparedObject, live: Manifest | None) -> ComparedObject:
     return judge_one(item.key, ours=item.ours, live=live, row=item.row, base=base, owned=item.owned)
 
 
-def _with_live(item: ComparedObject, live: Manifest | None) -> ComparedObject:
+def _item_with_live(item: ComparedObject, live: Manifest | None) -> ComparedObject:
     return judge_one(
         item.key, ours=item.ours, live=live, row=item.row, base=item.base, owned=item.owned
     )
 
 
-def _in_conflict(item: ComparedObject) -> ComparedObject:
+def _item_in_conflict(item: ComparedObject) -> ComparedObject:
     return replace(item, verdict=replace(item.verdict, state="conflict", action="conflict"))
 
 
-def _overtaken(item: ComparedObject) -> tuple[str, str, ComparedObject]:
+def _outcome_if_overtaken(item: ComparedObject) -> tuple[str, str, ComparedObject]:
     """The outcome for an object that others wrote while we tried."""
     if item.agrees:
         return DONE, "others made the same of it", item

@@ -1,4 +1,4 @@
-"""The rows of compared objects: baseline, the cluster's side, differences and state."""
+"""SyncedObject rows remembered: base, theirs, live, differences with managers, since, gone."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def differences_of(item: ComparedObject) -> list[dict[str, Any]]:
     by_field = reconcile.managers(item.live) if item.live else {}
     return [
         {
-            "field": one.field,
-            "base": was.get(one.field),
-            "ours": one.a,
-            "theirs": one.b,
-            **_manager(by_field, one.field),
+            "field": difference.field,
+            "base": was.get(difference.field),
+            "ours": difference.a,
+            "theirs": difference.b,
+            **_manager_of_field(by_field, difference.field),
         }
-        for one in reconcile.differences(ours, theirs)
+        for difference in reconcile.differences(ours, theirs)
     ]
 
 
-def _manager(by_field: Mapping[str, Any], field: str) -> dict[str, str]:
+def _manager_of_field(by_field: Mapping[str, Any], field: str) -> dict[str, str]:
     """The manager of a field, or of its nearest parent that has one."""
     # Atomic lists and maps are owned as a whole, so that their entries have no manager.
     place = field

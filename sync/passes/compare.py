@@ -1,4 +1,4 @@
-"""The second step of a pass: compare both sides and give each object a verdict."""
+"""ComparedObject and Sides, step two: ours, live, base, row normalized; verdict per object."""
 
 from __future__ import annotations
 

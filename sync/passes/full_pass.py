@@ -1,4 +1,4 @@
-"""A full pass over a cluster: read, compare, hold mass deletions, import, apply, record."""
+"""``full_pass``: order of steps, doubted empty lists, held deletions, cursors, counts."""
 
 from __future__ import annotations
 
@@ -56,27 +56,27 @@ def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> s
     reading = read_cluster(client, progress=journal.stage)
     journal.stage("comparing")
     rows = read_rows(cluster)
-    doubted = _doubted(cluster, reading, rows, journal)
-    items = _judge(cluster, reading, rows, doubted)
+    doubted = _doubted_kinds(cluster, reading, rows, journal)
+    items = _judge_all_kinds(cluster, reading, rows, doubted)
     by_key = {item.key: item for item in items}
     journal.settle_leftovers(by_key)
-    if held := _braked(items, journal):
-        _hold(cluster, held, journal, now=now)
+    if held := _deletions_to_hold(items, journal):
+        _hold_deletions(cluster, held, journal, now=now)
         waiting = {item.key for item in held}
         items = [item for item in items if item.key not in waiting]
     if not journal.is_preview:
         # Before the import, whose own writes advance this revision.
         with journal.lease.guard() as state:
             SyncState.objects.filter(pk=state.pk).update(policy_revision=revision)
-    _write(client, items, journal, reading=reading, now=now)
+    _write_items(client, items, journal, reading=reading, now=now)
     if not journal.is_preview:
         note_native(cluster, journal, None)
         _move_cursors(cluster, reading, doubted, journal, now=now)
-    _finish(items, doubted, journal, held=held)
+    _count_results(items, doubted, journal, held=held)
     return SyncRun.State.HELD if held else SyncRun.State.DONE
 
 
-def _judge(
+def _judge_all_kinds(
     cluster: Cluster,
     reading: ClusterObjects,
     rows: Mapping[ObjectKey, SyncedObject],
@@ -91,7 +91,7 @@ def _judge(
     return judge_all(sides, kinds=set(reading.listings) - set(doubted))
 
 
-def _doubted(
+def _doubted_kinds(
     cluster: Cluster,
     reading: ClusterObjects,
     rows: Mapping[ObjectKey, SyncedObject],
@@ -113,7 +113,7 @@ def _doubted(
     return frozenset(ALL_KINDS if "Namespace" in doubted else doubted)
 
 
-def _braked(items: Sequence[ComparedObject], journal: Journal) -> list[ComparedObject]:
+def _deletions_to_hold(items: Sequence[ComparedObject], journal: Journal) -> list[ComparedObject]:
     """The deletions in the cluster that a person must confirm; empty if they are not too many."""
     confirmed: set[tuple[ObjectKey, str]] = set()
     if journal.run.confirmed_by:
@@ -125,7 +125,7 @@ def _braked(items: Sequence[ComparedObject], journal: Journal) -> list[ComparedO
     return left if reconcile.brake(len(left), known) else []
 
 
-def _hold(
+def _hold_deletions(
     cluster: Cluster, held: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
 ) -> None:
     """Record the deletions that are held; neither side of these objects is written."""
@@ -137,7 +137,7 @@ def _hold(
             baseline.remember(cluster, held, now=now, state=SyncedObject.State.HELD)
 
 
-def _write(
+def _write_items(
     client: Client,
     items: Sequence[ComparedObject],
     journal: Journal,
@@ -198,7 +198,7 @@ def _move_cursors(
         SyncState.objects.filter(pk=state.pk).update(last_full_pass=None if doubted else now)
 
 
-def _finish(
+def _count_results(
     items: Sequence[ComparedObject],
     doubted: Collection[str],
     journal: Journal,

@@ -1,4 +1,4 @@
-"""Import objects and deletions of the cluster into the portal's policies, through services.
+"""``take_in``: a cluster's objects adopted into policies or forgotten, in batches, lints noted.
 
 In batches: the policies of some namespaces, their rows and the run's results are one transaction
 under the lease. New policies are stored in a few statements for each batch, all others one by one.
@@ -51,9 +51,9 @@ def take_in(
         with journal.lease.guard(), our_own_write(cluster):
             # Reviews lock a namespace's quotas first, too: any other order could deadlock.
             services.lock_used(cluster, {item.key.namespace for item in batch})
-            made = _create(cluster, [item for item in batch if _is_new(item)])
+            made = _create_together(cluster, [item for item in batch if _is_new(item)])
             with services.in_bulk():
-                done = [_one(cluster, item, made.get(item.key), journal) for item in batch]
+                done = [_import_one(cluster, item, made.get(item.key), journal) for item in batch]
             _note_lints(cluster, done, journal)
             journal.flush()
             baseline.remember(cluster, done, now=now)
@@ -99,7 +99,7 @@ def _is_new(item: ComparedObject) -> bool:
     return item.verdict.action == "take-in" and item.ours is None
 
 
-def _create(cluster: Cluster, items: Sequence[ComparedObject]) -> dict[ObjectKey, Stored]:
+def _create_together(cluster: Cluster, items: Sequence[ComparedObject]) -> dict[ObjectKey, Stored]:
     """Store new policies together; those without a result are tried one by one."""
     try:
         saved = services.create_many(
@@ -120,16 +120,20 @@ def _create(cluster: Cluster, items: Sequence[ComparedObject]) -> dict[ObjectKey
     }
 
 
-def _one(
+def _import_one(
     cluster: Cluster, item: ComparedObject, made: Stored | None, journal: Journal
 ) -> ComparedObject:
     """Import one object unless it was created already, and judge it again."""
     action = item.verdict.action
     try:
         if made is not None:
-            after = _again(item, made)
+            after = _judged_again(item, made)
         else:
-            after = _forget(cluster, item) if action == "forget" else _adopt(cluster, item)
+            after = (
+                _forget_object(cluster, item)
+                if action == "forget"
+                else _adopt_object(cluster, item)
+            )
     except ValidationError as error:
         words = "; ".join(
             f"{path}: {entry['message']}" if path else entry["message"]
@@ -149,7 +153,7 @@ def _one(
     return after
 
 
-def _adopt(cluster: Cluster, item: ComparedObject) -> ComparedObject:
+def _adopt_object(cluster: Cluster, item: ComparedObject) -> ComparedObject:
     """Store their side as ours, unless ours was written since it was read."""
     live = item.live or {}
     saved = services.apply_manifest(
@@ -161,17 +165,17 @@ def _adopt(cluster: Cluster, item: ComparedObject) -> ComparedObject:
         create_namespace=True,
     )
     stored = saved.instance
-    return _again(item, Stored(stored.to_manifest(), stored.revision))
+    return _judged_again(item, Stored(stored.to_manifest(), stored.revision))
 
 
-def _again(item: ComparedObject, ours: Stored | None) -> ComparedObject:
+def _judged_again(item: ComparedObject, ours: Stored | None) -> ComparedObject:
     """Judge an object again whose sides are equal by now."""
     return judge_one(
         item.key, ours=ours, live=item.live, row=item.row, base=item.theirs, owned=item.owned
     )
 
 
-def _forget(cluster: Cluster, item: ComparedObject) -> ComparedObject:
+def _forget_object(cluster: Cluster, item: ComparedObject) -> ComparedObject:
     key, user, reason = item.key, user_of(cluster), "the cluster has it no more"
     stored = services.find_object(cluster, kind=key.kind, name=key.name, namespace=key.namespace)
     if isinstance(stored, PolicyObject):
@@ -184,7 +188,7 @@ def _forget(cluster: Cluster, item: ComparedObject) -> ComparedObject:
         if any(kind.objects.filter(namespace=stored).exists() for kind in services.KINDS.values()):
             raise _LeftError("policies of this namespace are kept here; it goes when they go")
         services.delete_namespace(namespace=stored, user=user, reason=reason)
-    return _again(item, None)
+    return _judged_again(item, None)
 
 
 def _note_lints(cluster: Cluster, items: Sequence[ComparedObject], journal: Journal) -> None:
@@ -192,8 +196,10 @@ def _note_lints(cluster: Cluster, items: Sequence[ComparedObject], journal: Jour
     namespaces = {item.key.namespace for item in items} - {""}
     for lint in chain.from_iterable(services.lint_all(cluster, sorted(namespaces)).values()):
         policy = lint.policy
-        found = journal.noted.get(ObjectKey(policy.kind, policy.namespace, policy.name))
-        if found is not None:
+        noted_result = journal.noted.get(ObjectKey(policy.kind, policy.namespace, policy.name))
+        if noted_result is not None:
             line = f"{lint.code}: {lint.message}"
-            found.message = f"{found.message}\n{line}" if found.message else line
+            noted_result.message = (
+                f"{noted_result.message}\n{line}" if noted_result.message else line
+            )
             journal.counts["lints"] += 1

@@ -1,4 +1,4 @@
-"""The journal of a run, written under the lease: progress, intents, results and conflicts."""
+"""Journal of a SyncRun: stage, progress and SyncResults intended, noted, settled, flushed."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class Journal:
     def stage(self, stage: str, *, total: int = 0) -> None:
         """Store the present stage, and the number of its objects."""
         self.run.stage, self.run.total, self.run.done = stage[:100], total, 0
-        self._note()
+        self._write_progress()
 
     def step(self, done: int = 1) -> None:
         """Count objects as done; stored from time to time."""
         self.run.done += done
         if time.monotonic() - self._noted > _PROGRESS_SECONDS:
-            self._note()
+            self._write_progress()
 
-    def _note(self) -> None:
+    def _write_progress(self) -> None:
         self._noted = time.monotonic()
         run = self.run
         with self.lease.guard():

@@ -1,4 +1,4 @@
-"""The ledger's part of a pass: compare complete lists of objects with the charges.
+"""Ledger pass: each resource listed, met with charges; LedgerPass rows, blind alerts, new quotas.
 
 Charges of listed objects are confirmed and corrected to their usage. Charges of admitted objects
 that never appeared end with their lease, those of deleted objects at once. An incomplete list
@@ -111,10 +111,10 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     begun = read_clock()
     figures = list(figures_of(client, places))
     wanted = resources_in(places)
-    look = _Look(cluster, client, lease, places, begun)
+    look = _ResourceLook(cluster, client, lease, places, begun)
     seen = look.over(wanted, counts)
-    policy_writes.note_counted(cluster, new, guard=_guard(lease))
-    with _guard(lease)():
+    policy_writes.note_counted(cluster, new, guard=_guard_of(lease))
+    with _guard_of(lease)():
         usage_comparison.compare(cluster, figures, seen, now=begun)
         _forget_others(cluster, {str(each) for each in wanted})
         finished = read_clock()
@@ -135,8 +135,8 @@ def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
     list(figures_of(client, places))  # it stores the figures in the places
     due = resources_of(name for quota in new for name in quota.names)
     wanted = {each: where for each, where in resources_in(places).items() if each in due}
-    _Look(cluster, client, lease, places, begun).over(wanted, Counter())
-    policy_writes.note_counted(cluster, new, guard=_guard(lease))
+    _ResourceLook(cluster, client, lease, places, begun).over(wanted, Counter())
+    policy_writes.note_counted(cluster, new, guard=_guard_of(lease))
 
 
 def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:
@@ -152,7 +152,7 @@ def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _ResourceLook:
     """The parts of one comparison: the quotas with the cluster's figures, and their time."""
 
     cluster: Cluster
@@ -166,15 +166,15 @@ class _Look:
     ) -> dict[str, CompleteList]:
         """List resources and update their charges; adds to the counts, returns the lists."""
         seen: dict[str, CompleteList] = {}
-        guard = _guard(self.lease)
+        guard = _guard_of(self.lease)
         for resource, namespaces in wanted.items():
             # Lists can be long, and so can the writes that follow.
             _renew(self.lease)
-            found = _list(self.cluster, self.client, resource, self.places, namespaces)
+            found = _list_or_alert(self.cluster, self.client, resource, self.places, namespaces)
             _renew(self.lease)
             if found is not None:
                 seen[found.resource] = found
-                counts += _hold(self.cluster, found, guard)
+                counts += _hold_against_charges(self.cluster, found, guard)
             else:
                 listed = unlisted(self.cluster, resource, self.places, self.begun)
                 counts["released"] += end_by_lease(listed, guard=guard)
@@ -189,7 +189,7 @@ def _forget_others(cluster: Cluster, wanted: Collection[str]) -> None:
     gone.delete()
 
 
-def _guard(lease: Lease | None) -> Guard:
+def _guard_of(lease: Lease | None) -> Guard:
     return transaction.atomic if lease is None else lease.guard
 
 
@@ -209,7 +209,7 @@ def _renew(lease: Lease | None) -> None:
         lease.renew()
 
 
-def _list(
+def _list_or_alert(
     cluster: Cluster,
     client: Client,
     resource: GroupVersionResource,
@@ -236,7 +236,7 @@ def _list(
     return None
 
 
-def _hold(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
+def _hold_against_charges(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
     """Confirm, correct and release the charges of one resource by its complete list."""
     names = cluster.name, seen.resource
     orphans = release_orphans(

@@ -1,4 +1,4 @@
-"""The life cycle of a run: requested, begun under the lease, ended, retried or parked.
+"""SyncRun states: requested, carried out under a lease, ended, retried after a wait, parked.
 
 The rows are the truth; a broker's message only makes a worker look at one.
 """
@@ -87,9 +87,9 @@ def carry_out(run_id: int) -> str:
         return run.state if run else ""
     try:
         with leases.hold(run.cluster, LEASE) as lease:
-            if _begin(run, lease):
+            if _begin_run(run, lease):
                 with beating(lease, run):
-                    _work(run, lease)
+                    _work_on_run(run, lease)
     except LeaseHeldError as error:
         log.info("run %s waits: %s", run.uid, error)
     except LostLeaseError as error:
@@ -98,7 +98,7 @@ def carry_out(run_id: int) -> str:
     return SyncRun.objects.filter(pk=run_id).values_list("state", flat=True).first() or ""
 
 
-def _begin(run: SyncRun, lease: Lease) -> bool:
+def _begin_run(run: SyncRun, lease: Lease) -> bool:
     """Claim the run; False if it no longer waits, or the sync is paused."""
     now = read_clock()
     with lease.guard():
@@ -106,7 +106,7 @@ def _begin(run: SyncRun, lease: Lease) -> bool:
         if ClusterConnection.objects.filter(cluster=run.cluster_id, is_paused=True).exists():
             return False
         waiting = SyncRun.objects.filter(pk=run.pk, state=State.WAITING)
-        found = waiting.update(
+        begun = waiting.update(
             state=State.RUNNING,
             epoch=lease.epoch,
             attempt=run.attempt + 1,
@@ -116,10 +116,10 @@ def _begin(run: SyncRun, lease: Lease) -> bool:
             error="",
         )
     run.refresh_from_db()
-    return bool(found)
+    return bool(begun)
 
 
-def _work(run: SyncRun, lease: Lease) -> None:
+def _work_on_run(run: SyncRun, lease: Lease) -> None:
     """Carry out the run with the cluster's client, and end it in any case."""
     # The client and the passes are large, and web processes only request runs.
     from sync.connect import connections  # noqa: PLC0415 - see above
@@ -153,7 +153,7 @@ def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
     due = now + DOUBT if run.counts.get("doubted") else now
     is_known = state == State.HELD and _is_held_already(run)
     with lease.guard() as cluster_state:
-        _close(run, State.DONE if is_known else state, now)
+        _close_run(run, State.DONE if is_known else state, now)
         SyncState.objects.filter(pk=cluster_state.pk).update(
             failures=0, last_success=now, stale_since=None, due=due
         )
@@ -173,7 +173,7 @@ def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
         alerts.set_alert(run.cluster, ALERT_HELD, message, severity=alerts.CRITICAL)
 
 
-def _close(run: SyncRun, state: str, now: dt.datetime) -> None:
+def _close_run(run: SyncRun, state: str, now: dt.datetime) -> None:
     """Store the end of a run; a watch without changes leaves no row."""
     if run.mode == Mode.WATCH and state == State.DONE and not run.counts:
         SyncRun.objects.filter(pk=run.pk).delete()
@@ -200,7 +200,7 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
     run.error = f"{error.reason}: {error}"
     stop = next((state for kind, state in STOPS.items() if isinstance(error, kind)), None)
     with lease.guard() as state:
-        _close(run, State.FAILED, now)
+        _close_run(run, State.FAILED, now)
         failures = state.failures + 1
         wait = wait_after(failures, getattr(error, "retry_after", None))
         SyncState.objects.filter(pk=state.pk).update(
@@ -215,10 +215,10 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
             rows.update(state=found, message=run.error)
     if stop or isinstance(error, UnreachableError):
         policy_writes.give_up_counting(run.cluster, str(error))
-    _alert(run, is_stopped=stop is not None, failures=failures)
+    _alert_failures(run, is_stopped=stop is not None, failures=failures)
 
 
-def _alert(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
+def _alert_failures(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
     if is_stopped:
         message = f"the sync is stopped until a person solves this: {run.error}"
         alerts.raise_alert(run.cluster, ALERT_STOPPED, severity=alerts.CRITICAL, message=message)
@@ -275,10 +275,10 @@ def recover_lost() -> int:
     """Retry or park the runs whose worker is lost; returns their number."""
     now = read_clock()
     lost = SyncRun.objects.filter(state=State.RUNNING, heartbeat__lt=now - LOST)
-    found = 0
+    recovered = 0
     for run in lost.select_related("cluster").order_by("id"):
         held = SyncState.objects.filter(cluster=run.cluster_id, epoch=run.epoch)
         if not held.filter(lease_until__gt=now).exists():
             give_back(run, error="its worker was lost")
-            found += 1
-    return found
+            recovered += 1
+    return recovered

@@ -1,4 +1,4 @@
-"""The first step of a pass: read the cluster's objects, the portal's, their rows, and ownership.
+"""Step one: ClusterObjects listed, Stored policies, SyncedObject rows, Ownership read.
 
 Nothing is compared or written here. An incomplete list is an error: absence would mean deletion.
 """
@@ -44,17 +44,17 @@ class ClusterObjects:
     def objects(self) -> dict[ObjectKey, Manifest]:
         """All objects by key, as the API server gave them, without those being deleted."""
         return {
-            ObjectKey.of(one): one
+            ObjectKey.of(item): item
             for listing in self.listings.values()
-            for one in listing.items
-            if not is_leaving(one)
+            for item in listing.items
+            if not is_leaving(item)
         }
 
     def phases(self) -> dict[str, str]:
         """The namespaces of the cluster with their phases."""
         return {
-            one["metadata"]["name"]: (one.get("status") or {}).get("phase") or "Active"
-            for one in self.listings["Namespace"].items
+            item["metadata"]["name"]: (item.get("status") or {}).get("phase") or "Active"
+            for item in self.listings["Namespace"].items
         }
 
 
@@ -110,18 +110,18 @@ def is_leaving(live: Mapping[str, Any]) -> bool:
 
 def read_ours(cluster: Cluster, keys: Collection[ObjectKey] | None = None) -> dict[ObjectKey, Any]:
     """The portal's objects by key, all or some, as ``Stored``."""
-    found: dict[ObjectKey, Any] = {}
+    stored_objects: dict[ObjectKey, Any] = {}
     for kind in ALL_KINDS:
         names = None if keys is None else {key.name for key in keys if key.kind == kind}
         # By names alone, which one statement can filter; pairs are filtered here.
-        for one in _of_kind(cluster, kind, names) if names is None or names else ():
-            key = ObjectKey(kind, one.namespace_name, one.name)
+        for stored in _stored_of_kind(cluster, kind, names) if names is None or names else ():
+            key = ObjectKey(kind, stored.namespace_name, stored.name)
             if keys is None or key in keys:
-                found[key] = Stored(one.to_manifest(), one.revision)
-    return found
+                stored_objects[key] = Stored(stored.to_manifest(), stored.revision)
+    return stored_objects
 
 
-def _of_kind(cluster: Cluster, kind: str, names: Collection[str] | None) -> Iterable[Any]:
+def _stored_of_kind(cluster: Cluster, kind: str, names: Collection[str] | None) -> Iterable[Any]:
     wanted = {} if names is None else {"name__in": names}
     if kind == "Namespace":
         return Namespace.objects.filter(cluster=cluster, **wanted).select_related("cluster")

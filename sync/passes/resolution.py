@@ -1,4 +1,4 @@
-"""Resolutions of drift and conflicts by people, ownership, and confirmed deletions.
+"""People's decisions: take ours, theirs or mix by field; own objects; confirm held deletions.
 
 Nothing here sends a request to a cluster. A resolution changes the baseline, and our side where
 theirs is taken; it requests the pass that writes to the cluster, which still yields to changes made
@@ -61,7 +61,7 @@ def resolve(
         if choices == THEIRS:
             _take_theirs(row, user=user, reason=reason)
         elif choices != OURS:
-            _mix(row, choices, user=user, reason=reason)
+            _mix_sides(row, choices, user=user, reason=reason)
         changed = SyncedObject.objects.filter(pk=row.pk)
         uid = (row.live or {}).get("metadata", {}).get("uid") or row.object_uid
         # The person decided about the cluster's present side, so a later change of it conflicts.
@@ -84,7 +84,9 @@ def _take_theirs(row: SyncedObject, *, user: str, reason: str) -> None:
         services.delete_policy(policy=policy, user=user, reason=text)
 
 
-def _mix(row: SyncedObject, choices: str | Mapping[str, str], *, user: str, reason: str) -> None:
+def _mix_sides(
+    row: SyncedObject, choices: str | Mapping[str, str], *, user: str, reason: str
+) -> None:
     """Store the choices for each field as our side."""
     policy = undo.our_side(row)
     if isinstance(choices, str) or policy is None or row.live is None:
@@ -103,30 +105,30 @@ def take_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> SyncOwnership:
     """Let the portal write an object, a namespace or (without names) the whole cluster."""
-    place = _place(namespace, kind, name)
+    place = _ownership_place(namespace, kind, name)
     with services.policy_write(cluster):
-        found, is_new = SyncOwnership.objects.get_or_create(
+        ownership, is_new = SyncOwnership.objects.get_or_create(
             cluster=cluster, **place, defaults={"user": user}
         )
         if is_new:
-            _record(cluster, place, Action.CREATE, user=user)
+            _record_ownership(cluster, place, Action.CREATE, user=user)
     lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
-    return found
+    return ownership
 
 
 def release_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> bool:
     """End an ownership; objects in the cluster stay. False if there was no such ownership."""
-    place = _place(namespace, kind, name)
+    place = _ownership_place(namespace, kind, name)
     with services.policy_write(cluster):
-        found, _ = SyncOwnership.objects.filter(cluster=cluster, **place).delete()
-        if found:
-            _record(cluster, place, Action.DELETE, user=user)
-    return bool(found)
+        deleted, _ = SyncOwnership.objects.filter(cluster=cluster, **place).delete()
+        if deleted:
+            _record_ownership(cluster, place, Action.DELETE, user=user)
+    return bool(deleted)
 
 
-def _place(namespace: str, kind: str, name: str) -> dict[str, str]:
+def _ownership_place(namespace: str, kind: str, name: str) -> dict[str, str]:
     if bool(kind) != bool(name) or (kind and not namespace):
         raise ValidationError("an object is named by namespace, kind and name", code="place")
     if kind and kind not in services.KINDS:
@@ -134,7 +136,7 @@ def _place(namespace: str, kind: str, name: str) -> dict[str, str]:
     return {"namespace": namespace, "kind": kind, "name": name}
 
 
-def _record(cluster: Cluster, place: dict[str, str], action: str, *, user: str) -> None:
+def _record_ownership(cluster: Cluster, place: dict[str, str], action: str, *, user: str) -> None:
     """Record that an ownership begins or ends."""
     text = "/".join(filter(None, place.values())) or "*"
     manifest: dict[str, Any] = {"kind": OWNERSHIP, "metadata": {"name": text}, "spec": place}

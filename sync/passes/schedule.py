@@ -1,4 +1,4 @@
-"""Schedule runs from the database: create due ones, choose those to notify of, delete old ones.
+"""Runs created when due (interval, policy, watch), in turn and notified; old ones deleted.
 
 Several processes may do this at once: each step is an update that only one of them can make.
 """
@@ -35,13 +35,13 @@ def due_runs() -> list[int]:
     now = read_clock()
     # A watch that waits for its turn does not keep a pass from being created.
     have = ready(now).exclude(mode=Mode.WATCH).values("cluster")
-    for connection in _connections().exclude(cluster__in=have).order_by("cluster_id"):
-        if _due(connection, now):
+    for connection in _unpaused_connections().exclude(cluster__in=have).order_by("cluster_id"):
+        if _due_mode(connection, now):
             make_run(connection.cluster, now)
     silent = Q(queued=None) | Q(queued__lt=now - NOTIFY_AGAIN)
     waiting = SyncRun.objects.filter(silent, state=State.WAITING)
     # The update claims the notification: of two processes, only one changes the row.
-    return [run.pk for run in _in_turn(now) if waiting.filter(pk=run.pk).update(queued=now)]
+    return [run.pk for run in _runs_in_turn(now) if waiting.filter(pk=run.pk).update(queued=now)]
 
 
 def make_run(cluster: Cluster, now: dt.datetime) -> None:
@@ -50,17 +50,17 @@ def make_run(cluster: Cluster, now: dt.datetime) -> None:
     with transaction.atomic():
         # Another process may have created the run since, and a worker even ended it.
         SyncState.objects.select_for_update().get(cluster=cluster)
-        connection = _connections().filter(cluster=cluster).first()
-        if connection and (due := _due(connection, now)):
+        connection = _unpaused_connections().filter(cluster=cluster).first()
+        if connection and (due := _due_mode(connection, now)):
             request(cluster, mode=due[0], trigger=due[1])
 
 
-def _connections() -> QuerySet[ClusterConnection]:
-    found = ClusterConnection.objects.filter(is_paused=False)
-    return found.select_related("cluster__sync_state")
+def _unpaused_connections() -> QuerySet[ClusterConnection]:
+    connections = ClusterConnection.objects.filter(is_paused=False)
+    return connections.select_related("cluster__sync_state")
 
 
-def _in_turn(now: dt.datetime) -> list[SyncRun]:
+def _runs_in_turn(now: dt.datetime) -> list[SyncRun]:
     """The next run of each cluster, a person's first; watches as far as there is room."""
     runs = sorted(
         ready(now), key=lambda run: (run.trigger != PERSON, run.mode == Mode.WATCH, run.pk)
@@ -73,7 +73,7 @@ def _in_turn(now: dt.datetime) -> list[SyncRun]:
     return passes + watches[: room_for_watches(now)]
 
 
-def _due(connection: ClusterConnection, now: dt.datetime) -> tuple[str, str] | None:
+def _due_mode(connection: ClusterConnection, now: dt.datetime) -> tuple[str, str] | None:
     """The mode and trigger of a cluster's due run, if any; stopped clusters wait for a person."""
     cluster = connection.cluster
     state = getattr(cluster, "sync_state", None) or SyncState(cluster=cluster)
@@ -86,14 +86,14 @@ def _due(connection: ClusterConnection, now: dt.datetime) -> tuple[str, str] | N
         return mode, "schedule"
     if cluster.policy_revision != state.policy_revision:
         return Mode.SYNC, "policy"
-    if state.last_full_pass + _interval(cluster) <= now:
+    if state.last_full_pass + _full_pass_interval(cluster) <= now:
         return Mode.SYNC, "schedule"
     watches = SyncRun.objects.filter(cluster=cluster, mode=Mode.WATCH, state=State.WAITING)
     is_watched = settings.GATEHOUSE_SYNC_WATCH_SECONDS and not watches.exists()
     return (Mode.WATCH, "watch") if is_watched else None
 
 
-def _interval(cluster: Cluster) -> dt.timedelta:
+def _full_pass_interval(cluster: Cluster) -> dt.timedelta:
     """The time between two full passes, shorter if objects could not be written."""
     every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
     passes = SyncRun.objects.filter(cluster=cluster, mode__in=[Mode.SYNC, Mode.IMPORT])
@@ -103,10 +103,10 @@ def _interval(cluster: Cluster) -> dt.timedelta:
 
 def _waits_for_person(cluster: Cluster) -> bool:
     """Whether the last run was parked, or another one waits that may not begin yet."""
-    found = SyncRun.objects.filter(cluster=cluster)
-    last = found.first()
+    runs = SyncRun.objects.filter(cluster=cluster)
+    last = runs.first()
     is_parked = last is not None and last.state == State.PARKED
-    return is_parked or found.filter(state=State.WAITING).exclude(mode=Mode.WATCH).exists()
+    return is_parked or runs.filter(state=State.WAITING).exclude(mode=Mode.WATCH).exists()
 
 
 def forget_old() -> None:

@@ -1,4 +1,4 @@
-"""Record the sides before a resolution, list the resolutions of an object, and undo the last one.
+"""Resolutions as PolicyRevisions: sides recorded before, decisions listed, the newest undone.
 
 Undoing writes nothing to a cluster itself. If the cluster's side has not changed since, the
 difference is open again. If ours was written there meanwhile, the cluster's former side becomes
@@ -44,10 +44,10 @@ class Before:
 
 def our_side(row: SyncedObject) -> PolicyObject | None:
     """The portal's object of the row's identity."""
-    found: PolicyObject | None = services.find_object(
+    policy: PolicyObject | None = services.find_object(
         row.cluster, kind=row.kind, name=row.name, namespace=row.namespace
     )
-    return found
+    return policy
 
 
 def before_deciding(row: SyncedObject) -> Before:
@@ -83,7 +83,7 @@ def record_decision(
     chosen = choices if isinstance(choices, str) else dict(choices)
     left = {"choices": chosen, "revision": ours.revision if ours else 0}
     fields = {
-        **_names(row),
+        **_resolution_names(row),
         "action": action,
         "before": {"kind": KIND, "object": str(row.key), "spec": sides},
         "after": {"kind": KIND, "object": str(row.key), "spec": left},
@@ -93,10 +93,10 @@ def record_decision(
 
 def decisions(row: SyncedObject) -> list[PolicyRevision]:
     """The last resolutions of an object and their undoings, newest first."""
-    found = PolicyRevision.objects.of(**_names(row)).order_by("-number")[: 4 * SHOWN]
+    revisions = PolicyRevision.objects.of(**_resolution_names(row)).order_by("-number")[: 4 * SHOWN]
     # The column cuts very long names, so that several objects may share one.
     key = str(row.key)
-    return [one for one in found if (one.after or {}).get("object") == key][:SHOWN]
+    return [each for each in revisions if (each.after or {}).get("object") == key][:SHOWN]
 
 
 def can_be_undone(row: SyncedObject) -> PolicyRevision | None:
@@ -127,7 +127,7 @@ def undo(synced_object: SyncedObject, *, number: int, user: str, reason: str = "
         author = (user, reason or f"decision {number} undone")
         was, now = (decision.before or {})["spec"], before_deciding(row)
         is_open = comes_back_open(row, decision)
-        _put(row, was["ours"] if is_open else was["live"], author=author)
+        _put_side_back(row, was["ours"] if is_open else was["live"], author=author)
         base = was["base"] if is_open else row.theirs
         changed = SyncedObject.objects.filter(pk=row.pk)
         changed.update(base=base, version=F("version") + 1)
@@ -142,19 +142,21 @@ def comes_back_open(row: SyncedObject, decision: PolicyRevision) -> bool:
     return bool(was["theirs"] == row.theirs or chosen == "theirs")
 
 
-def _put(row: SyncedObject, manifest: Manifest | None, *, author: tuple[str, str]) -> None:
+def _put_side_back(
+    row: SyncedObject, manifest: Manifest | None, *, author: tuple[str, str]
+) -> None:
     """Make our side this manifest, or delete ours for None."""
     user, reason = author
-    found = our_side(row)
+    policy = our_side(row)
     if manifest is None:
-        if found is not None:
-            services.delete_policy(policy=found, user=user, reason=reason)
+        if policy is not None:
+            services.delete_policy(policy=policy, user=user, reason=reason)
         return
     names = {"kind": row.kind, "namespace": row.namespace, "name": row.name}
     deleted = PolicyRevision.objects.of(cluster=row.cluster.name, **names).order_by("-number")
     last = deleted.first()
     # Restoring keeps the uid of an object that the resolution deleted, and with it its ledger.
-    if found is None and last and last.action == Action.DELETE and last.before == manifest:
+    if policy is None and last and last.action == Action.DELETE and last.before == manifest:
         services.restore_revision(revision=last, user=user, reason=reason)
     else:
         services.apply_manifest(
@@ -162,6 +164,6 @@ def _put(row: SyncedObject, manifest: Manifest | None, *, author: tuple[str, str
         )
 
 
-def _names(row: SyncedObject) -> dict[str, str]:
+def _resolution_names(row: SyncedObject) -> dict[str, str]:
     name = f"{row.kind}/{row.name}"[:253]
     return {"cluster": row.cluster.name, "namespace": row.namespace, "kind": KIND, "name": name}

@@ -1,4 +1,4 @@
-"""Watch a cluster between full passes: bounded watches of one kind after the other.
+"""Watch run: events of one kind for a slice, changes judged and imported, full pass requested.
 
 Each lasts a second: a change of any kind is imported within a few seconds, and the worker soon
 notices that it must stop, or that another cluster waits for it.
@@ -58,7 +58,7 @@ def watch_for(cluster: Cluster, client: Client, run: SyncRun, lease: Lease, seco
     begun = time.monotonic()
     turn = 0
     kinds = [kind for kind in ALL_KINDS if kind in cursors]
-    while kinds and _continues(run, time.monotonic() - begun, seconds):
+    while kinds and _watch_continues(run, time.monotonic() - begun, seconds):
         kind = kinds[turn % len(kinds)]
         turn += 1
         try:
@@ -77,7 +77,7 @@ def stop() -> None:
     stop_flag[0] = 1
 
 
-def _continues(run: SyncRun, elapsed: float, seconds: float) -> bool:
+def _watch_continues(run: SyncRun, elapsed: float, seconds: float) -> bool:
     """Whether the watch continues after ``elapsed`` of at most ``seconds``."""
     if elapsed >= seconds or stop_flag[0] or is_wanted_elsewhere(run):
         return False

@@ -1,4 +1,4 @@
-"""The fields in which two manifests differ, and the merge of both by a choice for each field."""
+"""Difference by field path of two manifests; ``resolve`` merges by choices ours or theirs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def walk(a: Any, b: Any) -> Iterator[tuple[Path, Any, Any]]:
         if a is not b:
             yield (), a, b
         return
-    yield from _walk(a, b, ())
+    yield from _walk_values(a, b, ())
 
 
 def field_of(path: Path) -> str:
@@ -58,39 +58,39 @@ def field_of(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-def _walk(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+def _walk_values(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
     if isinstance(a, dict) and isinstance(b, dict):
         for key in sorted(a.keys() | b.keys(), key=str):
-            yield from _walk(a.get(key, ABSENT), b.get(key, ABSENT), (*path, key))
+            yield from _walk_values(a.get(key, ABSENT), b.get(key, ABSENT), (*path, key))
     elif _is_list_of_maps(a) and _is_list_of_maps(b) and len(a) == len(b):
         for index, (one, other) in enumerate(zip(a, b, strict=True)):
-            yield from _walk(one, other, (*path, index))
+            yield from _walk_values(one, other, (*path, index))
     elif path[-1:] and path[-1] in MAPS and ABSENT in (a, b):
         yield from _walk_map(a, b, path)
-    elif a is ABSENT or b is ABSENT or not _is_same(a, b):
-        yield path, _shown(a), _shown(b)
+    elif a is ABSENT or b is ABSENT or not _is_same_value(a, b):
+        yield path, _none_if_absent(a), _none_if_absent(b)
 
 
 def _walk_map(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
     """Compare a map with an absent one entry by entry, as with an empty one."""
     given = b if a is ABSENT else a
     if not isinstance(given, dict) or not given:
-        yield path, _shown(a), _shown(b)
+        yield path, _none_if_absent(a), _none_if_absent(b)
         return
     for key in sorted(given, key=str):
         yield (*path, key), *((None, given[key]) if a is ABSENT else (given[key], None))
 
 
-def _shown(value: Any) -> Any:
+def _none_if_absent(value: Any) -> Any:
     return None if value is ABSENT else value
 
 
-def _is_same(a: Any, b: Any) -> bool:
+def _is_same_value(a: Any, b: Any) -> bool:
     """Whether two values are equal as JSON, at any depth."""
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_is_same(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(_is_same_value(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_is_same, a, b))
+        return len(a) == len(b) and all(map(_is_same_value, a, b))
     # True is 1 to Python, and not to JSON.
     return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
 
@@ -133,11 +133,11 @@ def resolve(
     result = copy.deepcopy(our)
     for field, path, value in found:
         if choices[field] == "theirs" and result is not None:
-            _put(result, path, copy.deepcopy(value))
+            _put_value(result, path, copy.deepcopy(value))
     return None if result is None else normal(result)
 
 
-def _put(manifest: dict[str, Any], path: Path, value: Any) -> None:
+def _put_value(manifest: dict[str, Any], path: Path, value: Any) -> None:
     """Set a field, or remove it if the value is None, with a map that becomes empty."""
     places: list[Any] = [manifest]
     for step in path[:-1]:

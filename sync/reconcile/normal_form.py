@@ -1,4 +1,4 @@
-"""The normal form of a manifest, equal exactly for equal meanings, and its field managers.
+"""``normal``: quantities by value, sorted scopes, no defaults; ``managers`` from managedFields.
 
 The engine sets defaults and names; equal amounts have equal texts. Fields that only servers and
 clients write are left out: status, uid, versions, managed fields, kubectl's annotations.
@@ -36,7 +36,7 @@ def normal(manifest: Manifest) -> dict[str, Any]:
     Never raises for a manifest whose ``metadata`` is a map; ``normal(normal(m)) == normal(m)``.
     """
     kind = manifest.get("kind", "")
-    encode = _SPECS.get(kind)
+    encode = _SPEC_OF_KIND.get(kind)
     try:
         spec = encode(manifest) if encode else manifest.get("spec")
     except (DecodeError, QuantityError):
@@ -44,12 +44,12 @@ def normal(manifest: Manifest) -> dict[str, Any]:
     form = {
         "apiVersion": _VERSIONS.get(kind, manifest.get("apiVersion", "")),
         "kind": kind,
-        "metadata": _metadata(manifest.get("metadata") or {}),
+        "metadata": _normal_metadata(manifest.get("metadata") or {}),
     }
     return form if spec is None else {**form, "spec": spec}
 
 
-def _metadata(metadata: Manifest) -> dict[str, Any]:
+def _normal_metadata(metadata: Manifest) -> dict[str, Any]:
     form = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
     annotations = {
         key: text
@@ -65,7 +65,7 @@ def _limit_range(manifest: Manifest) -> Any:
     spec = encode_limit_range(decode_limit_range(manifest))["spec"]
     return {
         "limits": [
-            {key: _by_value(item[key]) if key != "type" else item[key] for key in item}
+            {key: _amounts_by_value(item[key]) if key != "type" else item[key] for key in item}
             for item in spec["limits"]
         ]
     }
@@ -74,16 +74,25 @@ def _limit_range(manifest: Manifest) -> Any:
 def _resource_quota(manifest: Manifest) -> Any:
     plain = {key: manifest[key] for key in manifest if key not in ("status", "metadata")}
     spec = encode_resource_quota(decode_resource_quota(plain))["spec"]
-    form = {**spec, "hard": _by_value(spec["hard"])}
+    form = {**spec, "hard": _amounts_by_value(spec["hard"])}
     # Scopes, expressions and their values are sets: their order means nothing.
     if "scopes" in spec:
         form["scopes"] = sorted(set(spec["scopes"]))
     if "scopeSelector" in spec:
         expressions = [
-            {**one, **({"values": sorted(set(one["values"]))} if "values" in one else {})}
-            for one in spec["scopeSelector"]["matchExpressions"]
+            {
+                **expression,
+                **({"values": sorted(set(expression["values"]))} if "values" in expression else {}),
+            }
+            for expression in spec["scopeSelector"]["matchExpressions"]
         ]
-        expressions.sort(key=lambda one: (one["scopeName"], one["operator"], one.get("values", [])))
+        expressions.sort(
+            key=lambda expression: (
+                expression["scopeName"],
+                expression["operator"],
+                expression.get("values", []),
+            )
+        )
         form["scopeSelector"] = {"matchExpressions": expressions}
     return form
 
@@ -93,7 +102,7 @@ def _metadata_policy(manifest: Manifest) -> Any:
     return encode_metadata_policy(decode_metadata_policy(plain))["spec"]
 
 
-def _by_value(amounts: Mapping[str, str]) -> dict[str, str]:
+def _amounts_by_value(amounts: Mapping[str, str]) -> dict[str, str]:
     """Write equal amounts as equal texts, whatever their suffixes were."""
     form = {}
     for name, text in sorted(amounts.items()):
@@ -103,7 +112,7 @@ def _by_value(amounts: Mapping[str, str]) -> dict[str, str]:
     return form
 
 
-_SPECS: Final[Mapping[str, Callable[[Manifest], Any]]] = {
+_SPEC_OF_KIND: Final[Mapping[str, Callable[[Manifest], Any]]] = {
     "LimitRange": _limit_range,
     "ResourceQuota": _resource_quota,
     "MetadataPolicy": _metadata_policy,
@@ -112,7 +121,7 @@ _VERSIONS: Final = {"LimitRange": "v1", "ResourceQuota": "v1", "MetadataPolicy":
 
 
 _MOST_FIELDS: Final = 20_000
-_KINDS: Final = {"f": ".{}", "k": "[{}]", "v": "[={}]", "i": "[{}]"}
+_STEP_FORMATS: Final = {"f": ".{}", "k": "[{}]", "v": "[={}]", "i": "[{}]"}
 
 
 class Manager(NamedTuple):
@@ -127,20 +136,20 @@ def managers(live: Mapping[str, Any]) -> dict[str, Manager]:
 
     Fields are named as in Difference; a list that is owned as a whole (``.spec.limits``) is one.
     """
-    found: dict[str, Manager] = {}
+    manager_of_field: dict[str, Manager] = {}
     entries = (live.get("metadata") or {}).get("managedFields")
     for entry in entries if isinstance(entries, list) else []:
         if not isinstance(entry, dict) or entry.get("subresource"):
             continue
-        who = Manager(_text(entry.get("manager")), _text(entry.get("time")))
-        for field in _fields(entry.get("fieldsV1")):
+        who = Manager(_text_or_empty(entry.get("manager")), _text_or_empty(entry.get("time")))
+        for field in _managed_field_paths(entry.get("fieldsV1")):
             # RFC 3339 times in UTC sort as texts.
-            if field not in found or found[field].time <= who.time:
-                found[field] = who
-    return found
+            if field not in manager_of_field or manager_of_field[field].time <= who.time:
+                manager_of_field[field] = who
+    return manager_of_field
 
 
-def _fields(tree: Any) -> Iterator[str]:
+def _managed_field_paths(tree: Any) -> Iterator[str]:
     """Yield the fields that one manager owns, from its fieldsV1."""
     pending: list[tuple[str, Any]] = [("", tree)]
     # A loop with a bound, since a hostile cluster could send a tree of any size and depth.
@@ -155,8 +164,8 @@ def _fields(tree: Any) -> Iterator[str]:
         for key in inner:
             sort, _, name = key.partition(":")
             if key != ".":
-                pending.append((path + _KINDS.get(sort, ".{}").format(name), inner[key]))
+                pending.append((path + _STEP_FORMATS.get(sort, ".{}").format(name), inner[key]))
 
 
-def _text(value: Any) -> str:
+def _text_or_empty(value: Any) -> str:
     return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The verdict about one object: which side changed since the baseline, and the action.
+"""DiffVerdict: state and action from was, our, their; ``brake`` on many deletions.
 
 No verdict overwrites an edit: different changes on both sides are a conflict, and so is a deletion
 against an edit. Without a baseline the sides never agreed.
@@ -55,7 +55,7 @@ def judge_normal(
     """Judge one object by its normal forms."""
     if is_same(our, their):
         return DiffVerdict("in-sync" if owned else "unowned", "none", ())
-    state, action = (_owned if owned else _followed)(was, our, their)
+    state, action = (_judge_owned if owned else _judge_followed)(was, our, their)
     return DiffVerdict(state, action, differences(our, their))
 
 
@@ -69,7 +69,7 @@ def is_same(a: Manifest | None, b: Manifest | None) -> bool:
     return next(walk(a, b), None) is None
 
 
-def _owned(
+def _judge_owned(
     was: Manifest | None, our: Manifest | None, their: Manifest | None
 ) -> tuple[State, Action]:
     """Judge two sides that differ and may both be written."""
@@ -82,7 +82,7 @@ def _owned(
     return "conflict", "conflict"
 
 
-def _followed(
+def _judge_followed(
     was: Manifest | None, our: Manifest | None, their: Manifest | None
 ) -> tuple[State, Action]:
     """Judge two sides that differ, of which only ours may be written."""

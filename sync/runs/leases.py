@@ -1,4 +1,4 @@
-"""Leases on clusters by the database's clock, with fencing epochs, and the heartbeat thread.
+"""Lease of a cluster in SyncState: epoch, guard, renew; heartbeat thread; LostLeaseError.
 
 Each holder gets the next epoch and writes under ``Lease.guard`` alone, which verifies the lease in
 the same transaction: a process that was suspended beyond its lease commits nothing.
@@ -106,7 +106,10 @@ def beating(lease: Lease, run: SyncRun, *, every: float = EVERY) -> Iterator[Non
     """
     over = threading.Event()
     thread = threading.Thread(
-        target=_beat, args=(lease, run.pk, over, every), name="sync heartbeat", daemon=True
+        target=_beat_until_over,
+        args=(lease, run.pk, over, every),
+        name="sync heartbeat",
+        daemon=True,
     )
     thread.start()
     try:
@@ -116,7 +119,7 @@ def beating(lease: Lease, run: SyncRun, *, every: float = EVERY) -> Iterator[Non
         thread.join()
 
 
-def _beat(lease: Lease, run_id: int, over: threading.Event, every: float) -> None:
+def _beat_until_over(lease: Lease, run_id: int, over: threading.Event, every: float) -> None:
     deadline = time.monotonic() + LONGEST
     try:
         while not over.wait(every) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Pause and resume the synchronization of a cluster.
+"""``pause`` and ``resume`` of a ClusterConnection: reason, description, running runs stopped.
 
 A paused cluster gets no requests: no passes, no watches, no canaries. The present run loses its
 lease, writes nothing more, and begins again after the sync is resumed.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 LONGEST_REASON: Final = 1000
-_OURS: Final = ("is_paused", "paused_since", "paused_by", "pause_reason")
+_PAUSE_COLUMNS: Final = ("is_paused", "paused_since", "paused_by", "pause_reason")
 State = SyncRun.State
 
 
@@ -37,7 +37,7 @@ def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
     text = reason.strip()[:LONGEST_REASON]
     if not text:
         raise ValidationError("say why, for those who find it paused", code="reason_required")
-    with _changed(cluster, user=user, reason=text) as connection:
+    with _changed_connection(cluster, user=user, reason=text) as connection:
         if connection.is_paused:
             raise ValidationError(f"it is {description(connection)}", code="paused_already")
         connection.is_paused, connection.paused_since = True, read_clock()
@@ -49,7 +49,9 @@ def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
 
 def resume(cluster: Cluster, *, user: str, reason: str = "") -> ClusterConnection:
     """Let waiting and due runs begin again; raises ``not_connected``, ``not_paused``."""
-    with _changed(cluster, user=user, reason=reason.strip()[:LONGEST_REASON]) as connection:
+    with _changed_connection(
+        cluster, user=user, reason=reason.strip()[:LONGEST_REASON]
+    ) as connection:
         if not connection.is_paused:
             raise ValidationError("its sync is not paused", code="not_paused")
         connection.is_paused, connection.paused_since = False, None
@@ -70,19 +72,19 @@ def description(connection: ClusterConnection) -> str:
 
 
 @contextmanager
-def _changed(cluster: Cluster, *, user: str, reason: str) -> Iterator[ClusterConnection]:
+def _changed_connection(cluster: Cluster, *, user: str, reason: str) -> Iterator[ClusterConnection]:
     """Yield the connection under lock, then store and record its changes."""
     with transaction.atomic():
         # Workers lock the timetable first; any other order could deadlock with them.
         SyncState.objects.select_for_update().filter(cluster=cluster).first()
         with policy_write(cluster):
-            found = ClusterConnection.objects.select_for_update().filter(cluster=cluster)
-            connection = found.select_related(None).first()
+            rows = ClusterConnection.objects.select_for_update().filter(cluster=cluster)
+            connection = rows.select_related(None).first()
             if connection is None:
                 raise ValidationError(f"{cluster.name} is not connected", code="not_connected")
             before = describe(connection)
             yield connection
-            connection.save(update_fields=[*_OURS, "updated"])
+            connection.save(update_fields=[*_PAUSE_COLUMNS, "updated"])
             record_connection(connection, Action.UPDATE, before=before, author=(user, reason))
 
 

@@ -1,4 +1,4 @@
-"""The run queue: the waiting runs that may begin, and the room for watches among them."""
+"""``ready``: waiting SyncRuns that may begin; STOPPED states, PERSON, room for watches."""
 
 from __future__ import annotations
 

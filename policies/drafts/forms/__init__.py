@@ -1,1 +1,1 @@
-"""The form of each kind of policy. No page, no request, no storage."""
+"""``show`` and ``build`` of each kind: manifest to Sheet, lines and cells to manifest."""

@@ -1,4 +1,4 @@
-"""The form of a LimitRange: a grid with a line for each type and resource."""
+"""LimitRange form: ``row`` lines of type, resource, min, max to ``spec.limits`` and back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES: Final = ("Container", "Pod", "PersistentVolumeClaim")
 
 
 @dataclass(slots=True)
-class _Part:
+class _LimitItem:
     """One item under construction."""
 
     item: str
@@ -35,9 +35,9 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
     """The grid of a manifest; an item that lines cannot express is one line that keeps it."""
     rows: list[Line] = []
     for number, item in enumerate(_limits(manifest)):
-        lines = _lines(number, item)
+        lines = _lines_of_item(number, item)
         # Only lines that build the same item again may stand for it.
-        if can_be_typed(lines) and _parts(lines, [], Built({})) == [item]:
+        if can_be_typed(lines) and _limit_items(lines, [], Built({})) == [item]:
             rows += lines
         else:
             kind = str((item or {}).get("type") or "")
@@ -49,26 +49,26 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
     """The manifest of a grid; kept items come from ``base``."""
     built = Built(dict(base))
     build_metadata(sheet, base, built)
-    limits = _parts(sheet.of(ROW), _limits(base), built)
+    limits = _limit_items(sheet.of(ROW), _limits(base), built)
     built.manifest["spec"] = {**(base.get("spec") or {}), "limits": limits}
     return built
 
 
 def derived(sheet: Sheet) -> dict[str, str]:
     """The defaults of Kubernetes for empty cells, by cell; unreadable amounts count as none."""
-    found: dict[str, str] = {}
+    derived_cells: dict[str, str] = {}
     for number, line in enumerate(sheet.of(ROW)):
         given = {name: quantity for name in AMOUNTS if (quantity := _quantity(line.get(name, "")))}
-        amounts = {_FIELDS[name]: {"r": quantity} for name, quantity in given.items()}
+        amounts = {_ENGINE_FIELDS[name]: {"r": quantity} for name, quantity in given.items()}
         item = default_item(LimitRangeItem(type=line.get("type", ""), **amounts))
         for name in ("default", "defaultRequest"):
-            texts = to_json(getattr(item, _FIELDS[name]))
+            texts = to_json(getattr(item, _ENGINE_FIELDS[name]))
             if not line.get(name) and texts:
-                found[f"{ROW}-{number}-{name}"] = texts["r"]
-    return found
+                derived_cells[f"{ROW}-{number}-{name}"] = texts["r"]
+    return derived_cells
 
 
-_FIELDS: Final = {
+_ENGINE_FIELDS: Final = {
     "min": "min",
     "max": "max",
     "default": "default",
@@ -81,7 +81,7 @@ def _limits(manifest: Mapping[str, Any]) -> Sequence[Any]:
     return (manifest.get("spec") or {}).get("limits") or []
 
 
-def _lines(number: int, item: Mapping[str, Any] | None) -> list[Line]:
+def _lines_of_item(number: int, item: Mapping[str, Any] | None) -> list[Line]:
     """The lines of one item, resources in the order in which they first appear."""
     item = item or {}
     names = dict.fromkeys(name for amount in AMOUNTS for name in item.get(amount) or {})
@@ -99,19 +99,19 @@ def _lines(number: int, item: Mapping[str, Any] | None) -> list[Line]:
     ]
 
 
-def _parts(lines: Sequence[Line], kept: Sequence[Any], built: Built) -> list[Any]:
-    parts: list[_Part] = []
+def _limit_items(lines: Sequence[Line], kept: Sequence[Any], built: Built) -> list[Any]:
+    parts: list[_LimitItem] = []
     for number, line in enumerate(lines):
         if (place := line.get("kept", "")).isdecimal():
             if int(place) < len(kept):
-                parts.append(_Part(f"kept {place}", "", kept[int(place)]))
+                parts.append(_LimitItem(f"kept {place}", "", kept[int(place)]))
             continue
         if any(line.get(name) for name in ("item", "resource", *AMOUNTS)):
-            _add(parts, line, number, built)
+            _add_line(parts, line, number, built)
     return [part.value for part in parts]
 
 
-def _add(parts: list[_Part], line: Line, number: int, built: Built) -> None:
+def _add_line(parts: list[_LimitItem], line: Line, number: int, built: Built) -> None:
     """Add a line to the item it came from, a new line to an item of its type."""
     name, kind, item = line.get("resource", ""), line.get("type", ""), line.get("item", "")
     cell = f"{ROW}-{number}"
@@ -120,7 +120,7 @@ def _add(parts: list[_Part], line: Line, number: int, built: Built) -> None:
     if part is None:
         if same and name:
             built.problems.append((f"{cell}-resource", f"{name} has a line for {kind} already"))
-        part = _Part(item, kind, {"type": kind})
+        part = _LimitItem(item, kind, {"type": kind})
         parts.append(part)
     part.resources.add(name)
     path = f"spec.limits[{parts.index(part)}]"

@@ -1,4 +1,4 @@
-"""The form of a cluster's limitedResources: a line for each entry, and for each of its scopes."""
+"""limitedResources form: entry and scope lines to resource, matchContains, matchScopes."""
 
 from __future__ import annotations
 

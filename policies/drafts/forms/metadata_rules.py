@@ -1,4 +1,4 @@
-"""The form of a MetadataPolicy: rules as sentences, *if label team is missing then refuse*."""
+"""MetadataPolicy form: rule, if, then lines to predicate and action; ready-made rules, flags."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
         if (place := line.get("kept", "")).isdecimal():
             rules += [kept[int(place)]] if int(place) < len(kept) else []
         else:
-            _places(sheet, number, len(rules), built)
-            rule = _build_rule(_lines_of(sheet, number), line)
+            _note_rule_places(sheet, number, len(rules), built)
+            rule = _build_rule(_lines_of_rule(sheet, number), line)
             if not rule["policyPredicate"] and not line.get(EVERY):
                 built.problems.append((f"{RULE}-{number}-does", NO_CONDITION))
             rules.append(rule)
@@ -95,7 +95,7 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
 def with_ready(sheet: Sheet, name: str) -> Sheet:
     """The sheet with one more rule of this name, in place of empty ones."""
     for place in reversed(range(len(sheet.of(RULE)))):
-        if _is_blank(sheet, place):
+        if _is_blank_rule(sheet, place):
             sheet = without_line(sheet, RULE, place)
     does, conditions, updates = READY.get(name, READY["require"])
     number = str(len(sheet.of(RULE)))
@@ -108,15 +108,15 @@ def with_ready(sheet: Sheet, name: str) -> Sheet:
     return Sheet(sheet.fields, lines)
 
 
-def _is_blank(sheet: Sheet, number: int) -> bool:
+def _is_blank_rule(sheet: Sheet, number: int) -> bool:
     """Whether a rule has no input yet."""
-    line, lines = sheet.of(RULE)[number], _lines_of(sheet, number)
-    said = any(_is_filled(each) for each in lines[IF])
+    line, lines = sheet.of(RULE)[number], _lines_of_rule(sheet, number)
+    said = any(_is_filled_condition(each) for each in lines[IF])
     sets = any(each.get("key") or each.get("value") for each in lines[THEN])
     return not (said or sets or line.get(EVERY) or "kept" in line)
 
 
-def _lines_of(sheet: Sheet, number: int) -> dict[str, list[Line]]:
+def _lines_of_rule(sheet: Sheet, number: int) -> dict[str, list[Line]]:
     return {
         group: [line for line in sheet.of(group) if line.get(RULE) == str(number)]
         for group in (IF, THEN)
@@ -127,9 +127,9 @@ def _build_rule(lines: Mapping[str, Sequence[Line]], head: Line) -> dict[str, An
     """Build one rule of its lines, without empty ones."""
     predicate: dict[str, Any] = {}
     for on, name in SELECTORS.items():
-        mine = [line for line in lines[IF] if line.get("on") == on and _is_filled(line)]
+        mine = [line for line in lines[IF] if line.get("on") == on and _is_filled_condition(line)]
         if mine:
-            predicate[name] = _selector(mine)
+            predicate[name] = _selector_of_lines(mine)
     action: dict[str, Any] = {"reject": head.get("does") == REFUSE}
     for on, name in UPDATES.items():
         found = {
@@ -141,11 +141,11 @@ def _build_rule(lines: Mapping[str, Sequence[Line]], head: Line) -> dict[str, An
     return {"policyPredicate": predicate, "policyAction": action}
 
 
-def _is_filled(line: Line) -> bool:
+def _is_filled_condition(line: Line) -> bool:
     return bool(line.get("key") or line.get("values"))
 
 
-def _selector(lines: Sequence[Line]) -> dict[str, Any]:
+def _selector_of_lines(lines: Sequence[Line]) -> dict[str, Any]:
     selector: dict[str, Any] = {}
     for line in lines:
         key, operator, values = line.get("key", ""), line.get("is", ""), line.get("values", "")
@@ -162,7 +162,7 @@ def _selector(lines: Sequence[Line]) -> dict[str, Any]:
     return selector
 
 
-def _places(sheet: Sheet, number: int, index: int, built: Built) -> None:
+def _note_rule_places(sheet: Sheet, number: int, index: int, built: Built) -> None:
     """Note the cell of each part of a rule."""
     path = f"spec.rules[{index}]"
     built.places[path] = f"{RULE}-{number}-does"

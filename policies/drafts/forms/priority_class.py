@@ -1,4 +1,4 @@
-"""The form of a PriorityClass: one cell for each field."""
+"""PriorityClass form: cells for value, globalDefault, preemptionPolicy, description."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FIELDS: Final = ("value", "globalDefault", "preemptionPolicy", "description")
-_WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})", re.ASCII)
+_WHOLE_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})", re.ASCII)
 
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
@@ -37,7 +37,7 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
         if text != typed(shown[field]):
             built.manifest.pop(field, None)
             # A value that is no number stays text, so that the rules report it.
-            is_number = field == "value" and _WHOLE.fullmatch(text)
+            is_number = field == "value" and _WHOLE_NUMBER.fullmatch(text)
             value = True if field == "globalDefault" else RawNumber(text) if is_number else text
             built.manifest |= {field: value} if text else {}
     return built

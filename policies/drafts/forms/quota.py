@@ -1,4 +1,4 @@
-"""The form of a ResourceQuota: hard limits and scopes as lines."""
+"""ResourceQuota form: hard and scope lines to ``spec`` and back; resources, scopes offered."""
 
 from __future__ import annotations
 
@@ -54,20 +54,22 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
     built = Built(dict(base))
     build_metadata(sheet, base, built)
     spec = dict(base.get("spec") or {})
-    _put(spec, "hard", _hard(sheet.of(HARD), spec.get("hard") or {}, built))
-    scopes, expressions = _scopes(sheet.of(SCOPE), _expressions(spec), built)
+    _put_in_spec(spec, "hard", _hard_amounts(sheet.of(HARD), spec.get("hard") or {}, built))
+    scopes, expressions = _scopes_and_expressions(sheet.of(SCOPE), _expressions(spec), built)
     # An unchanged list stays as typed, also an empty one.
     if scopes != list(spec.get("scopes") or []):
-        _put(spec, "scopes", scopes)
+        _put_in_spec(spec, "scopes", scopes)
     if expressions or _expressions(spec):
-        _put(spec, "scopeSelector", {"matchExpressions": expressions} if expressions else {})
+        _put_in_spec(
+            spec, "scopeSelector", {"matchExpressions": expressions} if expressions else {}
+        )
     built.manifest["spec"] = spec
     return built
 
 
 def offered_resources(sheet: Sheet) -> list[str]:
     """The resources that a quota with all scopes of the sheet may limit."""
-    allowed = [ALLOWED_NAMES[scope] for scope in _names(sheet) if scope in ALLOWED_NAMES]
+    allowed = [ALLOWED_NAMES[scope] for scope in _scope_names(sheet) if scope in ALLOWED_NAMES]
     return [
         name
         for name in RESOURCES
@@ -79,7 +81,7 @@ def offered_scopes(sheet: Sheet, *, chosen: str = "") -> list[str]:
     """The scopes that are allowed with the sheet's resources and its other scopes."""
     bounded = [line.get("resource", "") for line in sheet.of(HARD)]
     standard = {name for name in bounded if is_standard_quota_resource(name)}
-    others = {name for name in _names(sheet) if name != chosen}
+    others = {name for name in _scope_names(sheet) if name != chosen}
     return [
         scope
         for scope, names in ALLOWED_NAMES.items()
@@ -88,7 +90,7 @@ def offered_scopes(sheet: Sheet, *, chosen: str = "") -> list[str]:
     ]
 
 
-def _names(sheet: Sheet) -> list[str]:
+def _scope_names(sheet: Sheet) -> list[str]:
     return [line.get("scopeName", "") for line in sheet.of(SCOPE)]
 
 
@@ -96,14 +98,14 @@ def _expressions(spec: Mapping[str, Any]) -> Sequence[Any]:
     return (spec.get("scopeSelector") or {}).get("matchExpressions") or []
 
 
-def _put(spec: dict[str, Any], name: str, value: Any) -> None:
+def _put_in_spec(spec: dict[str, Any], name: str, value: Any) -> None:
     """Set a field, or remove it if the value is empty."""
     spec.pop(name, None)
     if value:
         spec[name] = value
 
 
-def _hard(lines: Sequence[Line], kept: Mapping[str, Any], built: Built) -> dict[str, Any]:
+def _hard_amounts(lines: Sequence[Line], kept: Mapping[str, Any], built: Built) -> dict[str, Any]:
     hard: dict[str, Any] = {}
     for number, line in enumerate(lines):
         name, amount, cell = line.get("resource", ""), line.get("amount", ""), f"{HARD}-{number}"
@@ -119,7 +121,7 @@ def _hard(lines: Sequence[Line], kept: Mapping[str, Any], built: Built) -> dict[
     return hard
 
 
-def _scopes(
+def _scopes_and_expressions(
     lines: Sequence[Line], kept: Sequence[Any], built: Built
 ) -> tuple[list[str], list[Any]]:
     scopes: list[str] = []

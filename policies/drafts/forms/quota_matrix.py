@@ -1,4 +1,4 @@
-"""A namespace's quotas as a matrix of priority classes and resources.
+"""Matrix of the quota form: Bands by priority class, Spots by resource, Bounds of other quotas.
 
 The draft replaces its stored version. The engine decides which quota covers which class.
 """
@@ -84,45 +84,49 @@ def matrix_of(
     if own is None:
         return None
     others = [quota for quota in after.resource_quotas if quota is not own]
-    mine = _lines(sheet)
-    columns = _columns(mine, others)
+    mine = _typed_lines(sheet)
+    columns = _resource_columns(mine, others)
     offered = set(forms_quota.offered_resources(sheet))
-    bands = [_band(row, own, others, columns, offered) for row in _rows(own, others, priorities)]
-    _mark_first(bands)
+    bands = [
+        _band(row, own, others, columns, offered) for row in _class_rows(own, others, priorities)
+    ]
+    _mark_first_own_band(bands)
     return Matrix(resources=columns, bands=bands, lines=frozenset(mine.values()))
 
 
-def _lines(sheet: Sheet) -> dict[str, int]:
+def _typed_lines(sheet: Sheet) -> dict[str, int]:
     """The draft's limits by resource; of a repeated name only the first."""
-    found: dict[str, int] = {}
+    line_of_resource: dict[str, int] = {}
     for number, line in enumerate(sheet.of(forms_quota.HARD)):
         if (name := line.get("resource", "")) and "kept" not in line:
-            found.setdefault(name, number)
-    return found
+            line_of_resource.setdefault(name, number)
+    return line_of_resource
 
 
-def _columns(mine: Mapping[str, int], others: Sequence[ResourceQuota]) -> dict[str, int | None]:
+def _resource_columns(
+    mine: Mapping[str, int], others: Sequence[ResourceQuota]
+) -> dict[str, int | None]:
     bounded = {name for quota in others for name in quota.hard}
     order = [*[name for name in forms_quota.RESOURCES if name in bounded], *sorted(bounded)]
     more = [name for name in dict.fromkeys(order) if name not in mine]
     return {**mine, **dict.fromkeys(more[: max(0, MOST - len(mine))])}
 
 
-def _rows(
+def _class_rows(
     own: ResourceQuota, others: Sequence[ResourceQuota], priorities: Sequence[str]
 ) -> list[str]:
     """The rows; of too many classes, those that the draft covers come first."""
     # Sorting is stable: classes keep their order within both groups.
-    ordered = sorted(priorities, key=lambda name: not _covers(own, name))[:MOST]
+    ordered = sorted(priorities, key=lambda name: not _covers_class(own, name))[:MOST]
     classes = [name for name in priorities if name in ordered]
     rows = [ANY, *classes, NONE]
-    has_any = any(_covers(quota, ANY) for quota in (own, *others))
-    if not any(_covers(own, row) for row in rows):
+    has_any = any(_covers_class(quota, ANY) for quota in (own, *others))
+    if not any(_covers_class(own, row) for row in rows):
         rows.append(ELSEWHERE)
     return rows if has_any else rows[1:]
 
 
-def _covers(quota: ResourceQuota, row: str) -> bool:
+def _covers_class(quota: ResourceQuota, row: str) -> bool:
     """Whether the quota covers pods of this row; a quota without priority scopes covers any."""
     asked = [each for each in scope_requirements(quota) if each.scope_name == PRIORITY_CLASS]
     if row == ANY or not asked:
@@ -140,7 +144,7 @@ def _band(
     columns: Mapping[str, int | None],
     offered: set[str],
 ) -> Band:
-    is_own = row == ELSEWHERE or _covers(own, row)
+    is_own = row == ELSEWHERE or _covers_class(own, row)
     spots = [
         Spot(
             resource=name,
@@ -153,7 +157,7 @@ def _band(
                     used=str(quota.used[name]) if name in quota.used else "",
                 )
                 for quota in others
-                if name in quota.hard and _covers(quota, row)
+                if name in quota.hard and _covers_class(quota, row)
             ],
         )
         for name, line in columns.items()
@@ -161,7 +165,7 @@ def _band(
     return Band(name=row, is_own=is_own, spots=spots)
 
 
-def _mark_first(bands: Sequence[Band]) -> None:
+def _mark_first_own_band(bands: Sequence[Band]) -> None:
     """The first row of the draft has its input fields; the other rows repeat them."""
     first = next((band for band in bands if band.is_own), None)
     for spot in first.spots if first else ():

@@ -1,4 +1,4 @@
-"""Sheets: a form's content as plain text; the parts that forms share: metadata and scopes."""
+"""Sheet, Line, Built: cells read from sent fields, lines added or removed, metadata, scopes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Line = dict[str, str]
 LARGEST: Final = 800
 """The most cells of a form: Django reads a thousand fields of one request."""
-_NAME: Final = re.compile(r"([a-z]+)-(\d{1,5})-([A-Za-z]+)", re.ASCII)
+_CELL_NAME: Final = re.compile(r"([a-z]+)-(\d{1,5})-([A-Za-z]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def read_sheet(data: Mapping[str, str], *, fields: Iterable[str], groups: Iterab
     wanted = set(groups)
     numbered: dict[str, dict[int, Line]] = {group: {} for group in wanted}
     for key in data:
-        found = _NAME.fullmatch(key)
+        found = _CELL_NAME.fullmatch(key)
         if found and found[1] in wanted:
             line = numbered[found[1]].setdefault(int(found[2]), {})
             line[found[3]] = typed(data[key])

@@ -1,4 +1,4 @@
-"""`manage.py export_manifests`: write a cluster's policies as manifests."""
+"""`manage.py export_manifests`: its options; YAML of a cluster's policies to file or stdout."""
 
 from __future__ import annotations
 

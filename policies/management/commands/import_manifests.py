@@ -1,4 +1,4 @@
-"""`manage.py import_manifests`: import policies from manifests, all or nothing."""
+"""`manage.py import_manifests`: its options; a Bundle imported, changes and hints printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py quota_recount`: compare ``used`` with the sum of charges, and repair it."""
+"""`manage.py quota_recount`: its options; RecountDifferences printed as lines or JSON."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Command(Console):
         if options["output"] == "json":
             self.stdout.write(json.dumps({"differences": found, "repaired": repair}, indent=2))
         else:
-            self.stdout.write("\n".join(map(_line, found)) or "nothing differs")
+            self.stdout.write("\n".join(map(_difference_line, found)) or "nothing differs")
         if found and not repair:
             count = f"{len(found)} difference{'s' if len(found) > 1 else ''}"
             raise CommandError(f"{count}; --repair sets them right", returncode=FINDINGS)
@@ -70,6 +70,6 @@ def _clusters(name: str, namespace: str) -> list[str]:
     return [cluster.name]
 
 
-def _line(found: dict[str, str]) -> str:
+def _difference_line(found: dict[str, str]) -> str:
     place = f"{found['cluster']}/{found['namespace']} {found['quota']} {found['resource']}"
     return f"{place}: used {found['used'] or 'nothing'}, charged {found['charged'] or 'nothing'}"

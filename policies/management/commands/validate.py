@@ -1,4 +1,4 @@
-"""`manage.py validate`: validate manifests without a database."""
+"""`manage.py validate`: its options; problems of files printed as text or JSON. No database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py webhook_credential`: issue, list and revoke the credentials of a cluster."""
+"""`manage.py webhook_credential`: its options; credentials issued, listed, revoked; addresses."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Command(Console):
             if options["create"]:
                 self._print_addresses(cluster)
             for credential in WebhookCredential.objects.filter(cluster=cluster):
-                self.stdout.write(_line(credential))
+                self.stdout.write(_credential_line(credential))
 
     def _print_addresses(self, cluster: Cluster) -> None:
         """Print the addresses of the cluster's webhooks, and whether it needs a credential."""
@@ -86,7 +86,7 @@ def _credential(cluster: Cluster, number: int) -> WebhookCredential:
     return found
 
 
-def _line(credential: WebhookCredential) -> str:
+def _credential_line(credential: WebhookCredential) -> str:
     state = "revoked" if credential.revoked else "valid"
     if credential.expires is not None and credential.expires <= timezone.now():
         state = "expired"

@@ -1,1 +1,1 @@
-"""YAML alone: events of its parser to documents, plain scalars to values. No policy, no model."""
+"""YAML alone: parser events to documents, plain scalars to values. No policy, no model."""

@@ -1,4 +1,4 @@
-"""Build documents from the events of YAML's parser; stricter than kubectl.
+"""PyYAML events to Documents: a stack of maps and lists, keys; aliases, anchors, tags refused.
 
 Aliases, tags, merge keys and duplicate keys are refused, each with its place. Numbers keep their
 text (RawNumber), so that we do not turn quantities into floats.
@@ -98,7 +98,9 @@ class _Builder:
         self.stack.append(_Open(opened, path))
         # Other code recurses over the values.
         if len(self.stack) > DEEPEST_NESTING:
-            raise ManifestError([self.found(event, f"nested deeper than {DEEPEST_NESTING} levels")])
+            raise ManifestError(
+                [self.problem_at(event, f"nested deeper than {DEEPEST_NESTING} levels")]
+            )
 
     def check_decorations(self, event: Any) -> None:
         """Refuse anchors and tags, which give a text another meaning than it shows."""
@@ -155,7 +157,9 @@ class _Builder:
         if path in self.document.places:
             first = self.document.places[path][0]
             self.problems.append(
-                self.found(event, f'duplicate key "{value}", first on line {first}', "keep one")
+                self.problem_at(
+                    event, f'duplicate key "{value}", first on line {first}', "keep one"
+                )
             )
         else:
             self.document.places[path] = self.where(event)
@@ -166,14 +170,14 @@ class _Builder:
         """Line and column, counted from 1."""
         return event.start_mark.line + 1, event.start_mark.column + 1
 
-    def found(self, event: Any, message: str, hint: str = "") -> Problem:
+    def problem_at(self, event: Any, message: str, hint: str = "") -> Problem:
         """A problem at an event."""
         line, column = self.where(event)
         return Problem(source=self.source, line=line, column=column, message=message, hint=hint)
 
     def refuse(self, event: Any, what: str, instead: str) -> None:
         """Note a problem: a feature of YAML that manifests must not use."""
-        self.problems.append(self.found(event, f"{what} is not allowed", instead))
+        self.problems.append(self.problem_at(event, f"{what} is not allowed", instead))
 
 
 def _syntax_problem(error: MarkedYAMLError, source: str, text: str) -> Problem:

@@ -1,4 +1,4 @@
-"""Resolve plain YAML scalars as kubectl does: YAML 1.1, numbers through JSON.
+"""Plain YAML 1.1 scalars: true, null and number texts to values, and which texts need no quotes.
 
 Source: the behaviour of kubectl, which converts YAML to JSON before it reads types.
 """
@@ -27,11 +27,11 @@ def resolve_plain(text: str) -> object:
     if text in TRUE or text in FALSE:
         return text in TRUE
     if text[0] in "0123456789+-." and len(text) <= _LONGEST_NUMBER:
-        return _number(text)
+        return _plain_number(text)
     return text
 
 
-def _number(text: str) -> object:
+def _plain_number(text: str) -> object:
     based = _BASED.fullmatch(text)
     if based:
         sign, *texts = based.groups()
@@ -57,7 +57,7 @@ def _through_float(text: str) -> object:
 
 def is_plainly_safe(text: str) -> bool:
     """Whether every reader of YAML 1.1 or 1.2 reads the unquoted text as this string."""
-    return bool(_SAFE.fullmatch(text)) and text not in TRUE | FALSE | NULL
+    return bool(_NEEDS_NO_QUOTES.fullmatch(text)) and text not in TRUE | FALSE | NULL
 
 
-_SAFE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./-]*[A-Za-z0-9])?", re.ASCII)
+_NEEDS_NO_QUOTES = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./-]*[A-Za-z0-9])?", re.ASCII)

@@ -1,4 +1,4 @@
-"""`manage.py cluster_manifests`: print or apply the portal's manifests for a cluster."""
+"""`manage.py cluster_manifests`: its options; manifests printed or applied, key issued."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sync.connect.connections import open_client
 from sync.errors import APIError
 from sync.installation.manifests import (
     WebhookClientConfig,
-    is_valid,
+    is_valid_key,
     manifests,
     present_key,
     remark,
@@ -76,10 +76,10 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print or apply."""
-        cluster = _cluster(options)
+        cluster = _prepared_cluster(options)
         self.stderr.write(remark(cluster))
         try:
-            config = _config(cluster, options)
+            config = _client_config(cluster, options)
             if options["apply"]:
                 self._apply(cluster, config, options)
             else:
@@ -95,7 +95,7 @@ class Command(Console):
         self, cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
     ) -> None:
         config = config if options["key_file"] else self._with_new_key(cluster, config, options)
-        wanted = _wanted(cluster, config, options)
+        wanted = _wanted_manifests(cluster, config, options)
         if options["output"] == "json":
             whole = {"apiVersion": "v1", "kind": "List", "items": wanted}
             self.stdout.write(json.dumps(whole, indent=2))
@@ -117,7 +117,7 @@ class Command(Console):
                 config = (
                     with_key(config, key) if key else self._with_new_key(cluster, config, options)
                 )
-            for manifest in _wanted(cluster, config, options):
+            for manifest in _wanted_manifests(cluster, config, options):
                 client.apply(manifest, force=options["force_conflicts"])
                 name = manifest["metadata"]["name"]
                 self.stdout.write(f"{manifest['kind']} {name}: applied")
@@ -140,7 +140,7 @@ def _user(options: dict[str, Any]) -> str:
     return str(options["user"] or f"{getpass.getuser()} (command line)")
 
 
-def _cluster(options: dict[str, Any]) -> Cluster:
+def _prepared_cluster(options: dict[str, Any]) -> Cluster:
     name = options["cluster"]
     if options["create"] and not Cluster.objects.filter(name=name).exists():
         made = Cluster(name=name, authority=Authority.NATIVE)
@@ -158,7 +158,7 @@ def _cluster(options: dict[str, Any]) -> Cluster:
     return cluster
 
 
-def _wanted(
+def _wanted_manifests(
     cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
 ) -> list[dict[str, Any]]:
     wanted = manifests(cluster, config)
@@ -168,24 +168,24 @@ def _wanted(
     return wanted
 
 
-def _config(cluster: Cluster, options: dict[str, Any]) -> WebhookClientConfig:
+def _client_config(cluster: Cluster, options: dict[str, Any]) -> WebhookClientConfig:
     """Read how the cluster calls the portal; raises CommandError for an address without https."""
     address = options["portal_url"] or settings.GATEHOUSE_EXTERNAL_URL
     parts = urlsplit(address)
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
         text = f"{address} is no https address: give --portal-url, or set GATEHOUSE_EXTERNAL_URL"
         raise CommandError(text, returncode=USAGE)
-    config = WebhookClientConfig(portal_url=address, ca=_authority(options["ca_file"]))
+    config = WebhookClientConfig(portal_url=address, ca=_authority_pem(options["ca_file"]))
     if not options["key_file"]:
         return config
     secret = read_sources([options["key_file"]])[0].text.strip()
-    if not is_valid(cluster, secret):
+    if not is_valid_key(cluster, secret):
         text = f"what {options['key_file']} holds is no valid credential of {cluster.name}"
         raise CommandError(text, returncode=USAGE)
     return with_key(config, secret)
 
 
-def _authority(name: str | None) -> bytes:
+def _authority_pem(name: str | None) -> bytes:
     if not name:
         return b""
     try:

@@ -1,4 +1,4 @@
-"""`manage.py connect_cluster`: join a cluster by a kubeconfig, and print the findings."""
+"""`manage.py connect_cluster`: its options; a kubeconfig joined, findings printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py seal_keys`: show, create, rotate and retire the keys of sealed credentials."""
+"""`manage.py seal_keys`: its actions show, create, rotate and retire, printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py sync`: request or carry out a pass over a cluster, show it, pause and resume."""
+"""`manage.py sync`: its options; a run requested, followed, shown; pause and resume."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Exit code 0: done, or requested; 1: it failed, objects could not be written, the
 """
 HELD: Final = 3
 _INTERVAL: Final = 1.0  # seconds between two reads of the run
-_OVER: Final = frozenset({"done", "failed", "held", "parked"})
+_ENDED_STATES: Final = frozenset({"done", "failed", "held", "parked"})
 
 
 class Command(Console):
@@ -88,7 +88,7 @@ class Command(Console):
             self._follow(run, quiet=options["output"] == "json", patience=options["timeout"])
         run.refresh_from_db()
         self._show(run, output=options["output"])
-        _end(run)
+        _fail_unless_done(run)
 
     def _pause(self, cluster: Cluster, *, user: str, reason: str, resume: bool) -> None:
         try:
@@ -103,8 +103,8 @@ class Command(Console):
     def _follow(self, run: SyncRun, *, quiet: bool, patience: float) -> None:
         """Print each change of the run's progress, with advice."""
         deadline, last = time.monotonic() + patience, ""
-        while run.state not in _OVER:
-            line = _progress(run)
+        while run.state not in _ENDED_STATES:
+            line = _progress_line(run)
             if line != last and not quiet:
                 self.stdout.write(line)
             last = line
@@ -153,7 +153,7 @@ def _require_connection(cluster: Cluster) -> None:
         raise CommandError(message, returncode=FINDINGS)
 
 
-def _progress(run: SyncRun) -> str:
+def _progress_line(run: SyncRun) -> str:
     share = f" {run.done} of {run.total}" if run.total else ""
     attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
     hint = advice(run)
@@ -161,7 +161,7 @@ def _progress(run: SyncRun) -> str:
     return f"{line}\n  {hint}" if hint else line
 
 
-def _end(run: SyncRun) -> None:
+def _fail_unless_done(run: SyncRun) -> None:
     """Raise CommandError with the exit code of a run that did not end well."""
     state = SyncRun.State
     if run.state in (state.HELD, state.FAILED, state.PARKED) or run.counts.get("failed"):
