@@ -85,7 +85,8 @@ walls: setup-dev ## who may import whom
 types: setup-dev ## mypy, strict
 	$(PY) -m mypy
 
-dependencies: setup-dev ## declared libraries are those in use
+dependencies: setup-dev ## declared libraries are those in use, and the pinned ones suit each other
+	$(PY) -m pip check --disable-pip-version-check
 	.venv/bin/deptry .
 
 templates: setup-dev ## style of templates
@@ -133,7 +134,7 @@ screenshots: setup-dev ## take the pictures of docs/images from the demo data, w
 	@$(PY) -m tests.browser.pictures
 
 bench-peers: setup-dev ## fetch the engines that the benchmark compares with, where it can
-	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --require-hashes --target bench/results/python --requirement requirements/bench.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --require-hashes --no-deps --target bench/results/python --requirement requirements/bench.txt
 	@command -v go > /dev/null || { echo "there is no Go compiler here: OPA is left out"; exit 0; }; \
 	GOBIN="$(CURDIR)/bench/results/peers" go install -trimpath github.com/open-policy-agent/opa@v1.22.0
 

@@ -44,7 +44,9 @@ def install(name: str) -> None:
         return
     say(f"installing requirements/{name}.txt (hash-pinned)")
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--require-hashes", "--requirement", str(requirements)]
+    # The file names all that is needed. Left to look for more, pip 23 takes a newer release of what
+    # a package asks for with an extra, and then refuses it because that release is not pinned.
+    command += ["--require-hashes", "--no-deps", "--requirement", str(requirements)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  our own words
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["pip failed"]
