@@ -96,10 +96,10 @@ def prepare(
 ) -> Prepared:
     """Judge one request by all policies of its namespace, as far as no used amount is needed.
 
-    ``phase`` selects the pass; ``BOTH`` defaults, mutates, defaults again and validates the result,
-    as an API server does. ``now`` (RFC 3339 text or epoch seconds) matters only for pods that are
-    being deleted. No JSON-shaped object makes it raise: one that cannot be read is refused with
-    code 400.
+    ``phase`` selects the pass; ``BOTH`` defaults, mutates, validates and defaults again, as an API
+    server with LimitRanger does. ``now`` (RFC 3339 text or epoch seconds) matters only for pods
+    that are being deleted. No JSON-shaped object makes it raise: one that cannot be read is refused
+    with code 400.
     """
     if request.operation in (Operation.DELETE, Operation.CONNECT):
         steps = skipped("Chain", f"no policy judges {request.operation}").steps
@@ -158,9 +158,10 @@ def _prepare(
             # No API server takes part here, so that nothing else sets what its LimitRanger sets.
             as_server = dataclasses.replace(policy_set, authority=Authority.PORTAL)
         mutation = mutate(request, as_server, obj)
-        # An API server defaults once more after its mutating webhooks.
-        mutation = mutation._replace(object=default_object(request, mutation.object))
     judged = _judge(request.with_object(mutation.object), policy_set, now)
+    if phase is Phase.BOTH:
+        # An API server validates what LimitRanger left, and defaults once more as it stores.
+        mutation = mutation._replace(object=default_object(request, mutation.object))
     return Prepared(
         conclude=partial(_conclude, request, mutation, judged),
         quotas=judged.quotas,

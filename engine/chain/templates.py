@@ -128,8 +128,7 @@ def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> Admi
 
 
 def _inspect(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> Inspection:
-    # The same sequence as for a real pod: decode, mutate, decode again, validate.
+    # The same sequence as for a real pod: decode, mutate, validate.
     obj = default_object(request, request.object or {})
     mutation = mutate(request.with_object(obj), policy_set, obj)
-    stored = default_object(request, mutation.object)
-    return inspect(request.with_object(stored), policy_set, now)
+    return inspect(request.with_object(mutation.object), policy_set, now)
