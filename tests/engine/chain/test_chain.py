@@ -275,6 +275,20 @@ def test_workload_is_warned_about_its_pods(kind: str, resource: str, path: Any) 
     )
 
 
+def test_workload_is_warned_by_its_pods_as_ranges_leave_them() -> None:
+    # Defaulted again, as it is stored, the pod would have a cpu request of its own.
+    cpu = limit_range({"type": "Container", "default": {"cpu": "1"}})
+    template = pod(container())
+    template["spec"]["resources"] = {"limits": {"hugepages-2Mi": "2Mi"}}
+    for obj, kind, resource in (
+        (workload(template), "Deployment", "deployments.apps"),
+        (template, "Pod", "pods"),
+    ):
+        decision = judge(obj, cpu, kind=kind, resource=resource)
+        texts = [*decision.warnings, *[each.message for each in decision.violations]]
+        assert [text.rpartition(": ")[2] for text in texts] == ["HugePages require cpu or memory"]
+
+
 def test_workload_gets_metadata_policies_its_pods_do_not() -> None:
     label = metadata_policy({"policyAction": {"updatedLabels": {"a": "b"}}})
     obj = workload({"metadata": {"labels": {"x": "y"}}, **pod()})
