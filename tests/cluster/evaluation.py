@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests.cluster.cases import OVERHEAD, RUNTIME
 from tests.cluster.comparison import Verdict, compare
 
 if TYPE_CHECKING:
@@ -37,9 +38,13 @@ def judge(case: Case, observed: Observed) -> Verdict:
 
 
 def as_seen(case: Case) -> Case:
-    """The case as a webhook receives it: the priority plugin has filled in its default before."""
+    """The case as a webhook receives it: with the priority and overhead that other plugins set."""
     obj, default = case["request"]["object"], case.get("defaultPriority")
-    if not default or obj["kind"] != "Pod" or obj["spec"].get("priorityClassName"):
+    if obj["kind"] != "Pod":
         return case
-    filled = {**obj, "spec": {**obj["spec"], "priorityClassName": default}}
-    return {**case, "request": {**case["request"], "object": filled}}
+    spec = dict(obj["spec"])
+    if default and not spec.get("priorityClassName"):
+        spec["priorityClassName"] = default
+    if spec.get("runtimeClassName") == RUNTIME:
+        spec.setdefault("overhead", dict(OVERHEAD))
+    return {**case, "request": {**case["request"], "object": {**obj, "spec": spec}}}

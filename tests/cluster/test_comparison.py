@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from engine.wire import dumps, loads
 from tests.cluster.comparison import Verdict, compare
 from tests.cluster.conformance import Tally
 from tests.cluster.worlds import Observed
@@ -120,14 +121,23 @@ def test_overhead_that_the_plugin_adds_twice_does_not_count() -> None:
     spec = {"containers": containers, "resources": own, "overhead": {"memory": "64Mi"}}
     given["request"]["object"]["spec"] = spec
     given["limitedResources"] = [{"resource": "pods", "matchContains": ["cpu"]}]
+    stored = loads(dumps(spec).replace("0.125Gi", "128Mi").encode())
     kept = Observed(
-        code=201, message="", object={"spec": spec}, used={"q": {"requests.memory": "256Mi"}}
+        code=201, message="", object={"spec": stored}, used={"q": {"requests.memory": "256Mi"}}
     )
     assert compare(given, kept).apart == "overhead added twice"
     other = Observed(
-        code=201, message="", object={"spec": spec}, used={"q": {"requests.memory": "255Mi"}}
+        code=201, message="", object={"spec": stored}, used={"q": {"requests.memory": "255Mi"}}
     )
     assert compare(given, other).apart == ""
+    given["policies"] = [quota("q", "200Mi")]
+    text = (
+        'pods "p" is forbidden: exceeded quota: q, requested: requests.memory={}, '
+        "used: requests.memory=0, limited: requests.memory=200Mi"
+    )
+    assert compare(given, refused(text.format("256Mi"))).apart == "overhead added twice"
+    assert compare(given, refused(text.format("255Mi"))).apart == ""
+    given["policies"] = [quota("q", "1Gi")]
     del given["limitedResources"]
     assert compare(given, kept).apart == ""
 
