@@ -1,4 +1,4 @@
-"""The record in Django's admin: decisions read-only, legal holds made and released."""
+"""Django's ModelAdmin classes of AuditEvent, AuditExport, RetentionRun read-only; AuditHold."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ else:
     _EventAdmin = _HoldAdmin = _AnyAdmin = admin.ModelAdmin
     _Paginator = Paginator
 
-_LISTED: Final = (
+_CHANGE_LIST_COLUMNS: Final = (
     "created", "verdict", "cluster", "operation", "kind", "namespace", "name", "user"
 )  # fmt: skip
-_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_REQUEST_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class RecordPaginator(_Paginator):
@@ -41,17 +41,17 @@ class RecordPaginator(_Paginator):
     @cached_property
     def count(self) -> int:
         """How many there are, up to the limit of counts."""
-        return self._rows.capped_count().number
+        return self._events.capped_count().number
 
     def page(self, number: int | str) -> Page[AuditEvent]:
         """One page, read from the newest on."""
         number = self.validate_number(number)
         end = number * self.per_page
-        found = self._rows.only(*_LISTED).newest(end)[end - self.per_page :]
-        return Page(found, number, self)
+        events = self._events.only(*_CHANGE_LIST_COLUMNS).newest(end)[end - self.per_page :]
+        return Page(events, number, self)
 
     @property
-    def _rows(self) -> AuditEventQuerySet:
+    def _events(self) -> AuditEventQuerySet:
         return cast("AuditEventQuerySet", self.object_list)
 
 
@@ -129,12 +129,12 @@ class AuditEventAdmin(ReadOnlyAdmin):
         self, _request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Search the one column that the form of the text suggests, by its index."""
-        rows, term = cast("AuditEventQuerySet", queryset), search_term.strip()
-        if is_decision_id(term):
-            return rows.with_id(term), False
-        if _UID.fullmatch(term):
-            return rows.filter(request_uid=term), False
-        return (rows.name_begins(term) if term else rows), False
+        events, searched = cast("AuditEventQuerySet", queryset), search_term.strip()
+        if is_decision_id(searched):
+            return events.with_id(searched), False
+        if _REQUEST_UID.fullmatch(searched):
+            return events.filter(request_uid=searched), False
+        return (events.name_begins(searched) if searched else events), False
 
 
 @admin.register(AuditHold)

@@ -1,4 +1,4 @@
-"""Django app configuration of admission."""
+"""AdmissionConfig, Django's app configuration of admission: partitions made after migrations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AdmissionConfig(AppConfig):
         post_migrate.connect(_make_partitions, sender=self)
 
 
-def _make_partitions(**_signal: Any) -> None:
+def _make_partitions(**_migration: Any) -> None:
     from admission.models import partitions  # noqa: PLC0415  models are imported after the apps
 
     if partitions.is_ready():

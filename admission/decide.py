@@ -1,4 +1,4 @@
-"""Decide one request: prepare it, submit it to the writer, wait for the recorded decision.
+"""A Call's request prepared on the snapshot, submitted, decided, charged in the book; unfit names.
 
 A request is prepared by its own thread, on the process's snapshot of the policies. What depends on
 used amounts is decided by the writer, on locked rows, in the transaction that charges and records
@@ -102,23 +102,23 @@ def decide(request: AdmissionRequest, *, call: Call) -> RecordedDecision:
 
 def prepare(request: AdmissionRequest, *, call: Call) -> writer.PendingDecision:
     """Decide all but the used amounts, which the writer reads. Raises as ``decide``."""
-    return _prepared(_PendingReview(request, call=call))
+    return _prepared_on_snapshot(_PendingReview(request, call=call))
 
 
 def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.PendingDecision:
     """Prepare the denial of a review that could not be read, to be recorded as any other."""
-    return _prepared(_PendingReview(None, call=call, refusal=decision, uid=uid))
+    return _prepared_on_snapshot(_PendingReview(None, call=call, refusal=decision, uid=uid))
 
 
-def _prepared(pending: _PendingReview) -> _PendingReview:
+def _prepared_on_snapshot(pending: _PendingReview) -> _PendingReview:
     pending.prepare(snapshot.current())
     return pending
 
 
-def submit_and_wait(item: writer.PendingDecision) -> RecordedDecision:
+def submit_and_wait(pending: writer.PendingDecision) -> RecordedDecision:
     """Submit a prepared review to the writer, and wait in this thread. Raises as ``decide``."""
-    writer.submit(item)
-    recorded: RecordedDecision = item.wait(writer.is_stuck)
+    writer.submit(pending)
+    recorded: RecordedDecision = pending.wait(writer.is_stuck)
     return recorded
 
 
@@ -139,8 +139,8 @@ class _PendingReview(writer.PendingDecision):
         self.request = request
         self.call = call
         self.columns = write.columns_of(request, request_uid=uid)
-        self._object = ledger.object_key(request) if request else ("", "")
-        self.refusal = refusal or (_unfit(request, *self._object) if request else None)
+        self._ledger_object = ledger.object_key(request) if request else ("", "")
+        self.refusal = refusal or (_unfit(request, *self._ledger_object) if request else None)
         self.cluster: ClusterPolicies | None = None
         self.policies = PolicySet()
         self.prepared: Prepared | None = None
@@ -167,8 +167,8 @@ class _PendingReview(writer.PendingDecision):
     @property
     def stamp(self) -> Stamp | None:
         """The cluster and policy revision that it was prepared on."""
-        found = self.cluster
-        return (found.id, found.uid, found.revision) if found else None
+        prepared_on = self.cluster
+        return (prepared_on.id, prepared_on.uid, prepared_on.revision) if prepared_on else None
 
     @property
     def quota_ids(self) -> Collection[int]:
@@ -178,17 +178,17 @@ class _PendingReview(writer.PendingDecision):
     @property
     def object_key(self) -> tuple[int, str, str]:
         """The object as the ledger knows it."""
-        return (self.cluster.id if self.cluster else 0, *self._object)
+        return (self.cluster.id if self.cluster else 0, *self._ledger_object)
 
     def decide(self, book: Book) -> tuple[RecordedDecision, Mapping[str, Any]]:
         """Decide on the amounts that all other objects use, so that a retry changes nothing."""
         if self.prepared is None:
             decision = self.refusal or Decision(allowed=False)
         else:
-            key, before = self.object_key, self.prepared.before
+            object_key, used_before = self.object_key, self.prepared.before
             used = {
-                name: book.used(self.quotas[name].id, key, before.get(name, {}))
-                for name in self.prepared.quotas
+                quota: book.used(self.quotas[quota].id, object_key, used_before.get(quota, {}))
+                for quota in self.prepared.quotas
             }
             decision = self._charged(self.prepared.decide(used), book)
         circumstances = write.Circumstances(
@@ -199,10 +199,10 @@ class _PendingReview(writer.PendingDecision):
             policy_revision=self.cluster.revision if self.cluster and self.prepared else 0,
             policies=write.columns_of_policies(self.policies),
         )
-        row = write.row(
+        audit_row = write.row(
             decision, decision_id=self.id, request_columns=self.columns, circumstances=circumstances
         )
-        return RecordedDecision(id=self.id, decision=decision), row
+        return RecordedDecision(id=self.id, decision=decision), audit_row
 
     def _charged(self, decision: Decision, book: Book) -> Decision:
         """Charge all quotas; deny the object instead where too many unconfirmed ones wait."""
@@ -213,19 +213,19 @@ class _PendingReview(writer.PendingDecision):
             return decision
         # Where the API server enforces, the ledger is charged to show usage, and denies nothing.
         is_enforced = decision.authority is Authority.PORTAL
-        limit, key = cluster.unconfirmed_limit if is_enforced else 0, self.object_key
-        if book.over_cap(cluster.id, request.namespace, limit, key=key):
-            text = (
-                f"namespace {request.namespace}: {limit} admitted objects wait to be seen in the"
+        most, object_key = cluster.unconfirmed_limit if is_enforced else 0, self.object_key
+        if book.over_cap(cluster.id, request.namespace, most, key=object_key):
+            message = (
+                f"namespace {request.namespace}: {most} admitted objects wait to be seen in the"
                 " cluster; no more are admitted until they are, or are given up"
             )
             reason = Reason.TOO_MANY_UNCONFIRMED
-            return _refusal(403, "Forbidden", reason, field="metadata.namespace", message=text)
+            return _refusal(403, "Forbidden", reason, field="metadata.namespace", message=message)
         for charge in decision.charges:
-            name = charge.quota.name
-            total = decision.used.get(name)
-            quota_id = self.quotas[name].id
-            book.charge(quota_id, key, name=request.display_name, decided=charge, total=total)
+            quota = charge.quota.name
+            used = decision.used.get(quota)
+            quota_id = self.quotas[quota].id
+            book.charge(quota_id, object_key, name=request.display_name, decided=charge, total=used)
         return decision
 
 
@@ -233,10 +233,10 @@ def patient(request: AdmissionRequest) -> AdmissionRequest:
     """Limit the time of deciding a request, unless it is short and so decided quickly."""
     if request.is_plain or request.likeness is not None:
         return request
-    until = time.monotonic() + LONGEST_REVIEW
+    deciding_ends = time.monotonic() + LONGEST_REVIEW
 
     def pause() -> None:
-        if time.monotonic() > until:
+        if time.monotonic() > deciding_ends:
             raise TooLongError
 
     return dataclasses.replace(request, pause=pause)
@@ -244,21 +244,21 @@ def patient(request: AdmissionRequest) -> AdmissionRequest:
 
 def _unfit(request: AdmissionRequest, resource: str, uid: str) -> Decision | None:
     """Deny names that no API server makes and the ledger has no column for."""
-    together = f"{request.namespace}{request.display_name}{resource}{uid}"
-    if len(together) <= LONGEST_UID and together.isascii() and together.isprintable():
+    all_names = f"{request.namespace}{request.display_name}{resource}{uid}"
+    if len(all_names) <= LONGEST_UID and all_names.isascii() and all_names.isprintable():
         return None  # nearly all: one test in place of eight
-    names = {
+    ledger_names = {
         "namespace": request.namespace,
         "name": request.display_name,
         "resource": resource,
         "object.metadata.uid": uid,
     }
-    for where, name in names.items():
-        longest = LONGEST_UID if where == "object.metadata.uid" else LONGEST_NAME
-        if len(name) > longest or is_unstorable(name):
-            field = f"request.{where}"
-            text = f"{field}: is not a name that an API server makes"
-            return _refusal(422, "Invalid", Reason.UNREADABLE_OBJECT, field=field, message=text)
+    for name_field, ledger_name in ledger_names.items():
+        longest_name = LONGEST_UID if name_field == "object.metadata.uid" else LONGEST_NAME
+        if len(ledger_name) > longest_name or is_unstorable(ledger_name):
+            field = f"request.{name_field}"
+            message = f"{field}: is not a name that an API server makes"
+            return _refusal(422, "Invalid", Reason.UNREADABLE_OBJECT, field=field, message=message)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the webhook's answers and batches."""
+"""Prometheus counters of decisions, refused calls, failures; histograms of seconds, batch sizes."""
 
 from __future__ import annotations
 

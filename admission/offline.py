@@ -1,4 +1,4 @@
-"""Decide without a server: cases and policy manifests in, decisions as JSON-shaped values out.
+"""Decide without a server: case, request, manifests in; decision, violation, trace step rendered.
 
 Plain Python without files or database: the command reads and prints.
 """
@@ -47,9 +47,9 @@ __all__ = [
 def only_namespace(manifests: Iterable[Any]) -> str:
     """Name the namespace that all policies share; ``default`` if they do not."""
     metadata = [m.get("metadata") for m in manifests if isinstance(m, dict) and is_policy(m)]
-    found = {m.get("namespace") for m in metadata if isinstance(m, dict)}
-    name = found.pop() if len(found) == 1 else None
-    return name if name and isinstance(name, str) else "default"
+    namespaces = {each.get("namespace") for each in metadata if isinstance(each, dict)}
+    namespace = namespaces.pop() if len(namespaces) == 1 else None
+    return namespace if namespace and isinstance(namespace, str) else "default"
 
 
 def request_for(
@@ -66,14 +66,14 @@ def complete_request(
 
     Kinds known to live outside namespaces get none. Raises ``DecodeError``.
     """
-    known = raw.get("object")
-    obj: Mapping[str, Any] = known if isinstance(known, dict) else {}
-    found = obj.get("metadata")
-    metadata: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    given_object = raw.get("object")
+    obj: Mapping[str, Any] = given_object if isinstance(given_object, dict) else {}
+    given_metadata = obj.get("metadata")
+    metadata: Mapping[str, Any] = given_metadata if isinstance(given_metadata, dict) else {}
     kind = raw.get("kind") or kind_of(obj)
     if isinstance(kind, dict) and is_cluster_scoped(kind.get("kind")):
         default_namespace = ""
-    filled = {
+    completed = {
         **raw,
         "kind": kind,
         "resource": raw.get("resource") or resource_of(kind),
@@ -81,7 +81,7 @@ def complete_request(
         "namespace": raw.get("namespace") or metadata.get("namespace") or default_namespace,
         "name": raw.get("name") or metadata.get("name"),
     }
-    return build_request(filled)
+    return build_request(completed)
 
 
 def answer_line(line: str | bytes, limited_resources: object = None) -> dict[str, Any]:
@@ -89,19 +89,19 @@ def answer_line(line: str | bytes, limited_resources: object = None) -> dict[str
     try:
         case = loads(line)
     except DecodeError as error:
-        return _error(None, error)
+        return _case_error(None, error)
     return answer_case(case, limited_resources)
 
 
 def answer_case(case: object, limited_resources: object = None) -> dict[str, Any]:
     """Answer one case; never raises, whatever its shape."""
     if not isinstance(case, dict):
-        return _error(None, DecodeError("", "a case is an object"))
+        return _case_error(None, DecodeError("", "a case is an object"))
     name = case.get("name")
     try:
         request, policies, phase = read_case(case, limited_resources)
     except DecodeError as error:
-        return _error(name, error)
+        return _case_error(name, error)
     now = case.get("now")
     decision = admit(request, policies, phase=phase, now=now if isinstance(now, str) else None)
     return {"name": name, **render_decision(decision)}
@@ -123,13 +123,13 @@ def read_case(
         request = complete_request(raw)
     except DecodeError as error:
         raise DecodeError(f"request.{error.field}", error.detail) from None
-    given = case.get("limitedResources")
-    limited = limited_resources if given is None else given
+    case_limited = case.get("limitedResources")
+    limited = limited_resources if case_limited is None else case_limited
     policies = build_policy_set(manifests or [], limited, namespace=request.namespace)
     return request, policies, Phase(phase)
 
 
-def _error(name: object, error: DecodeError) -> dict[str, Any]:
+def _case_error(name: object, error: DecodeError) -> dict[str, Any]:
     return {"name": name, "error": {"field": error.field, "message": error.detail}}
 
 
@@ -157,23 +157,23 @@ def render_violation(violation: Violation) -> dict[str, Any]:
         "reason": violation.reason.value,
         "field": violation.field,
         "message": violation.message,
-        "policy": _policy(violation.policy),
+        "policy": _policy_ref(violation.policy),
         "rule": violation.rule,
     }
 
 
-def _policy(ref: PolicyRef | None) -> dict[str, str] | None:
+def _policy_ref(ref: PolicyRef | None) -> dict[str, str] | None:
     return None if ref is None else {"kind": ref.kind, "name": ref.name}
 
 
 def render_step(step: Step) -> dict[str, Any]:
     """Give one entry of the trace as a JSON-shaped value, without what is empty."""
-    shape = {
+    rendered_step = {
         "step": step.name,
         "outcome": step.outcome.value,
-        "policy": _policy(step.policy),
+        "policy": _policy_ref(step.policy),
         "rule": step.rule,
         "detail": step.detail,
         "numbers": dict(step.numbers),
     }
-    return {key: value for key, value in shape.items() if value not in (None, "", {})}
+    return {part: told for part, told in rendered_step.items() if told not in (None, "", {})}

@@ -1,4 +1,4 @@
-"""Celery tasks of the record: partitions, export, retention, tallies; safe to kill and repeat."""
+"""Celery tasks of the record: prepare partitions, export, apply retention, tally answers."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def export_record() -> None:
 def apply_retention() -> None:
     """Remove rows whose retention period is over."""
     problem = ""
-    for done in retention.apply(today=retention.today(), until=time.monotonic() + LONGEST):
-        if done.problem:
-            problem = f"{done.day} stays on record: {done.problem}"
+    for removal in retention.apply(today=retention.today(), until=time.monotonic() + LONGEST):
+        if removal.problem:
+            problem = f"{removal.day} stays on record: {removal.problem}"
             log.error(problem)
         else:
-            log.info("%s: %s %s rows removed", done.day, done.going, done.verdicts)
+            log.info("%s: %s %s rows removed", removal.day, removal.going, removal.verdicts)
     note_work(BackgroundWork.Name.RETENTION, problem)
 
 

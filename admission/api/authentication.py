@@ -1,4 +1,4 @@
-"""Authenticate a cluster by its webhook credential, before a byte of the body is read.
+"""ClusterCaller by its webhook credential: key or bearer token, 401 or 403, before the body.
 
 An unknown cluster, a missing and a wrong credential all get the same 401, so that a stranger cannot
 find out the names of clusters.
@@ -38,12 +38,12 @@ def authenticate(request: HttpRequest, cluster: str, key: str) -> ClusterCaller:
         PermissionDenied: with another cluster's (403).
     """
     secret = key or bearer(request.META.get("HTTP_AUTHORIZATION", ""))
-    if not _is_possible(secret):
+    if not _may_be_credential(secret):
         raise NotAuthenticated
-    found = _authenticate(cluster, secret)
-    if found is Authentication.OTHER_CLUSTER:
+    authenticated = _authenticate(cluster, secret)
+    if authenticated is Authentication.OTHER_CLUSTER:
         raise PermissionDenied
-    if found is not Authentication.OK:
+    if authenticated is not Authentication.OK:
         raise NotAuthenticated
     return ClusterCaller(cluster, secret)
 
@@ -51,26 +51,26 @@ def authenticate(request: HttpRequest, cluster: str, key: str) -> ClusterCaller:
 def _authenticate(cluster: str, secret: str) -> Authentication:
     """Look the credential up in memory, then, if it is new, in the database."""
     # A credential may have been issued since this process loaded its snapshot.
-    found = snapshot.current().authenticate(cluster, secret)
-    if found is Authentication.UNKNOWN:
-        found = snapshot.refresh().authenticate(cluster, secret)
-    return found
+    authenticated = snapshot.current().authenticate(cluster, secret)
+    if authenticated is Authentication.UNKNOWN:
+        authenticated = snapshot.refresh().authenticate(cluster, secret)
+    return authenticated
 
 
 def is_known(cluster: str, secret: str) -> bool:
     """Whether the snapshot in memory knows a credential as this cluster's; no query."""
-    known = snapshot.known()
-    if known is None or not _is_possible(secret):
+    loaded = snapshot.known()
+    if loaded is None or not _may_be_credential(secret):
         return False
-    return known.authenticate(cluster, secret) is Authentication.OK
+    return loaded.authenticate(cluster, secret) is Authentication.OK
 
 
 def is_callers(cluster: str, secret: str) -> bool:
     """Whether a credential is this cluster's; one that is new is looked up in the database."""
-    return _is_possible(secret) and _authenticate(cluster, secret) is Authentication.OK
+    return _may_be_credential(secret) and _authenticate(cluster, secret) is Authentication.OK
 
 
-def _is_possible(secret: str) -> bool:
+def _may_be_credential(secret: str) -> bool:
     """Whether it may be one of ours: a huge one must not cost a digest."""
     return 0 < len(secret) <= MAX_CREDENTIAL
 

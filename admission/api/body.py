@@ -1,4 +1,4 @@
-"""Read a review's body within bounds; large reviews are judged one at a time in each process."""
+"""``read_body`` within MAX_BODY: 411, 415, the rest drained; a turn for large bodies, gc off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from admission.decide import Call
 
 DRAIN_CAP: Final = 24 * 1024 * 1024
-_PIECE: Final = 64 * 1024
+_DRAIN_PIECE: Final = 64 * 1024
 
 
 class LengthRequired(APIException):
@@ -55,32 +55,32 @@ def read_body(request: HttpRequest) -> bytes:
     if len(body) <= MAX_BODY:
         return body
     # A caller that is still sending would not read the answer: take the rest in, up to a cap.
-    dropped = 0
-    while dropped < DRAIN_CAP and (piece := request.read(_PIECE)):
-        dropped += len(piece)
+    drained = 0
+    while drained < DRAIN_CAP and (piece := request.read(_DRAIN_PIECE)):
+        drained += len(piece)
     raise too_large(body)
 
 
 LARGE: Final = 256 * 1024
 """Bytes from which on a review waits for its turn."""
-_SWITCH: Final = 0.00005  # seconds until a thread that waits for the interpreter gets it
-_turn: Final = threading.Lock()
+_SWITCH_INTERVAL: Final = 0.00005  # seconds until a thread that waits for the interpreter gets it
+_large_turn: Final = threading.Lock()
 
 
 @contextmanager
 def in_turn(call: Call) -> Iterator[None]:
     """Wait for the turn of a large body; raises ``OverBudgetError`` if it comes too late."""
-    if not _turn.acquire(timeout=max(call.budget - call.spent, 0)):
+    if not _large_turn.acquire(timeout=max(call.budget - call.spent, 0)):
         raise OverBudgetError
     # Others get the interpreter a hundred times as often as by default, and no collection of the
     # many new objects stops them all.
-    before, is_collecting = sys.getswitchinterval(), gc.isenabled()
-    sys.setswitchinterval(_SWITCH)
+    switch_interval, is_collecting = sys.getswitchinterval(), gc.isenabled()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     gc.disable()
     try:
         yield
     finally:
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(switch_interval)
         if is_collecting:
             gc.enable()
-        _turn.release()
+        _large_turn.release()

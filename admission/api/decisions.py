@@ -1,4 +1,4 @@
-"""REST views of the record: list and read decisions. Nothing here writes."""
+"""REST of the record: DecisionSerializers, DecisionPagination by cursor, DecisionViewSet."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from admission.models import AuditEventQuerySet
 
-LONGEST_NUMBER: Final = 10
+LONGEST_LIMIT: Final = 10
 
-_SUMMARY = [
+_SUMMARY_COLUMNS = [
     "id",
     "created",
     "cluster",
@@ -73,7 +73,7 @@ class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
         """The columns of a line."""
 
         model = AuditEvent
-        fields = [*_SUMMARY, "authority"]
+        fields = [*_SUMMARY_COLUMNS, "authority"]
         read_only_fields = fields
 
 
@@ -105,22 +105,22 @@ class DecisionPagination(BasePagination):
         """
         del view
         self.address = request.build_absolute_uri()
-        given = request.query_params.get(self.cursor_query_param, "")
-        if given and not (given[0] in "<>" and is_decision_id(given[1:])):
+        cursor = request.query_params.get(self.cursor_query_param, "")
+        if cursor and not (cursor[0] in "<>" and is_decision_id(cursor[1:])):
             raise NotFound("Invalid cursor")
-        place = {"before" if given[0] == "<" else "after": given[1:]} if given else {}
-        limit, size = request.query_params.get(self.page_size_query_param, ""), self.page_size
-        if limit.isascii() and limit.isdigit() and len(limit) < LONGEST_NUMBER:
-            size = min(int(limit), self.max_page_size) or size
-        self.page = cast("AuditEventQuerySet", queryset).page(size=size, **place)
+        before_or_after = {"before" if cursor[0] == "<" else "after": cursor[1:]} if cursor else {}
+        limit, page_size = request.query_params.get(self.page_size_query_param, ""), self.page_size
+        if limit.isascii() and limit.isdigit() and len(limit) < LONGEST_LIMIT:
+            page_size = min(int(limit), self.max_page_size) or page_size
+        self.page = cast("AuditEventQuerySet", queryset).page(size=page_size, **before_or_after)
         return list(self.page.events)
 
     def get_paginated_response(self, data: Any) -> Response:
         """The page with the addresses of its neighbours."""
         return Response(
             {
-                "next": self._link("<", self.page.older),
-                "previous": self._link(">", self.page.newer),
+                "next": self._cursor_link("<", self.page.older),
+                "previous": self._cursor_link(">", self.page.newer),
                 "results": data,
             }
         )
@@ -146,7 +146,7 @@ class DecisionPagination(BasePagination):
             _parameter(self.page_size_query_param, "integer", "Decisions on a page, at most 500."),
         ]
 
-    def _link(self, direction: str, decision_id: str) -> str | None:
+    def _cursor_link(self, direction: str, decision_id: str) -> str | None:
         if not decision_id:
             return None
         return replace_query_param(
@@ -183,12 +183,12 @@ class DecisionViewSet(
 
     def get_queryset(self) -> AuditEventQuerySet:
         """Only the columns of the short form: the others are large, and a list shows none."""
-        return self.seen().only(*_SUMMARY).with_authority()
+        return self.seen().only(*_SUMMARY_COLUMNS).with_authority()
 
     def get_object(self) -> AuditEvent:
         """The decision of this id, read from the partition of its day alone."""
-        found: AuditEvent = get_object_or_404(self.seen().with_id(self.kwargs["pk"]))
-        return found
+        event: AuditEvent = get_object_or_404(self.seen().with_id(self.kwargs["pk"]))
+        return event
 
     def seen(self) -> AuditEventQuerySet:
         """The decisions about clusters and namespaces that the user may see."""

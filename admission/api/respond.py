@@ -1,4 +1,4 @@
-"""Answers to review calls: parse and prepare, render the response, and a Status for failures.
+"""PreparedReview to answer and its counters; budget of ``?timeout``; Failure: Status by HTTP code.
 
 Between the two the caller submits to the writer and waits, in a thread or in an event loop.
 """
@@ -46,7 +46,7 @@ HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-store
 LONGEST_BUDGET: Final = 29.0  # an API server waits 30 seconds at most
 SHORTEST_BUDGET: Final = 0.5
 _TIMEOUT: Final = re.compile(r"(?:^|&)timeout=([0-9]{1,4})s(?:&|$)", re.ASCII)
-_TEXTS: Final = {
+_STATUS_TEXTS: Final = {
     400: ("BadRequest", "the body is not an AdmissionReview"),
     401: ("Unauthorized", "a valid webhook credential is required"),
     403: ("Forbidden", "this credential belongs to another cluster"),
@@ -58,7 +58,7 @@ _TEXTS: Final = {
     500: ("InternalError", "the portal failed; the failure is in its log"),
     503: ("ServiceUnavailable", "the decision could not be recorded in time; nothing was charged"),
 }
-_MORE_HEADERS: Final[dict[int, dict[str, str]]] = {
+_STATUS_HEADERS: Final[dict[int, dict[str, str]]] = {
     401: {"WWW-Authenticate": CHALLENGE},
     405: {"Allow": "POST"},
 }
@@ -76,7 +76,7 @@ class PreparedReview:
     def answer(self, recorded: RecordedDecision) -> bytes:
         """Count the decision, and render the review that answers."""
         call, verdict = self.call, verdict_of(recorded.decision)
-        decisions, seconds = _counters(call.cluster, call.phase, verdict, self.dry_run)
+        decisions, seconds = _review_counters(call.cluster, call.phase, verdict, self.dry_run)
         decisions.inc()
         seconds.observe(call.spent)
         response = render_response(
@@ -94,27 +94,27 @@ def prepare(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
     try:
         body = read()
         if len(body) < LARGE:
-            return _prepared(body, call)
+            return _prepared_review(body, call)
         with in_turn(call):
-            return _prepared(body, call)
+            return _prepared_review(body, call)
     except ReviewError as error:
-        item = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
-        return PreparedReview(call=call, uid=error.uid, item=item)
+        pending = decide.prepare_refusal(error.decision, uid=error.uid, call=call)
+        return PreparedReview(call=call, uid=error.uid, item=pending)
 
 
-def _prepared(body: bytes, call: Call) -> PreparedReview:
+def _prepared_review(body: bytes, call: Call) -> PreparedReview:
     request = parse_request(body)
-    item = decide.prepare(request, call=call)
-    return PreparedReview(call=call, uid=request.uid, item=item, dry_run=request.dry_run)
+    pending = decide.prepare(request, call=call)
+    return PreparedReview(call=call, uid=request.uid, item=pending, dry_run=request.dry_run)
 
 
 @lru_cache(64)  # the webhooks of all clusters send few different queries
 def budget(query: str) -> float:
     """Seconds to answer in: one less than the ``?timeout=Ns`` that the API server waits."""
-    found = _TIMEOUT.search(query)
-    if not found:
+    timeout = _TIMEOUT.search(query)
+    if not timeout:
         return DEFAULT_BUDGET
-    return min(max(int(found.group(1)) - 1, SHORTEST_BUDGET), LONGEST_BUDGET)
+    return min(max(int(timeout.group(1)) - 1, SHORTEST_BUDGET), LONGEST_BUDGET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Failure:
 
 def fail(exc: Exception) -> Failure:
     """Count and log an error, and build its answer, without internal details."""
-    return refuse(_status(exc), exc)
+    return refuse(_http_status(exc), exc)
 
 
 def refuse(status: int, exc: Exception) -> Failure:
@@ -136,13 +136,13 @@ def refuse(status: int, exc: Exception) -> Failure:
     if status >= 500:  # noqa: PLR2004 - HTTP's own border
         metrics.FAILURES.labels(status=status).inc()
         # A database that is away is no defect: a trace for each review would bury those.
-        trace = None if isinstance(exc, OverBudgetError | UnavailableError) else exc
-        logger.error("an admission review was not answered: %s", status, exc_info=trace)
+        logged_trace = None if isinstance(exc, OverBudgetError | UnavailableError) else exc
+        logger.error("an admission review was not answered: %s", status, exc_info=logged_trace)
     else:
         metrics.REFUSED.labels(status=status).inc()
         logger.warning("an admission call was refused with %s", status)
-    reason, message = _TEXTS.get(status, _TEXTS[500])
-    shape = {
+    reason, message = _STATUS_TEXTS.get(status, _STATUS_TEXTS[500])
+    status_object = {
         "kind": "Status",
         "apiVersion": "v1",
         "status": "Failure",
@@ -150,11 +150,11 @@ def refuse(status: int, exc: Exception) -> Failure:
         "reason": reason,
         "message": message,
     }
-    headers = {**HEADERS, **_MORE_HEADERS.get(status, {})}
-    return Failure(status, json.dumps(shape).encode(), headers)
+    headers = {**HEADERS, **_STATUS_HEADERS.get(status, {})}
+    return Failure(status, json.dumps(status_object).encode(), headers)
 
 
-def _status(exc: Exception) -> int:
+def _http_status(exc: Exception) -> int:
     if isinstance(exc, APIException):
         return exc.status_code
     if isinstance(exc, NotAReviewError | UnreadablePostError):
@@ -167,7 +167,7 @@ def _status(exc: Exception) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _counters(
+def _review_counters(
     cluster: str,
     phase: Phase,
     verdict: Verdict,

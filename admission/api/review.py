@@ -1,4 +1,4 @@
-"""The Django view of the admission endpoint: HTTP request in, HTTP response out."""
+"""AdmissionReviewView: HTTP method, caller and Call of one review; the HttpResponse."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ class AdmissionReviewView(APIView):
             budget=respond.budget(meta.get("QUERY_STRING", "")),
         )
         prepared = respond.prepare(partial(read_body, request), call=call)
-        return _response(200, respond.HEADERS, prepared.answer(submit_and_wait(prepared.item)))
+        return _http_response(200, respond.HEADERS, prepared.answer(submit_and_wait(prepared.item)))
 
     def handle_exception(  # type: ignore[override]  # a plain response, never negotiated
         self, exc: Exception
     ) -> HttpResponse:
         """Answer requests that are no review, and our own failures, without internal details."""
         failure = respond.fail(exc)
-        return _response(failure.status, failure.headers, failure.body)
+        return _http_response(failure.status, failure.headers, failure.body)
 
 
-def _response(status: int, headers: Mapping[str, str], body: bytes) -> HttpResponse:
+def _http_response(status: int, headers: Mapping[str, str], body: bytes) -> HttpResponse:
     response = HttpResponse(body, status=status, headers=headers)
     # Django would log the path of an error, and with it the credential that may be in the path.
     response._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001 - its own mark

@@ -1,4 +1,4 @@
-"""REST views beside the record: API tokens, and the OpenAPI document with its page."""
+"""REST views TokenView (knox login), SchemaView and DocsView (drf_spectacular, Swagger)."""
 
 from __future__ import annotations
 

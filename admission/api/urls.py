@@ -1,4 +1,4 @@
-"""URL patterns for machines: the admission endpoint, decisions, tokens, the schema."""
+"""URL patterns for machines: mutate and validate (by key), decisions, token, schema, docs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences of objects: changes of single fields as values, comparisons by line and in words."""
+"""FieldChange (path of tokens, old, new); DiffLines of patch and update; changes in words."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def spell(path: Iterable[Token]) -> str:
     return text
 
 
-def as_text(value: Any) -> str:
+def as_text(field_value: Any) -> str:
     """A value as text: texts and numbers unquoted, others as JSON."""
-    if value is ABSENT:
+    if field_value is ABSENT:
         return ""
-    return str(value) if isinstance(value, str) else dumps(value)
+    return str(field_value) if isinstance(field_value, str) else dumps(field_value)
 
 
 def value_at(obj: Any, path: Sequence[Token]) -> Any:
@@ -98,24 +98,24 @@ def value_at(obj: Any, path: Sequence[Token]) -> Any:
 
 def changed(obj: Mapping[str, Any], changes: Iterable[FieldChange]) -> dict[str, Any]:
     """A copy of an object with the changes made."""
-    made: Any = obj
+    changed_object: Any = obj
     for change in changes:
-        made = _with(made, change.path, change.new)
-    return dict(made)
+        changed_object = _with_change(changed_object, change.path, change.new)
+    return dict(changed_object)
 
 
-def _with(value: Any, path: Sequence[Token], new: Any) -> Any:
+def _with_change(part: Any, path: Sequence[Token], new: Any) -> Any:
     if not path:
         return new
-    head, rest = path[0], path[1:]
-    if isinstance(head, int):
-        return [_with(each, rest, new) if i == head else each for i, each in enumerate(value)]
-    copy = dict(value) if isinstance(value, dict) else {}
-    if not rest and new is ABSENT:
-        copy.pop(head, None)
+    token, below = path[0], path[1:]
+    if isinstance(token, int):
+        return [_with_change(m, below, new) if i == token else m for i, m in enumerate(part)]
+    part_copy = dict(part) if isinstance(part, dict) else {}
+    if not below and new is ABSENT:
+        part_copy.pop(token, None)
     else:
-        copy[head] = _with(copy.get(head), rest, new)
-    return copy
+        part_copy[token] = _with_change(part_copy.get(token), below, new)
+    return part_copy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,15 +129,15 @@ class DiffLine:
 
 def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
     """Compare two objects line by line; empty where they are equal."""
-    old, new = (render_documents([dict(each)]).splitlines() for each in (before, after))
+    old, new = (render_documents([dict(obj)]).splitlines() for obj in (before, after))
     if len(old) + len(new) > 2 * LINES:
         return []
-    changes = difflib.unified_diff(old, new, n=AROUND, lineterm="")
+    unified = difflib.unified_diff(old, new, n=AROUND, lineterm="")
     lines = [
         DiffLine(look="gap", sign="…")
         if text.startswith("@@")
         else DiffLine(look=_SIGNS[text[0]], sign=text[0], text=text[1:])
-        for text in list(changes)[2:]  # without the header of two file names
+        for text in list(unified)[2:]  # without the header of two file names
     ]
     return lines[1:] if lines and lines[0].look == "gap" and old[:1] == new[:1] else lines
 
@@ -147,11 +147,11 @@ def patched(event: AuditEvent) -> list[DiffLine]:
     if event.is_cut:
         return []
     before = shown(event.request.get("object"))
-    puts = [each for each in event.patch if each.get("op") != "remove"]
-    if not puts or len(puts) < len(event.patch) or not isinstance(before, dict):
+    additions = [operation for operation in event.patch if operation.get("op") != "remove"]
+    if not additions or len(additions) < len(event.patch) or not isinstance(before, dict):
         return []
     operations = [
-        PatchOperation(each["op"], each["path"], shown(each.get("value"))) for each in puts
+        PatchOperation(put["op"], put["path"], shown(put.get("value"))) for put in additions
     ]
     try:
         return lines_between(before, apply_patch(before, operations))
@@ -169,52 +169,52 @@ def updated(event: AuditEvent) -> list[DiffLine]:
     return lines_between(before, after)
 
 
-def shown(value: Any) -> Any:
+def shown(recorded: Any) -> Any:
     """Recorded JSON for people: a length in place of each text that was too long to keep."""
-    if isinstance(value, dict):
-        if "$bytes" in value:
-            return f"({value['$bytes']} bytes, not kept)"
-        if "$number" in value:
-            return RawNumber(value["$number"])
-        return {restore(key): shown(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [shown(item) for item in value]
-    return restore(value)
+    if isinstance(recorded, dict):
+        if "$bytes" in recorded:
+            return f"({recorded['$bytes']} bytes, not kept)"
+        if "$number" in recorded:
+            return RawNumber(recorded["$number"])
+        return {restore(key): shown(part) for key, part in recorded.items()}
+    if isinstance(recorded, list):
+        return [shown(part) for part in recorded]
+    return restore(recorded)
 
 
 def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[str]:
     """The changed fields of a manifest, one sentence each; the first few."""
-    old, new = dict(_fields(before)), dict(_fields(after))
-    changes = [
-        _sentence(path, old.get(path), new.get(path))
-        for path in dict.fromkeys([*old, *new])
-        if old.get(path) != new.get(path)
+    old_leaves, new_leaves = dict(_manifest_leaves(before)), dict(_manifest_leaves(after))
+    sentences = [
+        _sentence(path, old_leaves.get(path), new_leaves.get(path))
+        for path in dict.fromkeys([*old_leaves, *new_leaves])
+        if old_leaves.get(path) != new_leaves.get(path)
     ]
-    rest = len(changes) - MOST
-    return changes if rest <= 0 else [*changes[:MOST], f"and {rest} more"]
+    not_shown = len(sentences) - MOST
+    return sentences if not_shown <= 0 else [*sentences[:MOST], f"and {not_shown} more"]
 
 
-def _sentence(path: str, old: str | None, new: str | None) -> str:
-    if old is None:
-        return f"{path} was set to {new}"
-    if new is None:
-        return f"{path} was taken away (it was {old})"
-    return f"{path} was changed from {old} to {new}"
+def _sentence(path: str, old_text: str | None, new_text: str | None) -> str:
+    if old_text is None:
+        return f"{path} was set to {new_text}"
+    if new_text is None:
+        return f"{path} was taken away (it was {old_text})"
+    return f"{path} was changed from {old_text} to {new_text}"
 
 
-def _fields(manifest: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
-    for name, value in (manifest or {}).items():
-        if name not in {"apiVersion", "kind", "status"}:
-            yield from _leaves(value, (name,))
+def _manifest_leaves(manifest: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    for field, field_value in (manifest or {}).items():
+        if field not in {"apiVersion", "kind", "status"}:
+            yield from _leaves(field_value, (field,))
 
 
-def _leaves(value: Any, path: Sequence[Token]) -> Iterator[tuple[str, str]]:
-    entries: list[tuple[Token, Any]] = []
-    if isinstance(value, dict):
-        entries = list(value.items())
-    elif isinstance(value, list):
-        entries = list(enumerate(value))
-    if not entries:
-        yield spell(path), as_text(value)
-    for token, item in entries:
-        yield from _leaves(item, (*path, token))
+def _leaves(part: Any, path: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    members: list[tuple[Token, Any]] = []
+    if isinstance(part, dict):
+        members = list(part.items())
+    elif isinstance(part, list):
+        members = list(enumerate(part))
+    if not members:
+        yield spell(path), as_text(part)
+    for token, member in members:
+        yield from _leaves(member, (*path, token))

@@ -1,4 +1,4 @@
-"""The policy revisions that led to a decision, and those that were written since."""
+"""Origins: PolicyRevisions that introduced a violated bound or rule, and those since a decision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SINCE: Final = 10
 _DECIDING: Final = frozenset({"violated", "changed", "charged", "error"})
 _Manifest = Mapping[str, Any]
 _Violations = Sequence[Mapping[str, Any]]
-_BOUNDS: Final = {
+_BOUND_FIELDS: Final = {
     "MinConstraint": ("min",),
     "MaxConstraint": ("max",),
     "MaxLimitRequestRatioConstraint": ("maxLimitRequestRatio", "limitRequestRatio"),
@@ -42,73 +42,73 @@ def deciding(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> list[Ori
     """
     deciders = [*event.violations, *event.observed]
     deciders += [step for step in event.trace if step.get("outcome") in _DECIDING]
-    policies = [each["policy"] for each in deciders if each["policy"]]
+    policies = [decider["policy"] for decider in deciders if decider["policy"]]
     names = {(policy["kind"], policy["name"]) for policy in policies}
-    found = [each for each in revisions if (each.kind, each.name) in names]
-    return [_origin(_introducing(event, each)) for each in found]
+    newest = [revision for revision in revisions if (revision.kind, revision.name) in names]
+    return [_origin(_introducing(event, revision)) for revision in newest]
 
 
 def _introducing(event: AuditEvent, newest: PolicyRevision) -> PolicyRevision:
     violated = [
-        each
-        for each in (*event.violations, *event.observed)
-        if each["policy"]
-        and (each["policy"]["kind"], each["policy"]["name"]) == (newest.kind, newest.name)
+        violation
+        for violation in (*event.violations, *event.observed)
+        if violation["policy"]
+        and (violation["policy"]["kind"], violation["policy"]["name"]) == (newest.kind, newest.name)
     ]
-    values = _VALUES.get(newest.kind)
-    if not violated or values is None or newest.number == 1:
+    violated_part_of = _VIOLATED_PART.get(newest.kind)
+    if not violated or violated_part_of is None or newest.number == 1:
         return newest
-    wanted = values(newest.after or {}, violated, newest.after or {})
-    if not wanted:
+    violated_part = violated_part_of(newest.after or {}, violated, newest.after or {})
+    if not violated_part:
         return newest  # it does not contain the violated bound or rule any more
-    rows = PolicyRevision.objects.of(
+    older_revisions = PolicyRevision.objects.of(
         cluster=newest.cluster, kind=newest.kind, name=newest.name, namespace=newest.namespace
     ).filter(number__lt=newest.number)
-    found = newest
-    for older in rows.order_by("-number").iterator(chunk_size=100):
-        if values(older.after or {}, violated, newest.after or {}) != wanted:
+    introducing = newest
+    for older in older_revisions.order_by("-number").iterator(chunk_size=100):
+        if violated_part_of(older.after or {}, violated, newest.after or {}) != violated_part:
             break
-        found = older
-    return found
+        introducing = older
+    return introducing
 
 
-def _amounts(manifest: _Manifest, violated: _Violations, _newest: _Manifest) -> object:
+def _hard(manifest: _Manifest, violated: _Violations, _newest: _Manifest) -> object:
     """The hard amounts of each exceeded resource."""
     hard = (manifest.get("spec") or {}).get("hard") or {}
-    return {name: hard.get(name) for name in _resources(violated)}
+    return {resource: hard.get(resource) for resource in _resources(violated)}
 
 
 def _bounds(manifest: _Manifest, violated: _Violations, _newest: _Manifest) -> object:
     """The violated bounds of a LimitRange, by type of item."""
     items = (manifest.get("spec") or {}).get("limits") or []
-    kept = [each for each in violated if each.get("reason") in _BOUNDS]
+    broken_bounds = [each for each in violated if each.get("reason") in _BOUND_FIELDS]
     return [
-        (item.get("type"), each["reason"], name, _bound(item, each["reason"], name))
-        for each in kept
-        for name in _resources([each])
+        (item.get("type"), each["reason"], resource, _bound(item, each["reason"], resource))
+        for each in broken_bounds
+        for resource in _resources([each])
         for item in items
     ]
 
 
 def _bound(item: _Manifest, reason: str, resource: str) -> object:
-    names = _BOUNDS[reason]
-    return next((item[name].get(resource) for name in names if item.get(name)), None)
+    bounds = _BOUND_FIELDS[reason]
+    return next((item[bound].get(resource) for bound in bounds if item.get(bound)), None)
 
 
 def _rules(manifest: _Manifest, violated: _Violations, newest: _Manifest) -> object:
     """Whether each rule that refused was there, at any position."""
-    now = (newest.get("spec") or {}).get("rules") or []
-    then = (manifest.get("spec") or {}).get("rules") or []
-    places = {each["rule"] for each in violated if each.get("rule") is not None}
-    return [now[place] in then for place in sorted(places) if place < len(now)]
+    rules_now = (newest.get("spec") or {}).get("rules") or []
+    rules_then = (manifest.get("spec") or {}).get("rules") or []
+    positions = {each["rule"] for each in violated if each.get("rule") is not None}
+    return [rules_now[rule] in rules_then for rule in sorted(positions) if rule < len(rules_now)]
 
 
 def _resources(violated: _Violations) -> list[str]:
-    numbers = (each.get("numbers") or {} for each in violated)
-    return sorted({each["resource"] for each in numbers if "resource" in each})
+    all_numbers = (violation.get("numbers") or {} for violation in violated)
+    return sorted({numbers["resource"] for numbers in all_numbers if "resource" in numbers})
 
 
-_VALUES: Final = {"ResourceQuota": _amounts, "LimitRange": _bounds, "MetadataPolicy": _rules}
+_VIOLATED_PART: Final = {"ResourceQuota": _hard, "LimitRange": _bounds, "MetadataPolicy": _rules}
 """The part of a manifest that was violated, by kind: revisions with equal parts are one origin."""
 
 
@@ -117,13 +117,13 @@ def since(event: AuditEvent, *, whole: bool) -> list[Origin]:
 
     Those of the whole cluster only with ``whole``: not every user may see them.
     """
-    rows = PolicyRevision.objects.filter(
+    later_revisions = PolicyRevision.objects.filter(
         cluster=event.cluster,
         cluster_revision__gt=event.policy_revision,
         namespace__in={event.namespace, ""} if whole else {event.namespace},
         created__gt=event.created,
     ).exclude(action__in=_CREDENTIALS)
-    return [_origin(each) for each in rows.order_by("-id")[:SINCE]]
+    return [_origin(revision) for revision in later_revisions.order_by("-id")[:SINCE]]
 
 
 def _origin(revision: PolicyRevision) -> Origin:

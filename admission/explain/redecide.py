@@ -1,4 +1,4 @@
-"""Decide a recorded request again, under the policies of then or of now, by the engine.
+"""A recorded request judged by the Rules of then (revisions, used amounts) or of now.
 
 The record keeps every field that rules read, so nothing is missing for a decision.
 """
@@ -71,51 +71,51 @@ def rules_now(event: AuditEvent) -> PolicySet:
 
 def revisions_of(event: AuditEvent) -> list[PolicyRevision]:
     """The revisions of the evaluated policies, and of the cluster's limited resources."""
-    wanted = [
+    refs = [
         Q(kind=ref["kind"], namespace=ref["namespace"], name=ref["name"], number=ref["revision"])
         for ref in event.policies
     ]
     limited = Q(name=LIMITED, namespace="", cluster_revision__lte=event.policy_revision)
-    rows = PolicyRevision.objects.filter(reduce(or_, wanted, limited), cluster=event.cluster)
-    return list(rows.order_by("kind", "name", "number"))
+    revisions = PolicyRevision.objects.filter(reduce(or_, refs, limited), cluster=event.cluster)
+    return list(revisions.order_by("kind", "name", "number"))
 
 
 def rules_then(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> Rules | None:
     """The policies of then; None where a revision is missing, or cannot be read any more."""
-    found = [each for each in revisions if each.after and each.name != LIMITED]
-    if len(found) < len(event.policies):
+    then = [revision for revision in revisions if revision.after and revision.name != LIMITED]
+    if len(then) < len(event.policies):
         return None
     limited = next((r.after for r in reversed(list(revisions)) if r.name == LIMITED), None)
-    entries = tuple((limited or {}).get(LIMITED) or ())
-    used = _used(event)
-    manifests = tuple(_with_status(each, used) for each in found)
+    limited_entries = tuple((limited or {}).get(LIMITED) or ())
+    used = _recorded_amounts(event)
+    manifests = tuple(_with_status(revision, used) for revision in then)
     try:
-        policies = build_policy_set(manifests, list(entries), namespace=event.namespace)
+        policies = build_policy_set(manifests, list(limited_entries), namespace=event.namespace)
     except DecodeError:
         return None
     policies = dataclasses.replace(policies, authority=Authority(event.authority))
-    return Rules(policies=policies, manifests=manifests, limited=entries)
+    return Rules(policies=policies, manifests=manifests, limited=limited_entries)
 
 
 def agrees(event: AuditEvent, request: AdmissionRequest, rules: Rules) -> bool:
     """Whether the engine, under these rules, repeats the recorded decision."""
     decision = admit(request, rules.policies, phase=Phase(event.phase))
-    reasons = sorted({each.reason.value for each in decision.violations})
-    return reasons == sorted({each["reason"] for each in event.violations})
+    reasons = sorted({violation.reason.value for violation in decision.violations})
+    return reasons == sorted({violation["reason"] for violation in event.violations})
 
 
-def _used(event: AuditEvent) -> dict[str, dict[str, str]]:
+def _recorded_amounts(event: AuditEvent) -> dict[str, dict[str, str]]:
     """The used amounts of each quota, as far as the decision recorded them."""
     used: dict[str, dict[str, str]] = {}
     for step in event.trace:
         if (policy := step.get("policy")) and policy["kind"] == "ResourceQuota":
             amounts = used.setdefault(policy["name"], {})
-            for name, text in (step.get("numbers") or {}).items():
-                amounts[name] = str(text).partition(" + ")[0]
-    for found in (*event.violations, *event.observed):
-        numbers = found.get("numbers") or {}
-        if found.get("policy") and "used" in numbers:
-            used.setdefault(found["policy"]["name"], {})[numbers["resource"]] = numbers["used"]
+            for number_name, number in (step.get("numbers") or {}).items():
+                amounts[number_name] = str(number).partition(" + ")[0]
+    for violation in (*event.violations, *event.observed):
+        numbers = violation.get("numbers") or {}
+        if violation.get("policy") and "used" in numbers:
+            used.setdefault(violation["policy"]["name"], {})[numbers["resource"]] = numbers["used"]
     return used
 
 
@@ -124,6 +124,6 @@ def _with_status(revision: PolicyRevision, used: Mapping[str, Mapping[str, str]]
     if revision.kind != "ResourceQuota":
         return manifest
     hard = (manifest.get("spec") or {}).get("hard") or {}
-    known = used.get(revision.name, {})
-    amounts = {name: known.get(name, "0") for name in hard}
-    return {**manifest, "status": {"hard": hard, "used": amounts}}
+    recorded_used = used.get(revision.name, {})
+    used_amounts = {resource: recorded_used.get(resource, "0") for resource in hard}
+    return {**manifest, "status": {"hard": hard, "used": used_amounts}}

@@ -1,4 +1,4 @@
-"""The running pods of a namespace, reconstructed from the ledger and the record.
+"""RunningPods of a namespace: pods of open Charges, matched with the decisions that admitted them.
 
 The ledger has the pods that the cluster's own list confirmed, the record their manifests. Pods that
 no quota counts are known from the record alone.
@@ -56,16 +56,16 @@ class RunningPods:
     @property
     def counted(self) -> int:
         """The number of pods in the ledger, with those that have no record."""
-        return sum(each.is_counted for each in self.pods) + len(self.unknown)
+        return sum(pod.is_counted for pod in self.pods) + len(self.unknown)
 
     @property
     def recorded(self) -> int:
         """The number of pods that only the record has."""
-        return sum(not each.is_counted for each in self.pods)
+        return sum(not pod.is_counted for pod in self.pods)
 
 
 @dataclass(slots=True)
-class _Charged:
+class _ChargedPod:
     """A pod as the ledger has it."""
 
     uid: str
@@ -75,22 +75,22 @@ class _Charged:
 
 def running_in(cluster: Cluster, namespace: str) -> RunningPods:
     """Find the running pods; six queries at most."""
-    charged, is_cut = _charged(cluster, namespace)
-    record = _Record(_decisions(cluster, namespace).newest(EVENTS))
+    charged_pods, is_cut = _charged(cluster, namespace)
+    record = _RecordedPods(_decisions(cluster, namespace).newest(EVENTS))
     # The newest decisions cover most pods; older ones are looked up by the index on names.
-    missing = [each.name for each in charged if each.name and record.of(each) is None]
-    if missing:
-        older = _decisions(cluster, namespace).filter(name__in=missing, operation="CREATE")
-        record.add(older.newest(2 * len(missing)))
-    by_uid = {each.uid: record.pod(each) for each in charged}
-    found = [pod for pod in by_uid.values() if pod]
-    alone, not_whole = _uncharged(cluster, record, charged)
-    pods = (*found, *alone)
+    unrecorded = [pod.name for pod in charged_pods if pod.name and record.of(pod) is None]
+    if unrecorded:
+        older = _decisions(cluster, namespace).filter(name__in=unrecorded, operation="CREATE")
+        record.add(older.newest(2 * len(unrecorded)))
+    pod_by_uid = {charged_pod.uid: record.pod(charged_pod) for charged_pod in charged_pods}
+    counted_pods = [pod for pod in pod_by_uid.values() if pod]
+    uncharged_pods, cut_pods = _uncharged_pods(cluster, record, charged_pods)
+    pods = (*counted_pods, *uncharged_pods)
     return RunningPods(
         pods=pods[:MOST],
         unknown=(
-            *[each.name or each.uid for each in charged if by_uid[each.uid] is None],
-            *not_whole,
+            *[pod.name or pod.uid for pod in charged_pods if pod_by_uid[pod.uid] is None],
+            *cut_pods,
         ),
         is_cut=is_cut or len(pods) > MOST,
         seen=LedgerPass.objects.filter(cluster=cluster, resource="pods", problem="")
@@ -111,52 +111,52 @@ def _decisions(cluster: Cluster, namespace: str) -> AuditEventQuerySet:
     )
 
 
-def _charged(cluster: Cluster, namespace: str) -> tuple[list[_Charged], bool]:
+def _charged(cluster: Cluster, namespace: str) -> tuple[list[_ChargedPod], bool]:
     """The pods whose charges are open, and whether the list is cut."""
-    quotas = dict(
+    quota_names = dict(
         ResourceQuota.objects.filter(
             namespace__cluster=cluster, namespace__name=namespace
         ).values_list("uid", "name")
     )
-    rows = list(
-        Charge.objects.filter(cluster=cluster, quota_uid__in=list(quotas), resource="pods")
+    charges = list(
+        Charge.objects.filter(cluster=cluster, quota_uid__in=list(quota_names), resource="pods")
         .exclude(state=Charge.State.RELEASED)
         .values_list("object_uid", "object_name", "quota_uid", "amounts")[:CHARGES]
     )
-    pods: dict[str, _Charged] = {}
-    for uid, name, quota, amounts in rows:
-        pod = pods.setdefault(uid, _Charged(uid, name))
-        pod.held[quotas[quota]] = parse(amounts)
-    return list(pods.values())[:MOST], len(pods) > MOST or len(rows) == CHARGES
+    pods: dict[str, _ChargedPod] = {}
+    for uid, name, quota, amounts in charges:
+        charged_pod = pods.setdefault(uid, _ChargedPod(uid, name))
+        charged_pod.held[quota_names[quota]] = parse(amounts)
+    return list(pods.values())[:MOST], len(pods) > MOST or len(charges) == CHARGES
 
 
-def _uncharged(
-    cluster: Cluster, record: _Record, charged: list[_Charged]
+def _uncharged_pods(
+    cluster: Cluster, record: _RecordedPods, charged_pods: list[_ChargedPod]
 ) -> tuple[list[AdmittedPod], list[str]]:
     """Pods of the record that no quota counts and whose end is not known.
 
     Also the names of those whose record was cut.
     """
-    known = {each.uid for each in charged} | {each.name for each in charged}
+    charged = {pod.uid for pod in charged_pods} | {pod.name for pod in charged_pods}
     left = [
         event
         for event in record.admitted.values()
-        if not {event.object_uid, event.name} & known and not record.is_deleted(event)
+        if not {event.object_uid, event.name} & charged and not record.is_deleted(event)
     ]
     once_charged = [event.object_uid for event in left if event.charges]
-    there = set(
+    still_charged = set(
         Charge.objects.filter(cluster=cluster, resource="pods", object_uid__in=once_charged)
         .exclude(state=Charge.State.RELEASED)
         .values_list("object_uid", flat=True)
         if once_charged
         else ()
     )
-    alive = [event for event in left if not event.charges or event.object_uid in there]
-    found = {event.name: record.found(event, {}, is_counted=False) for event in alive}
-    return [pod for pod in found.values() if pod], [name for name in found if not found[name]]
+    running = [event for event in left if not event.charges or event.object_uid in still_charged]
+    pods = {event.name: record.found(event, {}, is_counted=False) for event in running}
+    return [pod for pod in pods.values() if pod], [name for name in pods if not pods[name]]
 
 
-class _Record:
+class _RecordedPods:
     """Decisions by their pod; of several the newest counts."""
 
     def __init__(self, events: Iterable[AuditEvent]) -> None:
@@ -172,25 +172,25 @@ class _Record:
             if event.operation == "DELETE":
                 self.deleted[event.name].append(event)
             elif event.phase == "mutate":
-                for key in (event.object_uid, event.name, _owner(event).get("uid")):
-                    if key:
-                        self.requested.setdefault(key, event)
+                for pod_key in (event.object_uid, event.name, _controller(event).get("uid")):
+                    if pod_key:
+                        self.requested.setdefault(pod_key, event)
             else:
                 self.admitted.setdefault(event.name, event)
                 self.uids.setdefault(event.object_uid, event)
 
-    def of(self, pod: _Charged) -> AuditEvent | None:
+    def of(self, pod: _ChargedPod) -> AuditEvent | None:
         """The decision that admitted a pod of the ledger."""
         return self.uids.get(pod.uid) or self.admitted.get(pod.name) or self.requested.get(pod.name)
 
     def is_deleted(self, event: AuditEvent) -> bool:
         """Whether the record has its deletion, too."""
-        return any(each.created >= event.created for each in self.deleted[event.name])
+        return any(deletion.created >= event.created for deletion in self.deleted[event.name])
 
-    def pod(self, charged: _Charged) -> AdmittedPod | None:
+    def pod(self, charged_pod: _ChargedPod) -> AdmittedPod | None:
         """A pod of the ledger with its record; None where that is missing or cut."""
-        event = self.of(charged)
-        return self.found(event, charged.held, is_counted=True) if event else None
+        event = self.of(charged_pod)
+        return self.found(event, charged_pod.held, is_counted=True) if event else None
 
     def found(
         self, event: AuditEvent, held: dict[str, ResourceList], *, is_counted: bool
@@ -199,30 +199,30 @@ class _Record:
 
         None where one of these was cut: it cannot be decided again.
         """
-        owner = _owner(event)
-        keys = (event.object_uid, event.name, owner.get("uid"))
+        controller = _controller(event)
+        pod_keys = (event.object_uid, event.name, controller.get("uid"))
         requested = next(
-            (self.requested[key] for key in keys if key and key in self.requested), event
+            (self.requested[key] for key in pod_keys if key and key in self.requested), event
         )
         if event.is_cut or requested.is_cut:
             return None
         pod = RunningPod(
-            name=event.name, stands=_object(event), asked=_object(requested), held=held
+            name=event.name, stands=_recorded(event), asked=_recorded(requested), held=held
         )
-        return AdmittedPod(pod=pod, decision=event.id, owner=owner, is_counted=is_counted)
+        return AdmittedPod(pod=pod, decision=event.id, owner=controller, is_counted=is_counted)
 
 
-def _object(event: AuditEvent) -> dict[str, Any]:
-    found = restore(event.request.get("object"))
-    return found if isinstance(found, dict) else {}
+def _recorded(event: AuditEvent) -> dict[str, Any]:
+    recorded_object = restore(event.request.get("object"))
+    return recorded_object if isinstance(recorded_object, dict) else {}
 
 
-def _owner(event: AuditEvent) -> dict[str, Any]:
+def _controller(event: AuditEvent) -> dict[str, Any]:
     """The controller that made it; empty for none."""
-    judged = event.request.get("object")
-    metadata = judged.get("metadata") if isinstance(judged, dict) else None
-    owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
-    for owner in owners if isinstance(owners, list) else ():
-        if isinstance(owner, dict) and owner.get("controller"):
-            return owner
+    pod_object = event.request.get("object")
+    metadata = pod_object.get("metadata") if isinstance(pod_object, dict) else None
+    owner_references = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
+    for reference in owner_references if isinstance(owner_references, list) else ():
+        if isinstance(reference, dict) and reference.get("controller"):
+            return reference
     return {}

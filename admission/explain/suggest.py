@@ -1,4 +1,4 @@
-"""Search for the smallest change under which a refused request passes, verified by the engine.
+"""Suggestions: the smallest set of changes that the engine allows; the search's starts and limits.
 
 One field first, then two, then more; the search ends after a number of decisions or a time.
 """
@@ -40,7 +40,7 @@ class Suggestion:
     request: AdmissionRequest
 
 
-class _Search:
+class _ChangeSearch:
     """Decides a request with changes to its object, each set of changes once."""
 
     def __init__(
@@ -49,7 +49,7 @@ class _Search:
         self.request, self.policies, self.classes = request, policies, classes
         self.left = MOST_DECISIONS
         self.until = time.monotonic() + SECONDS
-        self._known: set[frozenset[tuple[object, str]]] = set()
+        self._tried_changes: set[frozenset[tuple[object, str]]] = set()
 
     def with_changes(self, changes: Changes) -> AdmissionRequest:
         """The request with the changes made to its object."""
@@ -57,80 +57,80 @@ class _Search:
 
     def decide(self, changes: Changes) -> Decision | None:
         """The engine's decision; None if it was made before, or the search is over."""
-        key = frozenset((change.path, change.new_text) for change in changes)
+        change_set = frozenset((change.path, change.new_text) for change in changes)
         # The first decision is always made: without it there is nothing to improve.
         is_over = not self.left or time.monotonic() > self.until
-        if key in self._known or (is_over and changes):
+        if change_set in self._tried_changes or (is_over and changes):
             return None
-        self._known.add(key)
+        self._tried_changes.add(change_set)
         self.left -= 1
         return judge(self.with_changes(changes), self.policies)
 
     def forget(self) -> None:
         """Allow sets of changes that were tried before to be tried again."""
-        self._known.clear()
+        self._tried_changes.clear()
 
     def steps(self, changes: Changes, decision: Decision) -> Iterator[Changes]:
         """The changes, and one more; a field that was changed already gets another value."""
         request = self.with_changes(changes)
-        for more in candidates(decision.violations, request, self.policies, self.classes):
+        for guessed in candidates(decision.violations, request, self.policies, self.classes):
             # A change of what is changed already becomes one of the original object.
-            first = next((each for each in changes if each.path == more.path), None)
-            added = dataclasses.replace(more, old=first.old) if first else more
-            yield (*(each for each in changes if each.path != more.path), added)
+            earlier = next((change for change in changes if change.path == guessed.path), None)
+            added = dataclasses.replace(guessed, old=earlier.old) if earlier else guessed
+            yield (*(change for change in changes if change.path != guessed.path), added)
 
 
 def suggest(
     request: AdmissionRequest, policies: PolicySet, classes: Sequence[str] = ()
 ) -> list[Suggestion]:
     """Find small changes under which a refused request passes; none where it needs none."""
-    search = _Search(request, policies, classes)
+    search = _ChangeSearch(request, policies, classes)
     decision = search.decide(())
     if decision is None or decision.allowed:
         return []
-    found, next_to = _tried(search, [((), decision)])
-    if not found:
-        found, _ = _tried(search, next_to)
-    if not found:
-        found = _one_by_one(search, decision)
-    found.sort(key=len)
+    passing, refused_next = _tried_one_more(search, [((), decision)])
+    if not passing:
+        passing, _ = _tried_one_more(search, refused_next)
+    if not passing:
+        passing = _one_by_one(search, decision)
+    passing.sort(key=len)
     return [
         Suggestion(changes=changes, request=search.with_changes(changes))
-        for changes in found[:SHOWN]
+        for changes in passing[:SHOWN]
     ]
 
 
-def _tried(
-    search: _Search, starts: list[tuple[Changes, Decision]]
+def _tried_one_more(
+    search: _ChangeSearch, starts: list[tuple[Changes, Decision]]
 ) -> tuple[list[Changes], list[tuple[Changes, Decision]]]:
     """Try one more change from each start; returns those that pass, and the others."""
     passing: list[Changes] = []
-    others: list[tuple[Changes, Decision]] = []
+    still_refused: list[tuple[Changes, Decision]] = []
     for changes, decision in starts:
-        for longer in search.steps(changes, decision):
-            found = search.decide(longer)
-            if found is not None and found.allowed:
-                passing.append(longer)
-            elif found is not None:
-                others.append((longer, found))
+        for more_changes in search.steps(changes, decision):
+            decided = search.decide(more_changes)
+            if decided is not None and decided.allowed:
+                passing.append(more_changes)
+            elif decided is not None:
+                still_refused.append((more_changes, decided))
             if len(passing) == SHOWN:
-                return passing, others
-    return passing, others
+                return passing, still_refused
+    return passing, still_refused
 
 
-def _one_by_one(search: _Search, decision: Decision) -> list[Changes]:
+def _one_by_one(search: _ChangeSearch, decision: Decision) -> list[Changes]:
     """Repeat the change that leaves the fewest violations, as long as their number falls."""
     changes: Changes = ()
     search.left = MOST_DECISIONS
     while len(changes) < LONGEST:
         search.forget()
-        passing, others = _tried(search, [(changes, decision)])
+        passing, still_refused = _tried_one_more(search, [(changes, decision)])
         if passing:
             return passing[:1]
-        if not others:
+        if not still_refused:
             return []
-        longer, found = min(others, key=lambda each: len(each[1].violations))
-        if len(found.violations) >= len(decision.violations) and len(longer) <= len(changes):
+        longer, best = min(still_refused, key=lambda tried: len(tried[1].violations))
+        if len(best.violations) >= len(decision.violations) and len(longer) <= len(changes):
             return []
-        changes, decision = longer, found
+        changes, decision = longer, best
     return []

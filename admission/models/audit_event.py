@@ -1,4 +1,4 @@
-"""AuditEvent, the append-only row of one decision, and queries over the record.
+"""Table AuditEvent, a decision; its append-only query set: newest, older_than, pages, CappedCount.
 
 The order of the record is (created, id), and an id begins with ``created``: it leads to the day,
 and so to the one partition to read (PostgreSQL; see ``partitions``).
@@ -147,8 +147,8 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def between(self, begin: datetime | None, end: datetime | None) -> Self:
         """Only decisions from one moment on and before another; None: open."""
-        rows = self.filter(created__gte=begin) if begin else self
-        return rows.filter(created__lt=end) if end else rows
+        events = self.filter(created__gte=begin) if begin else self
+        return events.filter(created__lt=end) if end else events
 
     def page(self, *, before: str = "", after: str = "", size: int = 50) -> RecordPage:
         """The ``size`` events next to a decision id: older than ``before`` or newer than ``after``.
@@ -160,18 +160,18 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
             ValueError: if a cursor is no decision id.
         """
         if after:
-            found, stopped = self._forward(size + 1, after=after)
-            page = _page(found[size - 1 :: -1], newer=len(found) > size, older=True)
+            events, stopped = self._read_ahead(size + 1, after=after)
+            page = _record_page(events[size - 1 :: -1], newer=len(events) > size, older=True)
             cursor = stopped and decision_id.highest_before(stopped)
             return replace(page, newer=cursor, searched_to=stopped) if cursor else page
-        found, stopped = self._backward(size + 1, before=before)
-        page = _page(found[:size], newer=bool(before), older=len(found) > size)
+        events, stopped = self._read_back(size + 1, before=before)
+        page = _record_page(events[:size], newer=bool(before), older=len(events) > size)
         cursor = stopped and decision_id.lowest(stopped)
         return replace(page, older=cursor, searched_to=stopped) if cursor else page
 
     def newest(self, number: int) -> list[AuditEvent]:
         """At most ``number`` events, the newest first; fewer if the search runs out of time."""
-        return self._backward(number)[0]
+        return self._read_back(number)[0]
 
     def newest_by_pieces(self, number: int) -> Iterator[AuditEvent]:
         """The same as ``newest``, read in pieces: for columns that may be large."""
@@ -185,50 +185,50 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def oldest(self, number: int) -> list[AuditEvent]:
         """At most ``number`` events, the oldest first; fewer if the search runs out of time."""
-        return self._forward(number)[0]
+        return self._read_ahead(number)[0]
 
-    def _backward(self, number: int, *, before: str = "") -> tuple[list[AuditEvent], Stop]:
+    def _read_back(self, number: int, *, before: str = "") -> tuple[list[AuditEvent], Stop]:
         start = decision_id.moment(before) if before else datetime.now(UTC)
-        rows = self.older_than(before) if before else self
+        older = self.older_than(before) if before else self
         days = partitions.recent_days(connections[self.db])
-        return rows.newest_first()._collect(  # noqa: SLF001  our own
+        return older.newest_first()._read_stretches(  # noqa: SLF001  our own
             number,
             ((each, each[0]) for each in partitions.stretches_backward(days, start=start.date())),
         )
 
-    def _forward(self, number: int, *, after: str = "") -> tuple[list[AuditEvent], Stop]:
+    def _read_ahead(self, number: int, *, after: str = "") -> tuple[list[AuditEvent], Stop]:
         start = decision_id.moment(after).date() if after else None
-        rows = self.newer_than(after) if after else self
+        newer = self.newer_than(after) if after else self
         days = partitions.recent_days(connections[self.db])
-        return rows.order_by("created", "id")._collect(  # noqa: SLF001  our own
+        return newer.order_by("created", "id")._read_stretches(  # noqa: SLF001  our own
             number, ((each, each[1]) for each in partitions.stretches_forward(days, start=start))
         )
 
-    def _collect(
-        self, number: int, steps: Iterable[tuple[partitions.Stretch, Stop]]
+    def _read_stretches(
+        self, number: int, stretches: Iterable[tuple[partitions.Stretch, Stop]]
     ) -> tuple[list[AuditEvent], Stop]:
         """Read ``number`` events, stretch after stretch; also returns where time ran out."""
-        found: list[AuditEvent] = []
-        until = time.monotonic() + SEARCH_SECONDS
-        for stretch, reached in steps:
-            found += self.between(*stretch)[: number - len(found)]
-            if len(found) == number:
+        events: list[AuditEvent] = []
+        search_ends = time.monotonic() + SEARCH_SECONDS
+        for stretch, reached in stretches:
+            events += self.between(*stretch)[: number - len(events)]
+            if len(events) == number:
                 break
             # Looked at after each statement: one that runs is not interrupted.
-            if time.monotonic() > until:
-                return found, reached
-        return found, None
+            if time.monotonic() > search_ends:
+                return events, reached
+        return events, None
 
     def capped_count(self, limit: int | None = None) -> CappedCount:
         """The number of rows up to ``limit``, or those counted until time ran out."""
         limit = COUNT_LIMIT if limit is None else limit
-        number, until = 0, time.monotonic() + SEARCH_SECONDS
+        number, search_ends = 0, time.monotonic() + SEARCH_SECONDS
         days = partitions.recent_days(connections[self.db])
         for stretch in partitions.stretches_backward(days, start=datetime.now(UTC).date()):
             number += self.between(*stretch).order_by()[: limit + 1 - number].count()
             if number > limit:
                 return CappedCount(limit, is_capped=True)
-            if time.monotonic() > until and stretch[0]:
+            if time.monotonic() > search_ends and stretch[0]:
                 return CappedCount(number, is_capped=True)
         return CappedCount(number)
 
@@ -252,7 +252,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     update.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
 
 
-def _page(events: list[AuditEvent], *, newer: bool, older: bool) -> RecordPage:
+def _record_page(events: list[AuditEvent], *, newer: bool, older: bool) -> RecordPage:
     return RecordPage(
         events=tuple(events),
         newer=events[0].id if newer and events else "",
@@ -358,9 +358,9 @@ class AuditEvent(models.Model):
     @property
     def authority(self) -> str:
         """Who enforced ranges and quotas there: ``portal``, or ``native``, the API server."""
-        known: dict[str, Any] = self.__dict__
-        if "beginning" in known:
-            is_native = known["beginning"] == _NATIVE
+        loaded: dict[str, Any] = self.__dict__
+        if "beginning" in loaded:
+            is_native = loaded["beginning"] == _NATIVE
         else:
             is_native = bool(self.trace) and self.trace[0].get("name") == AUTHORITY_STEP.name
         return (Authority.NATIVE if is_native else Authority.PORTAL).value

@@ -1,4 +1,4 @@
-"""Heartbeats and problems of background work, one row for each part."""
+"""Table BackgroundWork: heartbeat ``seen`` and problem of worker, beat, export, retention."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class BackgroundWork(models.Model):
 
 def note_work(name: BackgroundWork.Name, problem: str = "") -> None:
     """Record a heartbeat, with a problem or without."""
-    news = {"seen": timezone.now(), "problem": problem}
-    BackgroundWork.objects.update_or_create(name=name, defaults=news)
+    heartbeat = {"seen": timezone.now(), "problem": problem}
+    BackgroundWork.objects.update_or_create(name=name, defaults=heartbeat)

@@ -1,4 +1,4 @@
-"""Types of the record's columns: JSON kept as text, and the verdicts as choices."""
+"""Column types: KeptJSONField (JSON as text), Verdict and AnswerKind choices, ``outcome_of``."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class KeptJSONField(models.JSONField):
     ) -> Any:
         """Compact, as the writer writes it. A text is JSON already, as in the writer's rows."""
         del connection, prepared
-        is_written = value is None or isinstance(value, str)
-        return value if is_written else json.dumps(value, separators=(",", ":"))
+        is_json_text = value is None or isinstance(value, str)
+        return value if is_json_text else json.dumps(value, separators=(",", ":"))
 
 
 class Verdict(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Decision ids: 16 characters that begin with the time. Plain Python, no clock."""
+"""Decision ids: base32 characters of milliseconds and random bits; encode, moment, lowest. Pure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base32, in lower case
-_PAIRS: Final = [first + second for first in ALPHABET for second in ALPHABET]
-_USUAL: Final = bytes.maketrans(
+_PAIRS_OF_CHARACTERS: Final = [first + second for first in ALPHABET for second in ALPHABET]
+_USUAL_BASE32: Final = bytes.maketrans(
     ALPHABET.encode(), b"0123456789abcdefghijklmnopqrstuv"
 )  # as ``int`` reads it
-_SHAPE: Final = re.compile(f"[{ALPHABET}]{{16}}")
+_ID_SHAPE: Final = re.compile(f"[{ALPHABET}]{{16}}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_CHARACTERS: Final = 10  # 50 bits, of which the first 48 are milliseconds
 
 
 def encode(milliseconds: int, random: int) -> str:
     """The id of a time (48 bits of milliseconds since 1970) and 32 further bits."""
-    value = milliseconds << 32 | random
-    return "".join([_PAIRS[value >> shift & 1023] for shift in range(70, -1, -10)])
+    id_bits = milliseconds << 32 | random
+    return "".join([_PAIRS_OF_CHARACTERS[id_bits >> shift & 1023] for shift in range(70, -1, -10)])
 
 
 def moment(decision_id: str) -> datetime:
@@ -28,11 +28,11 @@ def moment(decision_id: str) -> datetime:
     Raises:
         ValueError: if this is no decision id.
     """
-    if not _SHAPE.fullmatch(decision_id):
+    if not _ID_SHAPE.fullmatch(decision_id):
         raise ValueError(f"{decision_id!r} is no decision id")
-    value = int(decision_id[:_TIME_CHARACTERS].encode().translate(_USUAL), 32)
+    time_bits = int(decision_id[:_TIME_CHARACTERS].encode().translate(_USUAL_BASE32), 32)
     try:
-        return _EPOCH + timedelta(milliseconds=value >> 2)
+        return _EPOCH + timedelta(milliseconds=time_bits >> 2)
     except OverflowError:
         raise ValueError(f"{decision_id!r} is of no time that there is") from None
 

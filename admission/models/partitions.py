@@ -1,4 +1,4 @@
-"""Daily partitions of the record on PostgreSQL: create, find, drop, and the order to search them.
+"""Daily partitions on PostgreSQL: ensure, attach, drop, advisory lock; stretches to search.
 
 On SQLite there is one table and nothing to do: ``ensure`` does nothing and ``days`` is empty.
 A day is a day of UTC; its table is ``admission_auditevent_YYYYMMDD``.
@@ -26,7 +26,7 @@ REFUSAL_FUNCTION: Final = "audit_refuse_change"
 LOCK_TIMEOUT: Final = "2s"
 # Taken by every transaction that creates or drops partitions; an arbitrary number.
 ADVISORY_KEY: Final = 0x6761_7465_0001
-_NAME: Final = re.compile(rf"{TABLE}_([0-9]{{4}})([0-9]{{2}})([0-9]{{2}})")
+_PARTITION_NAME: Final = re.compile(rf"{TABLE}_([0-9]{{4}})([0-9]{{2}})([0-9]{{2}})")
 _CHECK_VIOLATION: Final = "23514"
 REMEMBERED: Final = 60.0  # seconds that ``recent_days`` caches the list
 # One statement over a year of partitions would lock and plan each of them: slower than the answer,
@@ -52,8 +52,8 @@ def is_ready() -> bool:
         return False
     with connection.cursor() as cursor:
         cursor.execute("SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass(%s)", [TABLE])
-        found = cursor.fetchone()
-        return bool(found and found[0])
+        table = cursor.fetchone()
+        return bool(table and table[0])
 
 
 def name(day: date) -> str:
@@ -77,16 +77,16 @@ def days(database: BaseDatabaseWrapper | None = None) -> list[date]:
             " WHERE i.inhparent = %s::regclass",
             [TABLE],
         )
-        found = (_NAME.fullmatch(relation) for (relation,) in cursor.fetchall())
-    return sorted(date(*map(int, match.groups())) for match in found if match)
+        names_of_days = (_PARTITION_NAME.fullmatch(relation) for (relation,) in cursor.fetchall())
+    return sorted(date(*map(int, match.groups())) for match in names_of_days if match)
 
 
 def recent_days(database: BaseDatabaseWrapper) -> list[date]:
     """As ``days``, cached for a minute: it divides a search, where a stale list does no harm."""
-    known = _recent_days.get(database.alias)
-    if known is None or time.monotonic() - known[0] > REMEMBERED:
-        known = _recent_days[database.alias] = (time.monotonic(), days(database))
-    return known[1]
+    cached = _recent_days.get(database.alias)
+    if cached is None or time.monotonic() - cached[0] > REMEMBERED:
+        cached = _recent_days[database.alias] = (time.monotonic(), days(database))
+    return cached[1]
 
 
 def ensure(day: date | datetime) -> bool:
@@ -100,28 +100,28 @@ def ensure(day: date | datetime) -> bool:
     """
     if isinstance(day, datetime):
         day = day.astimezone(UTC).date()
-    if not is_partitioned() or _exists(day):
+    if not is_partitioned() or _partition_exists(day):
         return False
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('lock_timeout')")
-        before = cursor.fetchone()[0]
+        timeout_before = cursor.fetchone()[0]
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         # Two processes that see no partition must not both create it: look again under the lock.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_KEY])
-        if is_made := not _exists(day):
+        if is_made := not _partition_exists(day):
             create_detached(cursor, name(day))
             attach(cursor, name(day), day)
         # Inside a longer transaction the statements that follow keep their own timeout.
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [timeout_before])
     _recent_days.clear()
     return is_made
 
 
 def ensure_ahead(days: int = 7, *, today: date | None = None) -> list[date]:
     """Create the partitions of yesterday, today and the coming days; returns the new ones."""
-    first = (today or datetime.now(UTC).date()) - timedelta(days=1)
-    coming = (first + timedelta(days=number) for number in range(days + 2))
-    return [day for day in coming if ensure(day)]
+    yesterday = (today or datetime.now(UTC).date()) - timedelta(days=1)
+    days_ahead = (yesterday + timedelta(days=offset) for offset in range(days + 2))
+    return [day for day in days_ahead if ensure(day)]
 
 
 def is_missing(error: BaseException) -> bool:
@@ -148,7 +148,7 @@ def drop(day: date) -> None:
     _recent_days.clear()
 
 
-def _exists(day: date) -> bool:
+def _partition_exists(day: date) -> bool:
     # Read from the catalogue: to_regclass may still have a cached answer of before the lock.
     with connection.cursor() as cursor:
         cursor.execute(
@@ -163,8 +163,8 @@ def create_detached(cursor: CursorWrapper, table: str, *, indexed: bool = False)
 
     Without ``indexed`` it gets its indexes when it is attached.
     """
-    parts = ["DEFAULTS", "CONSTRAINTS", "STORAGE", "COMPRESSION"] + ["INDEXES"] * indexed
-    like = " ".join(f"INCLUDING {part}" for part in parts)
+    included = ["DEFAULTS", "CONSTRAINTS", "STORAGE", "COMPRESSION"] + ["INDEXES"] * indexed
+    like = " ".join(f"INCLUDING {included_part}" for included_part in included)
     cursor.execute(f"CREATE TABLE {table} (LIKE {TABLE} {like})")
 
 
@@ -191,25 +191,25 @@ def guard(cursor: CursorWrapper, table: str) -> None:
 
 def stretches_backward(days: Sequence[date], *, start: date) -> Iterator[Stretch]:
     """Stretches of the record from a day into the past; ``days`` in order, possibly none."""
-    position, size = bisect_right(days, start), LATEST_DAYS
+    position, stretch_days = bisect_right(days, start), LATEST_DAYS
     end: datetime | None = None
     while True:
-        position -= size
+        position -= stretch_days
         begin = bounds(days[position])[0] if position > 0 else None
         yield begin, end
         if begin is None:
             return
-        end, size = begin, min(GROWTH * size, LONGEST_STRETCH)
+        end, stretch_days = begin, min(GROWTH * stretch_days, LONGEST_STRETCH)
 
 
 def stretches_forward(days: Sequence[date], *, start: date | None = None) -> Iterator[Stretch]:
     """Stretches of the record from a day (the first, by default) towards the present."""
-    position, size = bisect_left(days, start) if start else 0, LATEST_DAYS
+    position, stretch_days = bisect_left(days, start) if start else 0, LATEST_DAYS
     begin: datetime | None = None
     while True:
-        position += size
+        position += stretch_days
         end = bounds(days[position])[0] if position < len(days) else None
         yield begin, end
         if end is None:
             return
-        begin, size = end, min(GROWTH * size, LONGEST_STRETCH)
+        begin, stretch_days = end, min(GROWTH * stretch_days, LONGEST_STRETCH)

@@ -1,4 +1,4 @@
-"""Tables of retention: legal holds, exports, and removals from the record."""
+"""Tables AuditHold (legal hold: first day, last day, release), AuditExport, RetentionRun."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class AuditHoldQuerySet(models.QuerySet["AuditHold"]):
 
     def on_day(self, day: date) -> AuditHoldQuerySet:
         """Only holds that cover this day (of UTC)."""
-        open_end = models.Q(last_day__isnull=True) | models.Q(last_day__gte=day)
-        return self.in_force().filter(open_end, first_day__lte=day)
+        not_ended = models.Q(last_day__isnull=True) | models.Q(last_day__gte=day)
+        return self.in_force().filter(not_ended, first_day__lte=day)
 
     def rows(self) -> models.Q:
         """The condition on AuditEvent that one of these holds covers a row, whatever its day."""
-        held = models.Q(pk__in=[])
+        held_rows = models.Q(pk__in=[])
         for hold in self:
-            held |= hold.rows()
-        return held
+            held_rows |= hold.rows()
+        return held_rows
 
 
 class AuditHold(models.Model):
@@ -66,8 +66,8 @@ class AuditHold(models.Model):
             ValidationError: with code ``ends_first`` on ``last_day``.
         """
         if self.first_day and self.last_day and self.last_day < self.first_day:
-            text = "The last day is before the first."
-            raise ValidationError({"last_day": ValidationError(text, code="ends_first")})
+            ends_first = "The last day is before the first."
+            raise ValidationError({"last_day": ValidationError(ends_first, code="ends_first")})
 
     def release(self, *, user: str) -> None:
         """End the hold: its rows may be removed like others from now on."""
@@ -77,8 +77,8 @@ class AuditHold(models.Model):
 
     def rows(self) -> models.Q:
         """The condition on AuditEvent that this hold covers a row, whatever its day."""
-        place = models.Q(cluster=self.cluster)
-        return place & models.Q(namespace=self.namespace) if self.namespace else place
+        held_place = models.Q(cluster=self.cluster)
+        return held_place & models.Q(namespace=self.namespace) if self.namespace else held_place
 
 
 class KeptQuerySet(models.QuerySet[Any]):

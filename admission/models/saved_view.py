@@ -1,4 +1,4 @@
-"""Saved views: queries of the explorer, kept under a name."""
+"""Table SavedView: owner, name, query string of the explorer, ``is_shared``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tallies: counts of decisions in each ten minutes, for plots and totals."""
+"""Table Tally: counts of outcomes in stretches of ten minutes by cluster, kept up to date."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ class TallyQuerySet(models.QuerySet["Tally"]):
 
         Returns the number of stretches counted. Safe to repeat, to kill, and to run concurrently.
         """
-        events, newest, number = AuditEvent.objects.all(), self.edge(), 0
-        rows = events.filter(created__gte=newest - LATEST) if newest else events
+        events, newest, stretches_counted = AuditEvent.objects.all(), self.edge(), 0
+        uncounted = events.filter(created__gte=newest - LATEST) if newest else events
         while time.monotonic() < until:
             # Jump to the next answer: an idle cluster costs no statement for each ten minutes.
-            first = rows.order_by("created", "id").values_list("created", flat=True).first()
+            first = uncounted.order_by("created", "id").values_list("created", flat=True).first()
             if first is None or (start := stretch_of(first)) > now:
                 break
-            rows = events.filter(created__gte=start + STEP)
-            counts = counted(events.between(start, start + STEP))
+            uncounted = events.filter(created__gte=start + STEP)
+            by_cluster = counted(events.between(start, start + STEP))
             # Counted again and overwritten, never added to: concurrent runs write the same.
             self.bulk_create(
-                [Tally(cluster=cluster, start=start, **found) for cluster, found in counts.items()],
+                [Tally(cluster=name, start=start, **counts) for name, counts in by_cluster.items()],
                 update_conflicts=True,
                 unique_fields=["cluster", "start"],
                 update_fields=list(_COUNTED),
             )
-            number += 1
-        return number
+            stretches_counted += 1
+        return stretches_counted
 
     def edge(self) -> datetime | None:
         """The start of the newest tally; None before the first."""
-        newest: datetime | None = self.aggregate(newest=models.Max("start"))["newest"]
-        return newest
+        newest_start: datetime | None = self.aggregate(newest=models.Max("start"))["newest"]
+        return newest_start
 
 
 class Tally(models.Model):
@@ -88,19 +88,19 @@ class Tally(models.Model):
 def counted(events: models.QuerySet[AuditEvent]) -> dict[str, dict[str, int]]:
     """Count events by cluster: of each outcome, and the dry runs."""
     rows = with_hits(events.order_by()).values_list("cluster", "verdict", "has_hits", "dry_run")
-    found: dict[str, dict[str, int]] = {}
+    by_cluster: dict[str, dict[str, int]] = {}
     for cluster, verdict, has_hits, dry_run, number in rows.annotate(models.Count("id")):
-        counts = found.setdefault(cluster, dict.fromkeys(_COUNTED, 0))
+        counts = by_cluster.setdefault(cluster, dict.fromkeys(_COUNTED, 0))
         counts[column_of(verdict, "hit" if has_hits else "")] += number
         counts["dry_run"] += number if dry_run else 0
-    return found
+    return by_cluster
 
 
 def with_hits(events: models.QuerySet[AuditEvent]) -> Any:
     """Annotate whether there are reasons: enough for ``outcome_of``, without reading the text."""
-    some = models.Q(reasons__gt="")
+    hits = models.Q(reasons__gt="")
     return events.annotate(
-        has_hits=models.Case(models.When(some, then=models.Value(1)), default=models.Value(0))
+        has_hits=models.Case(models.When(hits, then=models.Value(1)), default=models.Value(0))
     )
 
 
@@ -111,8 +111,8 @@ def column_of(verdict: str, reasons: str) -> str:
 
 def added(counts: Iterable[dict[str, Any]]) -> dict[str, int]:
     """Add up counts of several clusters."""
-    total = dict.fromkeys(_COUNTED, 0)
-    for each in counts:
-        for name in _COUNTED:
-            total[name] += each[name] or 0
-    return total
+    totals = dict.fromkeys(_COUNTED, 0)
+    for counts_of_cluster in counts:
+        for column in _COUNTED:
+            totals[column] += counts_of_cluster[column] or 0
+    return totals

@@ -1,4 +1,4 @@
-"""Backdated decisions for demonstrations: the engine decides, the record and its tallies get them.
+"""PastCall: a demo's decision as of a past moment, its row recorded, its Tally added up.
 
 The caller brings the used amounts and keeps the charges; nothing is charged here.
 """
@@ -62,9 +62,9 @@ def decide(
         policy_revision=call.revision,
         policies=write.columns_of_policies(policies),
     )
-    columns = write.columns_of(call.request)
+    request_columns = write.columns_of(call.request)
     return decision, write.row(
-        decision, decision_id=call.id, request_columns=columns, circumstances=circumstances
+        decision, decision_id=call.id, request_columns=request_columns, circumstances=circumstances
     )
 
 
@@ -74,14 +74,14 @@ def keep(rows: Sequence[Mapping[str, Any]]) -> None:
     for day in sorted({row["created"].date() for row in rows}):
         partitions.ensure(day)
     write.write(rows)
-    counts: Counter[tuple[str, datetime, str]] = Counter()
+    tally_counts: Counter[tuple[str, datetime, str]] = Counter()
     for row in rows:
-        place = (row["cluster"], stretch_of(row["created"]))
-        counts[*place, column_of(row["verdict"], row["reasons"])] += 1
-        counts[*place, "dry_run"] += bool(row["dry_run"])
+        cluster_and_stretch = (row["cluster"], stretch_of(row["created"]))
+        tally_counts[*cluster_and_stretch, column_of(row["verdict"], row["reasons"])] += 1
+        tally_counts[*cluster_and_stretch, "dry_run"] += bool(row["dry_run"])
     tallies: dict[tuple[str, datetime], Tally] = {}
-    for (cluster, start, name), number in counts.items():
+    for (cluster, start, tally_column), decisions in tally_counts.items():
         tally = tallies.setdefault((cluster, start), Tally(cluster=cluster, start=start))
-        setattr(tally, name, number)
+        setattr(tally, tally_column, decisions)
     # A stretch that a task has counted already stays as it is.
     Tally.objects.bulk_create(tallies.values(), ignore_conflicts=True)

@@ -1,4 +1,4 @@
-"""Export days of the record to files: JSON Lines in gzip, read again before they count.
+"""A day's rows to a gzip file by pieces: checkpoint, resumed, checked again, digest, AuditExport.
 
 A file grows piece by piece under a temporary name, so that an export that was stopped resumes;
 under its final name it is complete. One export runs at a time on a folder.
@@ -47,7 +47,7 @@ class OutOfTimeError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Progress:
+class _Checkpoint:
     """A checkpoint of a growing file: rows and bytes that are on disk, and the last row's id."""
 
     rows: int = 0
@@ -77,18 +77,18 @@ def days_on_record() -> list[date]:
     if partitions.is_partitioned():
         return [day for day in partitions.days() if rows_of(day).exists()]
     found: list[date] = []
-    times = AuditEvent.objects.order_by("created").values_list("created", flat=True)
-    time_found = times.first()
-    while time_found is not None:
-        found.append(time_found.astimezone(UTC).date())
-        time_found = times.filter(created__gte=partitions.bounds(found[-1])[1]).first()
+    created_times = AuditEvent.objects.order_by("created").values_list("created", flat=True)
+    next_time = created_times.first()
+    while next_time is not None:
+        found.append(next_time.astimezone(UTC).date())
+        next_time = created_times.filter(created__gte=partitions.bounds(found[-1])[1]).first()
     return found
 
 
 def latest(day: date) -> AuditExport | None:
     """The newest export of a day."""
-    found: AuditExport | None = AuditExport.objects.filter(day=day).order_by("-number").first()
-    return found
+    newest: AuditExport | None = AuditExport.objects.filter(day=day).order_by("-number").first()
+    return newest
 
 
 def remaining(export: AuditExport) -> int:
@@ -108,7 +108,7 @@ def is_current(export: AuditExport) -> bool:
 def is_intact(export: AuditExport) -> bool:
     """Return whether an export's file has the content that was recorded."""
     try:
-        return _digest(folder() / export.path) == export.sha256
+        return _file_digest(folder() / export.path) == export.sha256
     except OSError:
         return False
 
@@ -128,67 +128,67 @@ def export_day(day: date, *, until: float = float("inf")) -> AuditExport:
         OutOfTimeError: when the time is up; the next call resumes.
         ExportError: when the file cannot be written, or another export runs.
     """
-    before = latest(day)
-    number = before.number + 1 if before else 1
-    name = f"audit-{day}{f'.{number}' if number > 1 else ''}.jsonl.gz"
+    last_export = latest(day)
+    export_number = last_export.number + 1 if last_export else 1
+    file_name = f"audit-{day}{f'.{export_number}' if export_number > 1 else ''}.jsonl.gz"
     try:
-        final = folder() / name
-        with _alone():
-            rows = _write(day, final, until=until)
-            digest = _check(final, day, rows)
+        final_file = folder() / file_name
+        with _folder_locked():
+            rows = _write_file(day, final_file, until=until)
+            digest = _check_file(final_file, day, rows)
             return AuditExport.objects.create(
                 day=day,
-                number=number,
-                path=final.name,
+                number=export_number,
+                path=final_file.name,
                 sha256=digest,
                 rows=rows,
                 finished=datetime.now(UTC),
             )
     except OSError as error:
-        raise ExportError(f"{name}: {error.strerror or error}") from error
+        raise ExportError(f"{file_name}: {error.strerror or error}") from error
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    with (folder() / "lock").open("w") as lock:
+def _folder_locked() -> Iterator[None]:
+    with (folder() / "lock").open("w") as folder_lock:
         try:
             # The kernel releases it when the process ends, however it ends.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ExportError("another export runs on this folder") from None
         yield
 
 
-def _write(day: date, final: Path, *, until: float) -> int:
+def _write_file(day: date, final_file: Path, *, until: float) -> int:
     """Resume or begin a file, complete and rename it; returns the number of its rows."""
-    part = final.with_suffix(".part")
-    progress = _resume(part)
-    with part.open("ab") as file:
-        for piece in _pieces(day, after=progress.last):
+    part_file = final_file.with_suffix(".part")
+    progress = _resume_file(part_file)
+    with part_file.open("ab") as opened_part:
+        for piece in _pieces(day, last_id=progress.last):
             # Each piece is a gzip member of its own, so the file can be truncated after any.
-            file.write(gzip.compress(piece.text, compresslevel=6, mtime=0))
-            file.flush()
-            os.fsync(file.fileno())
-            progress = _Progress(progress.rows + piece.rows, file.tell(), piece.last)
+            opened_part.write(gzip.compress(piece.text, compresslevel=6, mtime=0))
+            opened_part.flush()
+            os.fsync(opened_part.fileno())
+            progress = _Checkpoint(progress.rows + piece.rows, opened_part.tell(), piece.last)
             # Renamed into place: a crash leaves either the previous checkpoint or this one.
-            draft = _sidecar(part).with_suffix(".new")
-            draft.write_text(json.dumps(asdict(progress)), "utf-8")
-            draft.replace(_sidecar(part))
+            new_checkpoint = _checkpoint_file(part_file).with_suffix(".new")
+            new_checkpoint.write_text(json.dumps(asdict(progress)), "utf-8")
+            new_checkpoint.replace(_checkpoint_file(part_file))
             if time.monotonic() > until:
                 raise OutOfTimeError
-    part.replace(final)
-    _sidecar(part).unlink(missing_ok=True)
+    part_file.replace(final_file)
+    _checkpoint_file(part_file).unlink(missing_ok=True)
     # Without it a power failure could undo the renaming after the export is on record.
-    descriptor = os.open(final.parent, os.O_RDONLY)
+    folder_descriptor = os.open(final_file.parent, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        os.fsync(folder_descriptor)
     finally:
-        os.close(descriptor)
+        os.close(folder_descriptor)
     return progress.rows
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _ExportPiece:
     """Lines of a file: their bytes, their number, and the last row's id."""
 
     text: bytes
@@ -196,57 +196,57 @@ class _Piece:
     last: str
 
 
-def _pieces(day: date, *, after: str) -> Iterator[_Piece]:
+def _pieces(day: date, *, last_id: str) -> Iterator[_ExportPiece]:
     """Read a few rows at a time, and join them to pieces that compress well."""
     option = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
-    text, number, is_over = bytearray(), 0, False
-    while not is_over:
-        rows = rows_of(day).newer_than(after) if after else rows_of(day)
-        found = list(rows.order_by("created", "id").values(*_COLUMNS)[: min(AT_ONCE, PIECE)])
-        is_over = not found
-        for row in found:
-            text += orjson.dumps(row, option=option)
-            number, after = number + 1, row["id"]
-        if number >= PIECE or len(text) >= LARGEST_PIECE or (is_over and number):
-            yield _Piece(bytes(text), number, after)
-            text, number = bytearray(), 0
+    piece_text, piece_rows, is_day_over = bytearray(), 0, False
+    while not is_day_over:
+        rows = rows_of(day).newer_than(last_id) if last_id else rows_of(day)
+        rows_read = list(rows.order_by("created", "id").values(*_COLUMNS)[: min(AT_ONCE, PIECE)])
+        is_day_over = not rows_read
+        for row in rows_read:
+            piece_text += orjson.dumps(row, option=option)
+            piece_rows, last_id = piece_rows + 1, row["id"]
+        if piece_rows >= PIECE or len(piece_text) >= LARGEST_PIECE or (is_day_over and piece_rows):
+            yield _ExportPiece(bytes(piece_text), piece_rows, last_id)
+            piece_text, piece_rows = bytearray(), 0
 
 
-def _resume(part: Path) -> _Progress:
+def _resume_file(part_file: Path) -> _Checkpoint:
     """Truncate a file to its last checkpoint; without one, to nothing."""
     try:
-        progress = _Progress(**json.loads(_sidecar(part).read_text("utf-8")))
-        if part.stat().st_size < progress.size:
-            progress = _Progress()
+        progress = _Checkpoint(**json.loads(_checkpoint_file(part_file).read_text("utf-8")))
+        if part_file.stat().st_size < progress.size:
+            progress = _Checkpoint()
     except (OSError, ValueError, TypeError):
-        progress = _Progress()
-    with part.open("ab") as file:
-        file.truncate(progress.size)
+        progress = _Checkpoint()
+    with part_file.open("ab") as opened_part:
+        opened_part.truncate(progress.size)
     return progress
 
 
-def _sidecar(part: Path) -> Path:
-    return part.with_suffix(".progress")
+def _checkpoint_file(part_file: Path) -> Path:
+    return part_file.with_suffix(".progress")
 
 
-def _check(file: Path, day: date, rows: int) -> str:
+def _check_file(file: Path, day: date, rows_written: int) -> str:
     """Read a file again and compare its ids with the record; returns its digest."""
     on_record = rows_of(day).order_by("created", "id").values_list("id", flat=True)
-    wanted = on_record.iterator(chunk_size=PIECE)
-    found = 0
+    recorded_ids = on_record.iterator(chunk_size=PIECE)
+    lines_read = 0
     try:
-        with gzip.open(file) as lines:
-            for line in lines:
-                if orjson.loads(line).get("id") != next(wanted, None):
-                    raise ExportError(f"{file.name}: line {found + 1} is not on record there")
-                found += 1
+        with gzip.open(file) as export_lines:
+            for export_line in export_lines:
+                if orjson.loads(export_line).get("id") != next(recorded_ids, None):
+                    raise ExportError(f"{file.name}: line {lines_read + 1} is not on record there")
+                lines_read += 1
     except (EOFError, ValueError, gzip.BadGzipFile) as error:
         raise ExportError(f"{file.name}: cannot be read again ({error})") from error
-    if found != rows:
-        raise ExportError(f"{file.name}: has {found} rows, not {rows}")
-    return _digest(file)
+    if lines_read != rows_written:
+        raise ExportError(f"{file.name}: has {lines_read} rows, not {rows_written}")
+    return _file_digest(file)
 
 
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+def _file_digest(export_file: Path) -> str:
+    with export_file.open("rb") as opened_export:
+        return hashlib.file_digest(opened_export, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""The filter of the record's rows by form fields or parameters, for pages and API alike."""
+"""AuditEventFilter (django-filter) and its choices: form fields and parameters over the record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from policies.rest import MOMENTS
 if TYPE_CHECKING:
     from typing import Any
 
-_MOMENT = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
+_MOMENT_INPUT = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
 DRY_RUN_CHOICES = [("false", "No"), ("true", "Yes")]
 LAST_CHOICES = [
     ("1h", "1 hour"),
@@ -67,14 +67,14 @@ class AuditEventFilter(django_filters.FilterSet):
         label="From (UTC)",
         field_name="created",
         lookup_expr="gte",
-        widget=_MOMENT,
+        widget=_MOMENT_INPUT,
         validators=MOMENTS,
     )
     until = django_filters.DateTimeFilter(
         label="Before (UTC)",
         field_name="created",
         lookup_expr="lt",
-        widget=_MOMENT,
+        widget=_MOMENT_INPUT,
         validators=MOMENTS,
     )
 
@@ -114,12 +114,12 @@ class AuditEventFilter(django_filters.FilterSet):
         self, queryset: AuditEventQuerySet, _name: str, value: Any
     ) -> AuditEventQuerySet:
         """Events about pods of this priority class; the record is searched as text."""
-        wanted = Q(pk__in=[])
+        with_class = Q(pk__in=[])
         # Rows saved through the model escape letters beyond ASCII, rows of the writer do not.
         for is_ascii in {True, value.isascii()}:
-            name = json.dumps(value, ensure_ascii=is_ascii)
-            wanted |= Q(request_text__contains=f'"priorityClassName":{name}')
-        return queryset.annotate(request_text=Cast("request", TextField())).filter(wanted)
+            class_text = json.dumps(value, ensure_ascii=is_ascii)
+            with_class |= Q(request_text__contains=f'"priorityClassName":{class_text}')
+        return queryset.annotate(request_text=Cast("request", TextField())).filter(with_class)
 
     def within(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
         """Events of this long until now."""

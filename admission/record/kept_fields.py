@@ -1,4 +1,4 @@
-"""The fields that the record keeps of each kind of object, and a quick way to cut them out.
+"""Shapes of the kept fields by kind (pod spec, status, metadata), made into msgspec types.
 
 A shape maps names to shapes of their values; a list of one shape applies to each entry of a list.
 ``excerpt_of`` serves objects of the usual types in plain requests: there it gives the very text
@@ -135,41 +135,41 @@ _LAST_APPLIED: Final = LAST_APPLIED.encode()
 def excerpt_of(value: Mapping[str, Any] | None, *, kind: str) -> orjson.Fragment | None:
     """The kept fields of an object as JSON; None where a field has an unusual type."""
     try:
-        text = msgspec.json.encode(msgspec.convert(value, _TYPES.get(kind, _OTHER)))
+        excerpt = msgspec.json.encode(msgspec.convert(value, _TYPES.get(kind, _OTHER_TYPE)))
     except msgspec.ValidationError:
         return None
-    return None if _LAST_APPLIED in text else orjson.Fragment(text)
+    return None if _LAST_APPLIED in excerpt else orjson.Fragment(excerpt)
 
 
-def _made(shape: Any, name: str) -> Any:
+def _type_of(shape: Any, type_name: str) -> Any:
     """Turn a shape into a msgspec type: it drops other names, and leaves out missing ones."""
     if shape is WHOLE:
         return _ANY_JSON
     if shape is ANNOTATIONS:
-        short = Annotated[str, msgspec.Meta(max_length=MAX_ANNOTATION)]
-        return dict[str, short] | None
+        short_annotation = Annotated[str, msgspec.Meta(max_length=MAX_ANNOTATION)]
+        return dict[str, short_annotation] | None
     if isinstance(shape, list):
-        return list[_made(shape[0], name)] | None  # type: ignore[misc]  # made while running
+        return list[_type_of(shape[0], type_name)] | None  # type: ignore[misc]  # made while running
     fields = [
-        (part, Union[_made(below, part), msgspec.UnsetType], msgspec.UNSET)  # noqa: UP007
-        for part, below in shape.items()
+        (kept_name, Union[_type_of(shape_below, kept_name), msgspec.UnsetType], msgspec.UNSET)  # noqa: UP007
+        for kept_name, shape_below in shape.items()
     ]
-    return msgspec.defstruct(name, fields) | None
+    return msgspec.defstruct(type_name, fields) | None
 
 
-def _ready(shape: Any, name: str) -> Any:
+def _compiled_type(shape: Any, type_name: str) -> Any:
     """Make a type and have the library compile it now.
 
     It would compile it at the first use, and a second thread that used it meanwhile would find it
     half compiled and crash the process. The import lock keeps other threads away.
     """
-    made = _made(shape, name)
-    msgspec.convert(None, made)
-    return made
+    kept_type = _type_of(shape, type_name)
+    msgspec.convert(None, kept_type)
+    return kept_type
 
 
 _ANY_JSON: Any = _ATOM
 for _ in range(_LEVELS):
     _ANY_JSON = Union[_ATOM, list[_ANY_JSON], dict[str, _ANY_JSON]]  # noqa: UP007
-_OTHER: Final = _ready(OTHER_SHAPE, "Other")
-_TYPES: Final = {kind: _ready(shape, kind) for kind, shape in SHAPES.items()}
+_OTHER_TYPE: Final = _compiled_type(OTHER_SHAPE, "Other")
+_TYPES: Final = {kind: _compiled_type(shape, kind) for kind, shape in SHAPES.items()}

@@ -1,4 +1,4 @@
-"""Decisions in words: one sentence for the page, a few words for a line of the list."""
+"""Decisions in words: "asked to create", "was refused", "charged to"; a few for a list's line."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def sentence(event: AuditEvent) -> str:
         part = f" ({event.sub_resource})" if event.sub_resource else ""
         place = f" in namespace {event.namespace}" if event.namespace else ""
         request = f"asked to {verb} {kind}{part} {event.name}{place} of cluster {event.cluster}"
-        text = f"{event.user or 'Somebody'} {request} and {_outcome(event)}"
+        told = f"{event.user or 'Somebody'} {request} and {_outcome(event)}"
     else:
         who = f"The API server of {event.cluster}"
-        text = f"{who} sent a review that could not be read and {_outcome(event)}"
-    return f"{text} (a dry run: nothing was charged)." if event.dry_run else f"{text}."
+        told = f"{who} sent a review that could not be read and {_outcome(event)}"
+    return f"{told} (a dry run: nothing was charged)." if event.dry_run else f"{told}."
 
 
 def summary(event: AuditEvent) -> str:
@@ -42,8 +42,8 @@ def summary(event: AuditEvent) -> str:
     if event.authority == Authority.NATIVE and event.warnings:
         return str(event.warnings[0])
     if event.patch:
-        return f"{_counted(len(event.patch), 'change')} to the object"
-    return _counted(len(event.warnings), "warning") if event.warnings else ""
+        return f"{_number_of(len(event.patch), 'change')} to the object"
+    return _number_of(len(event.warnings), "warning") if event.warnings else ""
 
 
 def _outcome(event: AuditEvent) -> str:
@@ -53,11 +53,11 @@ def _outcome(event: AuditEvent) -> str:
         reasons = _reasons(event.observed, event.more_observed)
         return f"was left to the API server, which enforces here: {reasons}"
     if event.patch:
-        changes = _counted(len(event.patch), "change")
+        changes = _number_of(len(event.patch), "change")
         return f"was allowed, after {changes} to the object"
-    charged = [charge["quota"]["name"] for charge in event.charges]
-    if charged and event.phase == "validate" and not event.dry_run:
-        return f"was allowed, charged to {', '.join(charged)}"
+    charged_quotas = [charge["quota"]["name"] for charge in event.charges]
+    if charged_quotas and event.phase == "validate" and not event.dry_run:
+        return f"was allowed, charged to {', '.join(charged_quotas)}"
     return "was allowed as it is"
 
 
@@ -71,9 +71,9 @@ def _reasons(found: list[dict[str, Any]], more: int) -> str:
     """The first reason with its policy, and the number of others."""
     first, policy, others = found[0]["message"], found[0]["policy"], len(found) - 1 + more
     by = f" ({policy['kind']} {policy['name']})" if policy else ""
-    text = f"{shortened(first, LONGEST)}{by}"
-    return f"{text}, and {_counted(others, 'more reason')}" if others else text
+    told = f"{shortened(first, LONGEST)}{by}"
+    return f"{told}, and {_number_of(others, 'more reason')}" if others else told
 
 
-def _counted(number: int, noun: str) -> str:
+def _number_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,4 +1,4 @@
-"""Redact a request for the record: keep what rules read, and store no secrets.
+"""Redacted requests: fields cut by shape, texts escaped with ``␛``, ``$number``; ``restore``.
 
 Records must fit PostgreSQL's ``jsonb``: no NUL, no lone surrogate, bounded depth. Those
 characters become ``␛`` and four hexadecimal digits (``␛`` itself too), so that nothing is lost.
@@ -64,42 +64,42 @@ def clip(text: str, length: int = 253) -> str:
     return stored if len(stored) <= length else stored[: length - 1] + "…"
 
 
-def storable(value: Any, *, depth: int = MAX_DEPTH) -> Any:
+def storable(json: Any, *, depth: int = MAX_DEPTH) -> Any:
     """Decoded JSON as JSON that every database stores; parts too deep become ``None``."""
     # First: a RawNumber is a str, too.
-    if isinstance(value, RawNumber):
-        return int(value) if _PLAIN_INTEGER.fullmatch(value) else {"$number": str(value)[:MAX_TEXT]}
-    if isinstance(value, str):
-        return escape(value) if len(value) <= MAX_TEXT else {"$bytes": _size(value)}
-    if value is None or isinstance(value, bool | int):
-        return value
+    if isinstance(json, RawNumber):
+        return int(json) if _PLAIN_INTEGER.fullmatch(json) else {"$number": str(json)[:MAX_TEXT]}
+    if isinstance(json, str):
+        return escape(json) if len(json) <= MAX_TEXT else {"$bytes": _bytes_of(json)}
+    if json is None or isinstance(json, bool | int):
+        return json
     if depth == 0:
         return None
-    if isinstance(value, dict):
-        entries = list(value.items())[:MAX_ENTRIES]
-        return {_key(key): storable(item, depth=depth - 1) for key, item in entries}
-    return [storable(item, depth=depth - 1) for item in value[:MAX_ENTRIES]]
+    if isinstance(json, dict):
+        members = list(json.items())[:MAX_ENTRIES]
+        return {_stored_key(key): storable(member, depth=depth - 1) for key, member in members}
+    return [storable(member, depth=depth - 1) for member in json[:MAX_ENTRIES]]
 
 
-def _key(key: str) -> str:
+def _stored_key(key: str) -> str:
     stored = escape(key[:MAX_TEXT])
     return f"{ESCAPE}0024{stored[1:]}" if stored.startswith("$") else stored
 
 
-def restore(value: Any) -> Any:
+def restore(stored: Any) -> Any:
     """Decoded JSON as it was before ``storable``; texts too long to keep are fillers."""
-    if isinstance(value, str):
-        return unescape(value)
-    if isinstance(value, list):
-        return [restore(item) for item in value]
-    if not isinstance(value, dict):
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        return RawNumber(value) if is_number else value
-    if "$number" in value:
-        return RawNumber(value["$number"])
-    if "$bytes" in value:
-        return "x" * int(value["$bytes"])
-    return {unescape(key): restore(item) for key, item in value.items()}
+    if isinstance(stored, str):
+        return unescape(stored)
+    if isinstance(stored, list):
+        return [restore(member) for member in stored]
+    if not isinstance(stored, dict):
+        is_number = isinstance(stored, int) and not isinstance(stored, bool)
+        return RawNumber(stored) if is_number else stored
+    if "$number" in stored:
+        return RawNumber(stored["$number"])
+    if "$bytes" in stored:
+        return "x" * int(stored["$bytes"])
+    return {unescape(key): restore(member) for key, member in stored.items()}
 
 
 def redacted_request(request: AdmissionRequest) -> str:
@@ -113,9 +113,9 @@ def redacted_parts(request: AdmissionRequest) -> dict[str, Any]:
     if not request.is_plain:
         recorded = storable(recorded)
     kind = request.kind.kind
-    for name, value in (("object", request.object), ("oldObject", request.old_object)):
-        quick = excerpt_of(value, kind=kind) if request.is_plain else None
-        recorded[name] = quick or redacted_object(value, kind=kind)
+    for name, obj in (("object", request.object), ("oldObject", request.old_object)):
+        excerpt = excerpt_of(obj, kind=kind) if request.is_plain else None
+        recorded[name] = excerpt or redacted_object(obj, kind=kind)
     return recorded
 
 
@@ -137,46 +137,46 @@ def wire_form(request: AdmissionRequest) -> dict[str, Any]:
     }
 
 
-def redacted_object(value: Mapping[str, Any] | None, *, kind: str) -> Any:
+def redacted_object(obj: Mapping[str, Any] | None, *, kind: str) -> Any:
     """The parts of an object that rules read: metadata, resources, priority, scopes' fields."""
-    return None if value is None else _cut(value, SHAPES.get(kind, OTHER_SHAPE))
+    return None if obj is None else _cut_by_shape(obj, SHAPES.get(kind, OTHER_SHAPE))
 
 
-def _cut(value: Any, shape: Any) -> Any:
+def _cut_by_shape(part: Any, shape: Any) -> Any:
     if shape is WHOLE:
-        return storable(value)
+        return storable(part)
     if shape is ANNOTATIONS:
-        return _annotations(value)
-    if isinstance(shape, list) and isinstance(value, list):
-        return [_cut(item, shape[0]) for item in value[:MAX_ENTRIES]]
-    if isinstance(shape, dict) and isinstance(value, dict):
-        return {key: _cut(value[key], part) for key, part in shape.items() if key in value}
-    return _type_only(value)
+        return _short_annotations(part)
+    if isinstance(shape, list) and isinstance(part, list):
+        return [_cut_by_shape(member, shape[0]) for member in part[:MAX_ENTRIES]]
+    if isinstance(shape, dict) and isinstance(part, dict):
+        return {kept: _cut_by_shape(part[kept], s) for kept, s in shape.items() if kept in part}
+    return _type_only(part)
 
 
-def _type_only(value: Any) -> Any:
+def _type_only(part: Any) -> Any:
     """An empty value of the same type: rules reject the type, and the content may be a secret."""
-    if isinstance(value, str) and not isinstance(value, RawNumber):
+    if isinstance(part, str) and not isinstance(part, RawNumber):
         return ""
-    if isinstance(value, list | dict):
-        return type(value)()
-    return storable(value)
+    if isinstance(part, list | dict):
+        return type(part)()
+    return storable(part)
 
 
-def _annotations(value: Any) -> Any:
+def _short_annotations(annotations: Any) -> Any:
     """Annotations, long values reduced to their length: the last-applied copy contains env."""
-    if not isinstance(value, dict):
-        return _type_only(value)
-    kept: dict[str, Any] = {}
-    for key, text in list(value.items())[:MAX_ENTRIES]:
-        if not isinstance(text, str) or isinstance(text, RawNumber):
-            kept[_key(key)] = _type_only(text)
-        elif len(text) > MAX_ANNOTATION or key == LAST_APPLIED:
-            kept[_key(key)] = {"$bytes": _size(text)}
+    if not isinstance(annotations, dict):
+        return _type_only(annotations)
+    kept_annotations: dict[str, Any] = {}
+    for key, annotation in list(annotations.items())[:MAX_ENTRIES]:
+        if not isinstance(annotation, str) or isinstance(annotation, RawNumber):
+            kept_annotations[_stored_key(key)] = _type_only(annotation)
+        elif len(annotation) > MAX_ANNOTATION or key == LAST_APPLIED:
+            kept_annotations[_stored_key(key)] = {"$bytes": _bytes_of(annotation)}
         else:
-            kept[_key(key)] = escape(text)
-    return kept
+            kept_annotations[_stored_key(key)] = escape(annotation)
+    return kept_annotations
 
 
-def _size(text: str) -> int:
+def _bytes_of(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Remove rows whose retention period is over; the only code that deletes from the record.
+"""Removal of due days: legal holds stay, export first, partition exchanged, rows deleted.
 
 Rows go only if an intact export contains them; rows under a legal hold stay. On PostgreSQL a day's
 partition is dropped, or exchanged for one with the rows that stay, so that no row is deleted and
@@ -75,7 +75,7 @@ def due_verdicts(day: date, *, today: date) -> Verdicts | None:
 
 def plan(*, today: date) -> list[Removal]:
     """The removals that ``apply`` would make, oldest day first; changes nothing."""
-    return [_plan(day, verdicts) for day, verdicts in _due_days(today)]
+    return [_removal(day, verdicts) for day, verdicts in _due_days(today)]
 
 
 def apply(*, today: date, until: float = float("inf")) -> list[Removal]:
@@ -83,12 +83,12 @@ def apply(*, today: date, until: float = float("inf")) -> list[Removal]:
 
     A day without a current export is exported first. A day that stays has a ``problem``.
     """
-    done = []
+    removals = []
     for day, verdicts in _due_days(today):
         if time.monotonic() > until:
             break
-        done.append(remove(day, verdicts, until=until))
-    return done
+        removals.append(remove(day, verdicts, until=until))
+    return removals
 
 
 def _is_past(day: date, days: int, *, today: date) -> bool:
@@ -96,21 +96,21 @@ def _is_past(day: date, days: int, *, today: date) -> bool:
 
 
 def _due_days(today: date) -> list[tuple[date, Verdicts]]:
-    found = ((day, due_verdicts(day, today=today)) for day in record_export.days_on_record())
-    return [(day, which) for day, which in found if which and _going(day, which).exists()]
+    due = ((day, due_verdicts(day, today=today)) for day in record_export.days_on_record())
+    return [(day, verdicts) for day, verdicts in due if verdicts and _going(day, verdicts).exists()]
 
 
 def _going(day: date, verdicts: Verdicts) -> AuditEventQuerySet:
-    held = AuditHold.objects.on_day(day).rows()
-    return record_export.rows_of(day).filter(_DUE[verdicts] & ~held)
+    held_rows = AuditHold.objects.on_day(day).rows()
+    return record_export.rows_of(day).filter(_DUE[verdicts] & ~held_rows)
 
 
 def _staying(day: date, verdicts: Verdicts) -> AuditEventQuerySet:
-    held = AuditHold.objects.on_day(day).rows()
-    return record_export.rows_of(day).filter(~(_DUE[verdicts] & ~held))
+    held_rows = AuditHold.objects.on_day(day).rows()
+    return record_export.rows_of(day).filter(~(_DUE[verdicts] & ~held_rows))
 
 
-def _plan(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "") -> Removal:
+def _removal(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "") -> Removal:
     held = record_export.rows_of(day).filter(AuditHold.objects.on_day(day).rows(), _DUE[verdicts])
     return Removal(
         day=day,
@@ -125,7 +125,7 @@ def _plan(day: date, verdicts: Verdicts, *, export: str = "", problem: str = "")
 
 def remove(day: date, verdicts: Verdicts, *, until: float = float("inf")) -> Removal:
     """Remove rows of one day that are not held, regardless of the retention period."""
-    take_away = _exchange if partitions.is_partitioned() else _delete
+    take_away = _exchange_partition if partitions.is_partitioned() else _delete_rows
     problem = "the record is too busy now"
     try:
         for attempt in range(ATTEMPTS):
@@ -142,34 +142,34 @@ def remove(day: date, verdicts: Verdicts, *, until: float = float("inf")) -> Rem
         problem = "its export takes longer than this run"
     except record_export.ExportError as error:
         problem = str(error)
-    return _plan(day, verdicts, problem=problem)
+    return _removal(day, verdicts, problem=problem)
 
 
-def _exchange(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
+def _exchange_partition(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
     """PostgreSQL: drop the day's partition, or put one in its place with the rows that stay."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         # No other process may create or drop this partition until the commit.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [partitions.ADVISORY_KEY])
-        holds = _holds(day)
-        removal = _plan(day, verdicts, export=export.sha256)
-        kept = f"{partitions.name(day)}_kept"
+        holds_before = _holds(day)
+        removal = _removal(day, verdicts, export=export.sha256)
+        kept_table = f"{partitions.name(day)}_kept"
         if removal.kept:
-            _build(cursor, kept, day, _staying(day, verdicts))
+            _build_kept(cursor, kept_table, day, _staying(day, verdicts))
         # From here to the commit no hold can be made; one made since the count wins.
         cursor.execute(f"LOCK TABLE {_HOLDS} IN SHARE MODE")
-        if _holds(day) != holds:
+        if _holds(day) != holds_before:
             raise _HoldsChangedError
         cursor.execute(f"LOCK TABLE {partitions.name(day)} IN SHARE MODE")
         # Under the lock no row can come: what is counted now is what goes.
-        _check_rows(removal, export)
+        _check_exported(removal, export)
         partitions.drop(day)
         if removal.kept:
-            cursor.execute(f"ALTER TABLE {kept} RENAME TO {partitions.name(day)}")
+            cursor.execute(f"ALTER TABLE {kept_table} RENAME TO {partitions.name(day)}")
             partitions.attach(cursor, partitions.name(day), day)
             # The bounds of the partition imply it from now on.
             cursor.execute(f"ALTER TABLE {partitions.name(day)} DROP CONSTRAINT audit_day")
-        _record(removal, export)
+        _record_removal(removal, export)
     return removal
 
 
@@ -177,13 +177,13 @@ def _holds(day: date) -> list[tuple[int, str, str]]:
     return list(AuditHold.objects.on_day(day).values_list("id", "cluster", "namespace"))
 
 
-def _build(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySet) -> None:
+def _build_kept(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySet) -> None:
     """Build the table of the rows that stay, with indexes, so that attaching takes no time."""
     partitions.create_detached(cursor, table, indexed=True)
     columns = [field.attname for field in rows.model._meta.concrete_fields]  # noqa: SLF001  Django documents no other way
-    names = ", ".join(f'"{name}"' for name in columns)
+    quoted_names = ", ".join(f'"{column_name}"' for column_name in columns)
     query, values = rows.order_by("created", "id").values_list(*columns).query.sql_with_params()
-    cursor.execute(f"INSERT INTO {table} ({names}) {query}", values)
+    cursor.execute(f"INSERT INTO {table} ({quoted_names}) {query}", values)
     begin, end = partitions.bounds(day)
     # With this constraint PostgreSQL attaches the table without reading its rows.
     cursor.execute(
@@ -194,34 +194,34 @@ def _build(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySe
     cursor.execute(f"ANALYZE {table}")
 
 
-def _delete(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
+def _delete_rows(day: date, verdicts: Verdicts, export: AuditExport) -> Removal:
     """SQLite: delete in batches; each reads the holds again and is recorded by itself."""
-    total = _plan(day, verdicts, export=export.sha256)
+    planned = _removal(day, verdicts, export=export.sha256)
     while True:
         with transaction.atomic(), connection.cursor() as cursor:
-            before = _plan(day, verdicts, export=export.sha256)
-            _check_rows(before, export)
-            if not before.going:
-                return total
+            removal = _removal(day, verdicts, export=export.sha256)
+            _check_exported(removal, export)
+            if not removal.going:
+                return planned
             query, values = _going(day, verdicts).values("id")[:BATCH].query.sql_with_params()
             # SQLite cannot disable a trigger: drop it, and create it again from its own text.
             cursor.execute("SELECT sql FROM sqlite_master WHERE name = 'audit_no_delete'")
-            (trigger,) = cursor.fetchone()
+            (delete_trigger,) = cursor.fetchone()
             cursor.execute("DROP TRIGGER audit_no_delete")
-            statement = f"DELETE FROM {partitions.TABLE} WHERE id IN ({query})"  # noqa: S608  our own words
-            cursor.execute(statement, values)
-            removed = cursor.rowcount
-            cursor.execute(trigger)
-            rest = before.kept + before.going - removed
-            _record(before, export, removed=removed, kept=rest)
+            delete_statement = f"DELETE FROM {partitions.TABLE} WHERE id IN ({query})"  # noqa: S608  our own words
+            cursor.execute(delete_statement, values)
+            removed_rows = cursor.rowcount
+            cursor.execute(delete_trigger)
+            rows_left = removal.kept + removal.going - removed_rows
+            _record_removal(removal, export, removed=removed_rows, kept=rows_left)
 
 
-def _check_rows(removal: Removal, export: AuditExport) -> None:
+def _check_exported(removal: Removal, export: AuditExport) -> None:
     if record_export.rows_of(removal.day).count() != record_export.remaining(export):
         raise _LateRowsError
 
 
-def _record(
+def _record_removal(
     removal: Removal, export: AuditExport, *, removed: int | None = None, kept: int | None = None
 ) -> None:
     RetentionRun.objects.create(

@@ -1,4 +1,4 @@
-"""Build rows of the record from decisions and insert them; no other code creates AuditEvents."""
+"""Rows of AuditEvent: columns of request, decision, Circumstances as text; the INSERT statement."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _TIME_PLACE: Final = _COLUMNS.index("created")
 _in_order: Final = itemgetter(*_COLUMNS)
 _TABLE: Final = AuditEvent._meta.db_table  # noqa: SLF001 - the same
 _NAMES: Final = ", ".join(f'"{name}"' for name in _COLUMNS)
-_ROW: Final = f"({', '.join(['%s'] * len(_COLUMNS))})"
-_MOST_AT_ONCE: Final = 32
-_EMPTY: Final = "[]"
+_ROW_PLACEHOLDER: Final = f"({', '.join(['%s'] * len(_COLUMNS))})"
+_MOST_ROWS: Final = 32
+_EMPTY_LIST: Final = "[]"
 _NO_REQUEST: Final[Mapping[str, Any]] = {
     "operation": "",
     "api_group": "",
@@ -61,7 +61,7 @@ _NO_REQUEST: Final[Mapping[str, Any]] = {
     "name": "",
     "object_uid": "",
     "user": "",
-    "groups": _EMPTY,
+    "groups": _EMPTY_LIST,
     "dry_run": False,
     "request": "{}",
 }
@@ -104,8 +104,8 @@ def new_decision_id() -> str:
     """16 characters of Crockford's base32: 48 bit of milliseconds, 32 random. Sorts by time."""
     # The bits keep ids apart and hide nothing, so the process's own generator is good enough; a
     # system call for random bits would release the interpreter lock for each decision.
-    tail = random.getrandbits(32)
-    return encode(time.time_ns() // 1_000_000, tail)
+    random_bits = random.getrandbits(32)
+    return encode(time.time_ns() // 1_000_000, random_bits)
 
 
 def row(
@@ -119,7 +119,7 @@ def row(
 
     ``request_columns`` come from ``columns_of``.
     """
-    made = {
+    row_columns = {
         **request_columns,
         "id": decision_id,
         "created": moment(decision_id),
@@ -127,11 +127,11 @@ def row(
         "phase": circumstances.phase.value,
         "client": clip(circumstances.client),
         "policy_revision": circumstances.policy_revision,
-        **_answered(decision),
-        **_policies(decision, circumstances.policies),
+        **_decision_columns(decision),
+        **_policy_columns(decision, circumstances.policies),
         "duration_us": (time.monotonic_ns() - circumstances.started) // 1000,
     }
-    return bounded_row(made)
+    return bounded_row(row_columns)
 
 
 def write(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -142,28 +142,28 @@ def write(rows: Sequence[Mapping[str, Any]]) -> None:
     Raises:
         DatabaseError: if they cannot be written; then there must be no answers either.
     """
-    as_time = str if is_postgresql() else _naive
-    values = [list(_in_order(entry)) for entry in rows]
-    for one in values:
-        one[_TIME_PLACE] = as_time(one[_TIME_PLACE])
-        for place in _JSON_PLACES:
-            if type(one[place]) is not str:
-                one[place] = _json(one[place])
-    while values:
+    time_text = str if is_postgresql() else _naive_time
+    row_values = [list(_in_order(row)) for row in rows]
+    for row_value in row_values:
+        row_value[_TIME_PLACE] = time_text(row_value[_TIME_PLACE])
+        for column_place in _JSON_PLACES:
+            if type(row_value[column_place]) is not str:
+                row_value[column_place] = _json(row_value[column_place])
+    while row_values:
         # Powers of two: a session prepares few different statements and keeps a plan for each.
-        share = min(1 << (len(values).bit_length() - 1), _MOST_AT_ONCE)
-        execute(_insert(share), [list(chain.from_iterable(values[:share]))])
-        del values[:share]
+        number = min(1 << (len(row_values).bit_length() - 1), _MOST_ROWS)
+        execute(_insert_statement(number), [list(chain.from_iterable(row_values[:number]))])
+        del row_values[:number]
 
 
 @cache
-def _insert(number: int) -> str:
+def _insert_statement(row_number: int) -> str:
     """The statement that inserts this number of rows."""
-    rows = ", ".join([_ROW] * number)
-    return f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES {rows}'  # noqa: S608 - names of our own columns
+    placeholders = ", ".join([_ROW_PLACEHOLDER] * row_number)
+    return f'INSERT INTO "{_TABLE}" ({_NAMES}) VALUES {placeholders}'  # noqa: S608 - names of our own columns
 
 
-def _naive(moment: datetime) -> str:
+def _naive_time(moment: datetime) -> str:
     """Format a time as Django does for SQLite, where times are compared as texts."""
     return str(moment.replace(tzinfo=None))
 
@@ -175,10 +175,10 @@ def _json(value: Any) -> str:
 def recorded(decision_ids: Sequence[str]) -> bool:
     """Return whether these decisions, written in one transaction, are on record."""
     moments = [moment(decision_id) for decision_id in decision_ids]
-    found = AuditEvent.objects.filter(
+    rows = AuditEvent.objects.filter(
         id__in=decision_ids, created__gte=min(moments), created__lte=max(moments)
     )
-    return found.exists() if decision_ids else False
+    return rows.exists() if decision_ids else False
 
 
 def make_room() -> None:
@@ -196,23 +196,23 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
         return {**_NO_REQUEST, "request_uid": clip(request_uid)}
     template = template_of(request)
     if template is not None:
-        text = fill_in(request, template)
+        request_text = fill_in(request, template)
     elif request.is_plain:  # so it is short
-        text = redacted_request(request)
+        request_text = redacted_request(request)
     else:
-        text = bounded_request(redacted_parts(request))
+        request_text = bounded_request(redacted_parts(request))
     metadata = (request.object or request.old_object or {}).get("metadata")
-    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    object_uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return {
-        **(_shared(request) if template is None else _shared_by_all(template)),
+        **(_shared_columns(request) if template is None else _template_columns(template)),
         "request_uid": clip(request.uid),
         "name": clip(request.display_name),
-        "object_uid": clip(uid) if type(uid) is str else "",
-        "request": text,
+        "object_uid": clip(object_uid) if type(object_uid) is str else "",
+        "request": request_text,
     }
 
 
-def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
+def _shared_columns(request: AdmissionRequest) -> Mapping[str, Any]:
     """The columns that are the same for all requests of one template."""
     return {
         "operation": request.operation.value,
@@ -228,108 +228,108 @@ def _shared(request: AdmissionRequest) -> Mapping[str, Any]:
 
 
 @once
-def _shared_by_all(template: RequestTemplate) -> Mapping[str, Any]:
-    return _shared(template.request)
+def _template_columns(template: RequestTemplate) -> Mapping[str, Any]:
+    return _shared_columns(template.request)
 
 
-def _answered(decision: Decision) -> dict[str, Any]:
-    found = (*decision.violations, *decision.observed)
-    reasons = dict.fromkeys([v.reason.value for v in found])
-    more, more_observed = decision.more_violations, decision.more_observed
-    if more or more_observed:
-        reasons |= dict.fromkeys([reason.value for reason in (*more, *more_observed)])
-    operations = [operation.to_json() for operation in decision.patch]
+def _decision_columns(decision: Decision) -> dict[str, Any]:
+    findings = (*decision.violations, *decision.observed)
+    reasons = dict.fromkeys([finding.reason.value for finding in findings])
+    more_violations, more_observed = decision.more_violations, decision.more_observed
+    if more_violations or more_observed:
+        reasons |= dict.fromkeys([reason.value for reason in (*more_violations, *more_observed)])
+    patch_operations = [operation.to_json() for operation in decision.patch]
     return {
         "verdict": verdict_of(decision),
         "code": decision.code,
         "reason": clip(decision.reason, 64),
         "message": escape(decision.message),
-        "reasons": _words(reasons),
-        "violations": _texts(decision.violations),
-        "observed": _texts(decision.observed),
-        "more_violations": sum(more.values()) if more else 0,
+        "reasons": _spaced_words(reasons),
+        "violations": _findings_or_empty(decision.violations),
+        "observed": _findings_or_empty(decision.observed),
+        "more_violations": sum(more_violations.values()) if more_violations else 0,
         "more_observed": sum(more_observed.values()) if more_observed else 0,
-        "trace": _joined([_step(step) for step in decision.trace]),
-        "patch": _json(storable(operations)) if operations else _EMPTY,
-        "warnings": _json(storable(list(decision.warnings))) if decision.warnings else _EMPTY,
-        "charges": _joined([_charge(charge) for charge in decision.charges]),
+        "trace": _joined_json([_step_text(step) for step in decision.trace]),
+        "patch": _json(storable(patch_operations)) if patch_operations else _EMPTY_LIST,
+        "warnings": _json(storable(list(decision.warnings))) if decision.warnings else _EMPTY_LIST,
+        "charges": _joined_json([_charge_text(charge) for charge in decision.charges]),
     }
 
 
-def _policies(decision: Decision, evaluated: PolicyColumns) -> Mapping[str, str]:
-    found: list[Step | Violation] = [*decision.trace, *decision.violations, *decision.observed]
+def _policy_columns(decision: Decision, evaluated: PolicyColumns) -> Mapping[str, str]:
+    findings: list[Step | Violation] = [*decision.trace, *decision.violations, *decision.observed]
     # Compared by identity: nearly always every finding refers to one of the very same objects.
-    known = _known(evaluated)
-    others = [ref for each in found if (ref := each.policy) and id(ref) not in known]
+    known_refs = _ref_identities(evaluated)
+    others = [ref for each in findings if (ref := each.policy) and id(ref) not in known_refs]
     if others:
         evaluated = PolicyColumns(tuple(dict.fromkeys((*evaluated.refs, *others))))
-    return _named(evaluated)
+    return _columns_of_refs(evaluated)
 
 
 @once
-def _known(policies: PolicyColumns) -> frozenset[int]:
+def _ref_identities(policies: PolicyColumns) -> frozenset[int]:
     return frozenset(map(id, policies.refs))
 
 
 @once
-def _named(policies: PolicyColumns) -> Mapping[str, str]:
+def _columns_of_refs(policies: PolicyColumns) -> Mapping[str, str]:
     refs = policies.refs
     return {
-        "policies": _texts(refs),
-        "policy_names": _words(f"{r.kind}/{r.namespace}/{r.name}" for r in refs),
+        "policies": _findings_or_empty(refs),
+        "policy_names": _spaced_words(f"{ref.kind}/{ref.namespace}/{ref.name}" for ref in refs),
     }
 
 
-def _words(texts: Iterable[str]) -> str:
-    joined = " ".join(texts)
-    return f" {escape(joined)} " if joined else ""
+def _spaced_words(texts: Iterable[str]) -> str:
+    words = " ".join(texts)
+    return f" {escape(words)} " if words else ""
 
 
 @once
-def _step(step: Step) -> str:
+def _step_text(step: Step) -> str:
     """Write one step; equal objects share all steps but those of quotas."""
-    return _text(step)
+    return _findings_text(step)
 
 
 @once
-def _charge(charge: Charge) -> str:
+def _charge_text(charge: Charge) -> str:
     """Write one charge; equal objects share it."""
-    amounts = {
+    charge_parts = {
         "quota": charge.quota,
         "delta": {name: str(amount) for name, amount in charge.delta.items()},
         "amounts": {name: str(amount) for name, amount in charge.amounts.items()},
     }
-    return _text(amounts)
+    return _findings_text(charge_parts)
 
 
-def _joined(texts: Sequence[str]) -> str:
-    return f"[{','.join(texts)}]"
+def _joined_json(json_texts: Sequence[str]) -> str:
+    return f"[{','.join(json_texts)}]"
 
 
-def _texts(found: Sequence[Any]) -> str:
-    return _text(found) if found else _EMPTY
+def _findings_or_empty(findings: Sequence[Any]) -> str:
+    return _findings_text(findings) if findings else _EMPTY_LIST
 
 
-def _text(found: Any) -> str:
+def _findings_text(findings: Any) -> str:
     """Write findings as JSON that every database stores.
 
     The library writes texts as they are; hardly any needs ``escape``, so only those are rewritten.
     """
     try:
-        text = orjson.dumps(found).decode()
+        json_text = orjson.dumps(findings).decode()
     except TypeError:  # a lone surrogate
-        return _json(_escaped(found))
-    is_storable = "\\u0000" not in text and (text.isascii() or ESCAPE not in text)
-    return text if is_storable else _json(_escaped(found))
+        return _json(_escaped(findings))
+    is_storable = "\\u0000" not in json_text and (json_text.isascii() or ESCAPE not in json_text)
+    return json_text if is_storable else _json(_escaped(findings))
 
 
-def _escaped(value: Any) -> Any:
-    if isinstance(value, str):
-        return escape(value)
-    if isinstance(value, list | tuple):
-        return [_escaped(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    if isinstance(value, dict):
-        return {escape(name): _escaped(item) for name, item in value.items()}
-    return value
+def _escaped(finding: Any) -> Any:
+    if isinstance(finding, str):
+        return escape(finding)
+    if isinstance(finding, list | tuple):
+        return [_escaped(part) for part in finding]
+    if is_dataclass(finding) and not isinstance(finding, type):
+        finding = asdict(finding)
+    if isinstance(finding, dict):
+        return {escape(name): _escaped(part) for name, part in finding.items()}
+    return finding

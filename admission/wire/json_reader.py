@@ -1,4 +1,4 @@
-"""Decode a review's JSON, quickly where that is exact, and find the uid in what is no JSON.
+"""A body's JSON decoded quickly (msgspec) where usual, ``is_plain``; uid found in faulty bodies.
 
 The exact reader is the engine's own; the quick one is a library that is less strict.
 """
@@ -16,13 +16,13 @@ from engine.wire import RawNumber, loads
 
 PLAIN_LENGTH: Final = 16_384  # bytes; no text or list in it can be too long for a record
 _LONGEST_QUICK: Final = 512 * 1024  # bytes
-_READER: Final = msgspec.json.Decoder(float_hook=RawNumber)
+_QUICK_READER: Final = msgspec.json.Decoder(float_hook=RawNumber)
 _GO_ESCAPES: Final = ((rb"\u003c", b"<"), (rb"\u003e", b">"), (rb"\u0026", b"&"))
 _ESCAPE_SIGN: Final = "␛".encode()
 _DOLLAR_NAME: Final = re.compile(rb'"\$(?:[^"\\]|\\.)*":')
 UID_WINDOW: Final = 4096
 _UID_DEPTH: Final = 2
-_TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
+_JSON_TOKENS = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:])', re.DOTALL)
 
 
 class UnusualError(ValueError):
@@ -38,10 +38,10 @@ def read_document(body: bytes) -> tuple[Any, bool]:
     if len(body) > _LONGEST_QUICK:
         return loads(body), False
     try:
-        value, text = read_usual(body.removesuffix(b"\n"))
+        document, rewritten = read_usual(body.removesuffix(b"\n"))
     except UnusualError:
         return loads(body), False
-    return value, is_plain(text)
+    return document, is_plain(rewritten)
 
 
 def read_usual(body: bytes) -> tuple[Any, bytes]:
@@ -53,12 +53,12 @@ def read_usual(body: bytes) -> tuple[Any, bytes]:
     """
     try:
         # A fraction comes as RawNumber, which is written again as a text: not equal, so unusual.
-        value = _READER.decode(body)
-        text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+        document = _QUICK_READER.decode(body)
+        rewritten = orjson.dumps(document, option=orjson.OPT_STRICT_INTEGER)
     except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
         raise UnusualError from None
-    if text == body or text == _without_go_escapes(body):
-        return value, text
+    if rewritten == body or rewritten == _without_go_escapes(body):
+        return document, rewritten
     raise UnusualError
 
 
@@ -91,30 +91,30 @@ def find_uid(body: bytes) -> str:
     """
     head = body[:UID_WINDOW].decode("utf-8", "replace")
     path: list[str] = []
-    name, is_value = "", False
-    for match in _TOKENS.finditer(head):
-        text, sign = match.group(1), match.group(2)
-        if text is None:
-            path, is_value = _step(path, name, sign)
+    key, is_value = "", False
+    for token in _JSON_TOKENS.finditer(head):
+        string, bracket = token.group(1), token.group(2)
+        if string is None:
+            path, is_value = _follow(path, key, bracket)
             continue
-        if is_value and name == "uid" and path[1:] == ["request"] and len(path) == _UID_DEPTH:
-            return _unescape(text)
-        name, is_value = text, False
+        if is_value and key == "uid" and path[1:] == ["request"] and len(path) == _UID_DEPTH:
+            return _unescape_string(string)
+        key, is_value = string, False
     return ""
 
 
-def _step(path: list[str], name: str, sign: str) -> tuple[list[str], bool]:
+def _follow(path: list[str], key: str, bracket: str) -> tuple[list[str], bool]:
     """Follow one structural sign: the names of the open brackets, and whether a value follows."""
-    if sign in "{[":
-        return [*path, name if path else ""], False
-    if sign in "}]":
+    if bracket in "{[":
+        return [*path, key if path else ""], False
+    if bracket in "}]":
         return path[:-1], False
     return path, True
 
 
-def _unescape(text: str) -> str:
+def _unescape_string(json_string: str) -> str:
     try:
-        return str(json.loads(f'"{text}"', strict=False))
+        return str(json.loads(f'"{json_string}"', strict=False))
     except ValueError:
         return ""
 
@@ -125,7 +125,7 @@ def uid_despite_faults(body: bytes) -> str:
     Only for bodies that are refused in any case.
     """
     try:
-        found = json.loads(body.decode("utf-8", "replace"))["request"]["uid"]
+        uid = json.loads(body.decode("utf-8", "replace"))["request"]["uid"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return ""
-    return found if type(found) is str else ""
+    return uid if type(uid) is str else ""

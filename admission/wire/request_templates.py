@@ -1,4 +1,4 @@
-"""Request templates: a review's text without what is its object's own, such as uid and names.
+"""A review cut into RequestTemplate and own uid, names, times, token volume; filled again.
 
 Pods of one template differ in their names, uids and times, and in the name of the volume that their
 service account's token comes by; all else of their reviews is the same text, and is read once.
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _KEPT_SIGHTS: Final = 8192
 _KEPT_PARTS: Final = 512  # specs and managed fields that templates share
-_LARGEST_PART: Final = 8192  # bytes; larger ones are rarely shared
-_PATIENCE: Final = 256  # reviews
-_SELDOM: Final = 16
+_LARGEST_SHARED_PART: Final = 8192  # bytes; larger ones are rarely shared
+_CUTS_WITHOUT_LUCK: Final = 256  # reviews
+_ONE_CUT_IN: Final = 16
 _BLANK: Final = ""
 _VOLUME: Final = "kube-api-access-"  # and five signs, as the API server names it
 _VOLUME_START: Final = f'"{_VOLUME}'.encode()
@@ -90,7 +90,7 @@ class Luck:
     def is_tried(self) -> bool:
         """Count a review as missed, until its template turns out to be known."""
         self.missed += 1
-        return self.missed <= _PATIENCE or self.missed % _SELDOM == 0
+        return self.missed <= _CUTS_WITHOUT_LUCK or self.missed % _ONE_CUT_IN == 0
 
 
 LUCK: Final = Luck()
@@ -107,58 +107,58 @@ class RequestTemplate(Remembering):
     def __init__(self, request: AdmissionRequest, text: bytes) -> None:
         # Templates are deployed to many namespaces, and what manages their fields is the same in
         # all: one value for what they have in common saves most of their room.
-        parts: Any = request.object
-        if "spec" in parts:
-            parts["spec"] = _first(parts["spec"])
-        metadata = parts["metadata"]
+        template_object: Any = request.object
+        if "spec" in template_object:
+            template_object["spec"] = _shared_part(template_object["spec"])
+        metadata = template_object["metadata"]
         if "managedFields" in metadata:
-            metadata["managedFields"] = [_first(entry) for entry in metadata["managedFields"]]
+            metadata["managedFields"] = [_shared_part(part) for part in metadata["managedFields"]]
         self.request = request
         if _NO_VOLUME in text:
             obj = dict(request.object or {})
             filled = {**obj, "spec": _with_volume(obj["spec"], _BLANK)}
-            found = [orjson.dumps(one).count(_NO_VOLUME) for one in (obj, filled)]
-            if found != [text.count(_NO_VOLUME), 0]:
+            volumes_named = [orjson.dumps(one).count(_NO_VOLUME) for one in (obj, filled)]
+            if volumes_named != [text.count(_NO_VOLUME), 0]:
                 raise UnusualError
 
 
-def _first(value: Any) -> Any:
+def _shared_part(part: Any) -> Any:
     """The first value with this text."""
-    text = orjson.dumps(value)
-    if len(text) > _LARGEST_PART:
-        return value
-    digest = hashlib.blake2b(text, digest_size=32).digest()
-    found = _firsts(digest)
-    if not found:
-        found.append(value)
-    return found[0]
+    part_text = orjson.dumps(part)
+    if len(part_text) > _LARGEST_SHARED_PART:
+        return part
+    part_digest = hashlib.blake2b(part_text, digest_size=32).digest()
+    same_parts = _parts_alike(part_digest)
+    if not same_parts:
+        same_parts.append(part)
+    return same_parts[0]
 
 
 @lru_cache(_KEPT_PARTS)
-def _firsts(_digest: bytes) -> list[Any]:
+def _parts_alike(_part_digest: bytes) -> list[Any]:
     return []
 
 
 class Cut:
     """A review cut into its template and the texts that are its own."""
 
-    __slots__ = ("_name", "_own", "_times", "_uid", "_volume", "template")
+    __slots__ = ("_name", "_own_metadata", "_own_times", "_uid", "_volume", "template")
 
     def __init__(self, review: Any) -> None:
         request = review.request
         metadata = request.object.metadata
         self._uid, self._name, request.uid = request.uid, request.name, _BLANK
-        self._own = {}
+        self._own_metadata = {}
         if self._name is not UNSET:
             request.name = _BLANK
         if metadata.name is not UNSET:
-            self._own["name"], metadata.name = metadata.name, _BLANK
+            self._own_metadata["name"], metadata.name = metadata.name, _BLANK
         if metadata.uid is not UNSET:
-            self._own["uid"], metadata.uid = metadata.uid, _BLANK
+            self._own_metadata["uid"], metadata.uid = metadata.uid, _BLANK
         if metadata.creationTimestamp is not UNSET:
-            self._own["creationTimestamp"] = metadata.creationTimestamp
+            self._own_metadata["creationTimestamp"] = metadata.creationTimestamp
             metadata.creationTimestamp = _BLANK
-        self._times = _take_times(metadata.managedFields)
+        self._own_times = _take_times(metadata.managedFields)
         text = _WRITER.encode(review)
         self._volume = _volume_in(text)
         self.template = (
@@ -170,14 +170,14 @@ class Cut:
         """Whether none of the review's own texts needs an escape anywhere."""
         if not self._uid:
             return False
-        together = "".join([self._uid, self._name or "", *self._own.values(), *self._times])
-        return together.isascii() and together.isprintable()
+        own = "".join([self._uid, self._name or "", *self._own_metadata.values(), *self._own_times])
+        return own.isascii() and own.isprintable()
 
     def fill(self, template: RequestTemplate) -> AdmissionRequest:
         """Build the request of this review; it shares the template's values."""
         blank = template.request
         obj = dict(blank.object or {})
-        obj["metadata"] = self._metadata(obj["metadata"])
+        obj["metadata"] = self._filled_metadata(obj["metadata"])
         if self._volume:
             obj["spec"] = _with_volume(obj["spec"], self._volume)
         return AdmissionRequest(
@@ -198,12 +198,12 @@ class Cut:
             likeness=Likeness(of=obj, template=template),
         )
 
-    def _metadata(self, blank: Mapping[str, Any]) -> dict[str, Any]:
-        filled = {**blank, **self._own}
-        if self._times:
+    def _filled_metadata(self, blank: Mapping[str, Any]) -> dict[str, Any]:
+        filled = {**blank, **self._own_metadata}
+        if self._own_times:
             filled["managedFields"] = [
-                {**entry, "time": time} if time else entry
-                for entry, time in zip(filled["managedFields"], self._times, strict=True)
+                {**managed, "time": time} if time else managed
+                for managed, time in zip(filled["managedFields"], self._own_times, strict=True)
             ]
         return filled
 
@@ -222,16 +222,16 @@ def cut(body: bytes) -> Cut | None:
         review = _CUTTER.decode(body)
         if _WRITER.encode(review) != body:
             return None
-        found = Cut(review)
+        review_cut = Cut(review)
     except (msgspec.MsgspecError, AttributeError, RecursionError, UnicodeDecodeError):
         return None
-    return found if found.is_plain else None
+    return review_cut if review_cut.is_plain else None
 
 
-def comes_again(found: Cut) -> bool:
+def comes_again(review_cut: Cut) -> bool:
     """Whether the template was seen before; only then is it worth its memory."""
     # By hash: a collision costs the room of one template, and nothing else.
-    sights = _sights(hash(found.template))
+    sights = _sights(hash(review_cut.template))
     if not sights:
         sights.append(None)
         return False
@@ -244,36 +244,36 @@ def _sights(_template: int) -> list[None]:
     return []
 
 
-def _take_times(entries: Any) -> list[str]:
+def _take_times(managed_fields: Any) -> list[str]:
     """Blank the times of managed fields; returns them, empty where there was none."""
-    times = []
-    for entry in entries or ():
-        times.append(entry.time or _BLANK)
-        if entry.time is not UNSET:
-            entry.time = _BLANK
-    return times
+    own_times = []
+    for managed in managed_fields or ():
+        own_times.append(managed.time or _BLANK)
+        if managed.time is not UNSET:
+            managed.time = _BLANK
+    return own_times
 
 
 def _volume_in(text: bytes) -> str:
     """Find the name of the token's volume; empty where there is none that can be left blank."""
     start = text.find(_VOLUME_START)
-    name = text[start + 1 : start + _VOLUME_LENGTH - 1]
-    if start < 0 or not name[len(_VOLUME) :].isalnum() or _NO_VOLUME in text:
+    volume = text[start + 1 : start + _VOLUME_LENGTH - 1]
+    if start < 0 or not volume[len(_VOLUME) :].isalnum() or _NO_VOLUME in text:
         return ""
-    return name.decode("ascii") if text.startswith(b'"', start + _VOLUME_LENGTH - 1) else ""
+    return volume.decode("ascii") if text.startswith(b'"', start + _VOLUME_LENGTH - 1) else ""
 
 
-def _with_volume(spec: Any, name: str) -> dict[str, Any]:
+def _with_volume(spec: Any, volume: str) -> dict[str, Any]:
     """Write the volume's name where a template left it blank: where it is declared and mounted."""
 
-    def named(entries: Any) -> list[Any]:
-        return [{**e, "name": name} if e.get("name") == _VOLUME else e for e in entries]
+    def named(volumes: Any) -> list[Any]:
+        return [{**v, "name": volume} if v.get("name") == _VOLUME else v for v in volumes]
 
-    filled = {**spec, "volumes": named(spec["volumes"])}
-    for group in CONTAINER_LISTS:
-        if containers := spec.get(group):
-            filled[group] = [
+    filled_spec = {**spec, "volumes": named(spec["volumes"])}
+    for container_list in CONTAINER_LISTS:
+        if containers := spec.get(container_list):
+            filled_spec[container_list] = [
                 {**c, "volumeMounts": named(c["volumeMounts"])} if "volumeMounts" in c else c
                 for c in containers
             ]
-    return filled
+    return filled_spec

@@ -1,4 +1,4 @@
-"""AdmissionReview ``admission.k8s.io/v1``: parse bytes to a request, render a decision to bytes.
+"""AdmissionReview to AdmissionRequest, each field typed; decision to response, causes, warnings.
 
 Plain Python, no rule and no HTTP.
 Source: ``k8s.io/api/admission/v1/types.go`` and what an API server does with each field.
@@ -68,8 +68,8 @@ _SHARED_LENGTH: Final = 256
 _KEPT_TEMPLATES: Final = 512
 _ROOM: Final = 32 * 1024 * 1024  # bytes
 _TIMES: Final = 8  # bytes in memory for each byte of a template's text
-_OPERATIONS: Final = {operation.value: operation for operation in Operation}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_OPERATION_OF_TEXT: Final = {operation.value: operation for operation in Operation}
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class NotAReviewError(ValueError):
@@ -133,12 +133,12 @@ def _from_template(body: bytes) -> AdmissionRequest | None:
         return None
 
 
-def _read_text(text: bytes) -> request_templates.RequestTemplate:
-    review, written = read_usual(text)
+def _read_text(template_text: bytes) -> request_templates.RequestTemplate:
+    review, rewritten = read_usual(template_text)
     _expect_version(review, "")
-    request = build_request(review["request"], is_plain=is_plain(written))
+    request = build_request(review["request"], is_plain=is_plain(rewritten))
     try:
-        return request_templates.RequestTemplate(request, text)
+        return request_templates.RequestTemplate(request, template_text)
     except (AttributeError, KeyError, TypeError):
         raise UnusualError from None
 
@@ -174,29 +174,29 @@ def _answerable(body: bytes, code: int, detail: str) -> ReviewError | NotAReview
 
 
 def _expect_version(review: Mapping[str, Any], uid: str) -> None:
-    found = (review.get("apiVersion"), review.get("kind"))
-    if found != (API_VERSION, KIND):
+    spoken = (review.get("apiVersion"), review.get("kind"))
+    if spoken != (API_VERSION, KIND):
         detail = f"only {API_VERSION} {KIND} is spoken here"
         raise ReviewError(uid, _BAD_REQUEST, "apiVersion", detail)
 
 
 def build_request(raw: Mapping[str, Any], *, is_plain: bool = False) -> AdmissionRequest:
     """Read the ``request`` of a review; the uid may be missing. Raises ``DecodeError``."""
-    user = _map(raw, "userInfo")
+    user = _map_field(raw, "userInfo")
     groups = user.get("groups")
     return AdmissionRequest(
-        uid=_text(raw, "uid"),
+        uid=_text_field(raw, "uid"),
         kind=_shared(_kind_of, _names(raw, "kind", ("group", "version", "kind"))),
         resource=_shared(_resource_of, _names(raw, "resource", ("group", "version", "resource"))),
-        sub_resource=_text(raw, "subResource"),
-        name=_text(raw, "name"),
-        namespace=_text(raw, "namespace"),
+        sub_resource=_text_field(raw, "subResource"),
+        name=_text_field(raw, "name"),
+        namespace=_text_field(raw, "namespace"),
         operation=_operation(raw),
-        user=_text(user, "username", "userInfo."),
+        user=_text_field(user, "username", "userInfo."),
         groups=tuple([g for g in groups if type(g) is str]) if isinstance(groups, list) else (),
-        object=_object(raw, "object"),
-        old_object=_object(raw, "oldObject"),
-        dry_run=_flag(raw, "dryRun"),
+        object=_object_field(raw, "object"),
+        old_object=_object_field(raw, "oldObject"),
+        dry_run=_flag_field(raw, "dryRun"),
         user_info=user,
         is_plain=is_plain,
     )
@@ -210,64 +210,64 @@ def _resource_of(group: str, version: str, resource: str) -> GroupVersionResourc
     return GroupVersionResource(group=group, version=version, resource=resource)
 
 
-def _shared(make: Callable[..., _Named], names: list[str]) -> _Named:
+def _shared(make_named: Callable[..., _Named], names: list[str]) -> _Named:
     """Cache one value for each kind and resource; long names are not kept."""
     if sum(map(len, names)) > _SHARED_LENGTH:
-        return make(*names)
-    found: _Named = _make(make, *names)
-    return found
+        return make_named(*names)
+    named: _Named = _make_once(make_named, *names)
+    return named
 
 
 @lru_cache(maxsize=1024)
-def _make(make: Callable[..., Any], *names: str) -> Any:
-    return make(*names)
+def _make_once(make_named: Callable[..., Any], *names: str) -> Any:
+    return make_named(*names)
 
 
-def _wrong(path: str, wanted: str) -> DecodeError:
+def _wrong_field(path: str, wanted: str) -> DecodeError:
     return DecodeError(path, f"request.{path}: must be {wanted}")
 
 
-def _map(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = raw.get(name)
-    if value is None:
+def _map_field(review_part: Mapping[str, Any], name: str) -> dict[str, Any]:
+    field_value = review_part.get(name)
+    if field_value is None:
         return {}
-    if not isinstance(value, dict):
-        raise _wrong(name, "an object")
-    return value
+    if not isinstance(field_value, dict):
+        raise _wrong_field(name, "an object")
+    return field_value
 
 
-def _object(raw: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    return None if raw.get(name) is None else _map(raw, name)
+def _object_field(review_part: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    return None if review_part.get(name) is None else _map_field(review_part, name)
 
 
-def _text(raw: Mapping[str, Any], name: str, parent: str = "") -> str:
-    value = raw.get(name)
-    if type(value) is str:  # not isinstance: a RawNumber is a str, too
-        return value
-    if value is not None:
-        raise _wrong(f"{parent}{name}", "a text")
+def _text_field(review_part: Mapping[str, Any], name: str, parent: str = "") -> str:
+    field_value = review_part.get(name)
+    if type(field_value) is str:  # not isinstance: a RawNumber is a str, too
+        return field_value
+    if field_value is not None:
+        raise _wrong_field(f"{parent}{name}", "a text")
     return ""
 
 
-def _flag(raw: Mapping[str, Any], name: str) -> bool:
-    value = raw.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise _wrong(name, "true or false")
-    return bool(value)
+def _flag_field(review_part: Mapping[str, Any], name: str) -> bool:
+    field_value = review_part.get(name)
+    if field_value is not None and not isinstance(field_value, bool):
+        raise _wrong_field(name, "true or false")
+    return bool(field_value)
 
 
-def _names(raw: Mapping[str, Any], name: str, parts: tuple[str, ...]) -> list[str]:
-    shape, parent = _map(raw, name), f"{name}."
-    names = [_text(shape, part, parent) for part in parts]
+def _names(review_part: Mapping[str, Any], name: str, members: tuple[str, ...]) -> list[str]:
+    named_part, parent = _map_field(review_part, name), f"{name}."
+    names = [_text_field(named_part, member, parent) for member in members]
     if not names[-1]:
-        raise _wrong(f"{parent}{parts[-1]}", "given")
+        raise _wrong_field(f"{parent}{members[-1]}", "given")
     return names
 
 
-def _operation(raw: Mapping[str, Any]) -> Operation:
-    operation = _OPERATIONS.get(_text(raw, "operation"))
+def _operation(review_part: Mapping[str, Any]) -> Operation:
+    operation = _OPERATION_OF_TEXT.get(_text_field(review_part, "operation"))
     if operation is None:
-        raise _wrong("operation", "CREATE, UPDATE, DELETE or CONNECT")
+        raise _wrong_field("operation", "CREATE, UPDATE, DELETE or CONNECT")
     return operation
 
 
@@ -281,7 +281,7 @@ def render_response(
     """
     response: dict[str, Any] = {"uid": uid, "allowed": decision.allowed}
     if not decision.allowed:
-        response["status"] = _status(decision, decision_id, external_url)
+        response["status"] = _status_of_denial(decision, decision_id, external_url)
     elif phase is Phase.MUTATE and decision.patch:
         response["patchType"] = "JSONPatch"
         texts = ", ".join([_operation_text(operation) for operation in decision.patch])
@@ -303,7 +303,7 @@ def _operation_text(operation: PatchOperation) -> str:
     return f'{{"op": "{operation.op}", "path": {path}, "value": {value}}}'
 
 
-def _status(decision: Decision, decision_id: str, external_url: str) -> dict[str, Any]:
+def _status_of_denial(decision: Decision, decision_id: str, external_url: str) -> dict[str, Any]:
     status: dict[str, Any] = {
         "code": safe_code(decision.code),
         "message": f"{decision.message}{_SUFFIX.format(decision_link(decision_id, external_url))}",
@@ -320,16 +320,16 @@ def _status(decision: Decision, decision_id: str, external_url: str) -> dict[str
 
 def _causes(decision: Decision, decision_id: str, external_url: str) -> list[dict[str, str]]:
     """The causes, which kubectl prints instead of the message: all violations and the decision."""
-    found = decision.causes or [(found.field, found.message) for found in decision.violations]
+    placed = decision.causes or [(found.field, found.message) for found in decision.violations]
     causes = [
         {"reason": "FieldValueInvalid", "field": field, "message": message}
-        for field, message in found
+        for field, message in placed
     ]
-    left = len(decision.violations) + sum(decision.more_violations.values()) - len(causes)
-    if left > 0:
-        causes.append({"reason": "More", "field": "", "message": f"{AND_MORE}: {left}"})
-    where = decision_link(decision_id, external_url)
-    return [*causes, {"reason": "Decision", "field": "decision", "message": where}]
+    not_listed = len(decision.violations) + sum(decision.more_violations.values()) - len(causes)
+    if not_listed > 0:
+        causes.append({"reason": "More", "field": "", "message": f"{AND_MORE}: {not_listed}"})
+    link = decision_link(decision_id, external_url)
+    return [*causes, {"reason": "Decision", "field": "decision", "message": link}]
 
 
 def safe_code(code: int) -> int:
@@ -350,29 +350,29 @@ def decision_link(decision_id: str, external_url: str) -> str:
 
 def render_warnings(warnings: tuple[str, ...]) -> list[str]:
     """Warnings as HTTP headers carry them: no control characters, none empty or twice, 120 long."""
-    cleaned = (_CONTROL.sub(" ", warning).strip() for warning in warnings)
-    shortened = (
+    cleaned_warnings = (_CONTROL_CHARACTERS.sub(" ", warning).strip() for warning in warnings)
+    shortened_warnings = (
         text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 1].rstrip()}…"
-        for text in cleaned
+        for text in cleaned_warnings
         if text
     )
-    return list(dict.fromkeys(shortened))
+    return list(dict.fromkeys(shortened_warnings))
 
 
 def _audit_annotations(decision: Decision, decision_id: str) -> dict[str, str]:
     """The decision and its reasons, for the cluster's own audit log."""
     annotations = {"decision-id": decision_id}
-    found = {
+    listed = {
         "violations": decision.violations,
         "observed": decision.observed,
     }
-    more = {"violations": decision.more_violations, "observed": decision.more_observed}
-    for key, violations in found.items():
+    not_listed = {"violations": decision.more_violations, "observed": decision.more_observed}
+    for annotation, violations in listed.items():
         if violations:
-            reasons = {*(violation.reason for violation in violations), *more[key]}
-            annotations[key] = ",".join(sorted(reasons))
-        if more[key]:
-            annotations[f"{key}-not-listed"] = str(sum(more[key].values()))
+            reasons = {*(violation.reason for violation in violations), *not_listed[annotation]}
+            annotations[annotation] = ",".join(sorted(reasons))
+        if not_listed[annotation]:
+            annotations[f"{annotation}-not-listed"] = str(sum(not_listed[annotation].values()))
     return annotations
 
 

@@ -1,4 +1,4 @@
-"""One batch in one transaction: lock quotas, check revisions, decide, write, commit, answer.
+"""One batch, one transaction: lock, check revisions, decide, write, answer; recover a FailedBatch.
 
 Correctness rests on this order alone. The quotas' rows are locked before anything is read, in the
 order of their ids, so that two batches never deadlock; an item whose rows another batch has locked
@@ -42,9 +42,9 @@ class _StaleError(Exception):
 class _PoisonedError(Exception):
     """Deciding one item failed: the others must not fail with it."""
 
-    def __init__(self, item: PendingDecision, error: Exception) -> None:
+    def __init__(self, pending: PendingDecision, error: Exception) -> None:
         super().__init__(str(error))
-        self.item = item
+        self.pending = pending
         self.error = error
 
 
@@ -64,23 +64,23 @@ class _Attempt:
 class FailedBatch:
     """A transaction that failed, with its items and its error: the input of ``recover``."""
 
-    items: list[PendingDecision]
+    batch: list[PendingDecision]
     attempt: _Attempt
-    error: _StaleError | _PoisonedError | DatabaseError | InterfaceError
+    batch_error: _StaleError | _PoisonedError | DatabaseError | InterfaceError
 
     @property
     def is_loss(self) -> bool:
         """Whether its session is lost, so that the end of the transaction is unknown."""
-        return self._is(Remedy.GONE)
+        return self._needs(Remedy.GONE)
 
     @property
     def is_late(self) -> bool:
         """Whether a statement ran into its timeout."""
-        return self._is(Remedy.LATE)
+        return self._needs(Remedy.LATE)
 
-    def _is(self, kind: Remedy) -> bool:
-        if isinstance(self.error, DatabaseError | InterfaceError):
-            return kind_of(self.error) is kind
+    def _needs(self, remedy: Remedy) -> bool:
+        if isinstance(self.batch_error, DatabaseError | InterfaceError):
+            return kind_of(self.batch_error) is remedy
         return False
 
 
@@ -93,29 +93,29 @@ class BatchOutcome:
     is_crowded: bool = False  # every item was passed by
 
 
-def commit(items: list[PendingDecision], *, waits: bool = True) -> BatchOutcome:
+def commit(batch: list[PendingDecision], *, waits: bool = True) -> BatchOutcome:
     """Decide and record the items, then answer them.
 
     Unless it ``waits`` for locks, items whose quotas another batch has locked are passed by, so
     that the others need not wait; these get an answer or an error.
     """
-    found = try_once(items, waits=waits)
-    return found if isinstance(found, BatchOutcome) else recover(found)
+    outcome = try_once(batch, waits=waits)
+    return outcome if isinstance(outcome, BatchOutcome) else recover(outcome)
 
 
-def try_once(items: list[PendingDecision], *, waits: bool) -> BatchOutcome | FailedBatch:
+def try_once(batch: list[PendingDecision], *, waits: bool) -> BatchOutcome | FailedBatch:
     """Do as ``commit`` does, but return a failure: ``recover`` may have to wait."""
-    waiting = _still_wanted(items)
-    if not waiting:
+    wanted = _still_wanted(batch)
+    if not wanted:
         return BatchOutcome(is_reachable=True)
     # A single item holds up no other, and an item must not be passed by for ever.
-    must_wait = len(waiting) == 1 or any(item.passes >= MOST_PASSES for item in waiting)
+    must_wait = len(wanted) == 1 or any(pending.passes >= MOST_PASSES for pending in wanted)
     attempt = _Attempt(waits or must_wait)
     try:
-        _run(waiting, attempt)
+        _run_transaction(wanted, attempt)
     except (_StaleError, _PoisonedError, DatabaseError, InterfaceError) as error:
-        return FailedBatch(waiting, attempt, error)
-    passed = _answer(attempt, waiting)
+        return FailedBatch(wanted, attempt, error)
+    passed = _answer(attempt, wanted)
     is_crowded = bool(passed) and not attempt.decided
     return BatchOutcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
 
@@ -124,46 +124,46 @@ def recover(failed: FailedBatch) -> BatchOutcome:
     """Repair the cause of a failure and try again, as long as that may help."""
     waits, is_reachable = failed.attempt.waits, True
     for _ in range(ATTEMPTS):
-        left, is_reachable = _recover_from(failed)
-        waiting = _still_wanted(left)
-        if not waiting:
+        to_retry, is_reachable = _recover_from(failed)
+        wanted = _still_wanted(to_retry)
+        if not wanted:
             return BatchOutcome(is_reachable)
-        found = try_once(waiting, waits=waits)
-        if isinstance(found, BatchOutcome):
-            return found
-        failed = found
-    for item in failed.items:
-        item.fail(UnavailableError())
+        outcome = try_once(wanted, waits=waits)
+        if isinstance(outcome, BatchOutcome):
+            return outcome
+        failed = outcome
+    for pending in failed.batch:
+        pending.fail(UnavailableError())
     return BatchOutcome(is_reachable)
 
 
-def _still_wanted(items: list[PendingDecision]) -> list[PendingDecision]:
+def _still_wanted(batch: list[PendingDecision]) -> list[PendingDecision]:
     """Drop items whose callers have given up: they are neither charged nor recorded."""
     wanted = []
-    for item in items:
-        if item.is_over:
-            item.fail(OverBudgetError())
+    for pending in batch:
+        if pending.is_over:
+            pending.fail(OverBudgetError())
         else:
-            wanted.append(item)
+            wanted.append(pending)
     return wanted
 
 
-def _run(items: list[PendingDecision], attempt: _Attempt) -> None:
+def _run_transaction(batch: list[PendingDecision], attempt: _Attempt) -> None:
     # Before the transaction: a lock of a session outlives its transactions.
     session.open_marked()
     attempt.mark = session.mark()
     with session.turn(), transaction_of_few_packets():
         hit("batch-begin")
-        ask_book, ask_revisions = _ask(items, waits=attempt.waits)
+        ask_book, ask_revisions = _ask_quotas_and_revisions(batch, waits=attempt.waits)
         book = ask_book()
         hit("after-lock")
-        found = ask_revisions()
-        for cluster_id, uid, revision in {stamp for item in items if (stamp := item.stamp)}:
-            if found.get(cluster_id) != (uid, revision):
+        revisions = ask_revisions()
+        for cluster_id, uid, revision in {stamp for pending in batch if (stamp := pending.stamp)}:
+            if revisions.get(cluster_id) != (uid, revision):
                 raise _StaleError
         hit("after-revision")
-        for item in _those_free(items, book, attempt):
-            _decide(item, book, attempt)
+        for pending in _those_unlocked(batch, book, attempt):
+            _decide(pending, book, attempt)
         hit("after-decide")
         hit("before-ledger")
         # Queued like the rows below, and sent with the commit: few packets, one wait.
@@ -177,119 +177,119 @@ def _run(items: list[PendingDecision], attempt: _Attempt) -> None:
     hit("after-commit")
 
 
-def _ask(
-    items: list[PendingDecision], *, waits: bool
+def _ask_quotas_and_revisions(
+    batch: list[PendingDecision], *, waits: bool
 ) -> tuple[Callable[[], Book], Callable[[], Revisions]]:
     """Send all reads of a batch, in the order in which they have to lock."""
-    quota_ids = {quota_id for item in items for quota_id in item.quota_ids}
-    objects = {item.object_key for item in items if item.quota_ids}
-    clusters = {stamp[0] for item in items if (stamp := item.stamp)}
-    book = ask_book(quota_ids, objects, waits=waits)
-    return book, snapshot.ask_revisions(sorted(clusters))
+    quota_ids = {quota_id for pending in batch for quota_id in pending.quota_ids}
+    object_keys = {pending.object_key for pending in batch if pending.quota_ids}
+    cluster_ids = {stamp[0] for pending in batch if (stamp := pending.stamp)}
+    ask_quotas = ask_book(quota_ids, object_keys, waits=waits)
+    return ask_quotas, snapshot.ask_revisions(sorted(cluster_ids))
 
 
-def _those_free(
-    items: list[PendingDecision], book: Book, attempt: _Attempt
+def _those_unlocked(
+    batch: list[PendingDecision], book: Book, attempt: _Attempt
 ) -> list[PendingDecision]:
     """Pass by items whose quotas another batch has locked; returns the others."""
     if attempt.waits:
-        return items
-    free: list[PendingDecision] = []
-    for item in items:
-        is_free = all(map(book.has, item.quota_ids))
-        (free if is_free else attempt.passed).append(item)
-    return free
+        return batch
+    unlocked: list[PendingDecision] = []
+    for pending in batch:
+        is_unlocked = all(map(book.has, pending.quota_ids))
+        (unlocked if is_unlocked else attempt.passed).append(pending)
+    return unlocked
 
 
-def _decide(item: PendingDecision, book: Book, attempt: _Attempt) -> None:
-    if item.is_over:
+def _decide(pending: PendingDecision, book: Book, attempt: _Attempt) -> None:
+    if pending.is_over:
         return
     try:
-        answer, row = item.decide(book)
+        answer, audit_row = pending.decide(book)
     except (DatabaseError, InterfaceError):
         raise  # the whole batch's
     except Exception as error:
-        raise _PoisonedError(item, error) from error
-    attempt.decided.append((item, answer))
-    attempt.rows.append(row)
+        raise _PoisonedError(pending, error) from error
+    attempt.decided.append((pending, answer))
+    attempt.rows.append(audit_row)
 
 
-def _prepare_again(items: list[PendingDecision]) -> list[PendingDecision]:
+def _prepare_again(batch: list[PendingDecision]) -> list[PendingDecision]:
     policies, prepared = snapshot.refresh(), []
-    for item in items:
+    for pending in batch:
         try:
-            item.prepare(policies)
+            pending.prepare(policies)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this item's alone
-            item.fail(error)
+            pending.fail(error)
         else:
-            prepared.append(item)
+            prepared.append(pending)
     return prepared
 
 
-def _answer(attempt: _Attempt, items: list[PendingDecision]) -> list[PendingDecision]:
+def _answer(attempt: _Attempt, batch: list[PendingDecision]) -> list[PendingDecision]:
     """Answer all items but those that were passed by, which are returned."""
     hit("before-answer")
-    for item, answer in attempt.decided:
-        item.answer(answer)
-    for item in attempt.passed:
-        item.passes += 1
-    done = {id(item) for item, _ in attempt.decided} | set(map(id, attempt.passed))
-    for item in items:
-        if id(item) not in done:
-            item.fail(OverBudgetError())
+    for pending, answer in attempt.decided:
+        pending.answer(answer)
+    for pending in attempt.passed:
+        pending.passes += 1
+    handled = {id(pending) for pending, _ in attempt.decided} | set(map(id, attempt.passed))
+    for pending in batch:
+        if id(pending) not in handled:
+            pending.fail(OverBudgetError())
     return attempt.passed
 
 
 def _recover_from(failed: FailedBatch) -> tuple[list[PendingDecision], bool]:
     """Handle an error; returns the items to try again, and whether the database answers."""
-    items, error = failed.items, failed.error
+    batch, error = failed.batch, failed.batch_error
     if isinstance(error, _StaleError):
-        return _prepare_again(items), True
+        return _prepare_again(batch), True
     if isinstance(error, _PoisonedError):
-        error.item.fail(error.error)
-        return [item for item in items if item is not error.item], True
+        error.pending.fail(error.error)
+        return [pending for pending in batch if pending is not error.pending], True
     if connection.in_atomic_block:
         raise error  # the transaction of our caller, who has to end it
     return _repair(failed, kind_of(error))
 
 
-def _repair(failed: FailedBatch, found: Remedy) -> tuple[list[PendingDecision], bool]:
+def _repair(failed: FailedBatch, remedy: Remedy) -> tuple[list[PendingDecision], bool]:
     """Handle an error of the database."""
-    items, attempt = failed.items, failed.attempt
-    if attempt.is_complete and found is Remedy.GONE:
-        return _look_up(attempt, items)
-    if found is Remedy.ITEM:
-        _one_by_one(items, failed.error)
+    batch, attempt = failed.batch, failed.attempt
+    if attempt.is_complete and remedy is Remedy.GONE:
+        return _look_up(attempt, batch)
+    if remedy is Remedy.ITEM:
+        _one_by_one(batch, failed.batch_error)
         return [], True
-    if found is Remedy.PARTITION:
+    if remedy is Remedy.PARTITION:
         write.make_room()
-    if found is Remedy.GONE:
+    if remedy is Remedy.GONE:
         session.close()
-    if found is Remedy.DENIED:
-        fail_all(items, failed.error)
+    if remedy is Remedy.DENIED:
+        fail_all(batch, failed.batch_error)
         return [], False
-    return items, found not in {Remedy.GONE, Remedy.LATE}
+    return batch, remedy not in {Remedy.GONE, Remedy.LATE}
 
 
-def _one_by_one(items: list[PendingDecision], error: Exception) -> None:
+def _one_by_one(batch: list[PendingDecision], error: Exception) -> None:
     """Commit each item by itself, so that a poisoned one fails alone."""
-    if len(items) == 1:
-        fail_all(items, error)
+    if len(batch) == 1:
+        fail_all(batch, error)
     else:
-        for item in items:
-            commit([item])
+        for pending in batch:
+            commit([pending])
 
 
-def _look_up(attempt: _Attempt, items: list[PendingDecision]) -> tuple[list[PendingDecision], bool]:
+def _look_up(attempt: _Attempt, batch: list[PendingDecision]) -> tuple[list[PendingDecision], bool]:
     """Look for the rows of a transaction whose commit was not confirmed."""
     try:
         # Once the lost session has ended, the answer of the record is final.
         session.renew(attempt.mark)
-        kept = write.recorded([item.id for item, _ in attempt.decided])
+        is_recorded = write.recorded([pending.id for pending, _ in attempt.decided])
     except (DatabaseError, InterfaceError) as error:
         session.close()
-        fail_all(items, error)
+        fail_all(batch, error)
         return [], False
-    if not kept:
-        return items, True
-    return _answer(attempt, items), True
+    if not is_recorded:
+        return batch, True
+    return _answer(attempt, batch), True

@@ -1,4 +1,4 @@
-"""State carried between the batches of one writer, and the age of the batch under way."""
+"""CarriedOver: passed decisions, patience after crowded batches, seconds that one is stuck."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class CarriedOver:
         self._patience = patience  # times ``STUCK_AFTER``
         self._passed: list[PendingDecision] = []  # items that the next batch takes first
         self._patient_for = 0  # batches left that wait for locks
-        self._began: float | None = None
-        self._looked = 0.0  # the time of the last call of ``is_stuck``
-        self._missed = 0.0  # seconds of the batch in which this process stood still
+        self._batch_began: float | None = None
+        self._looked_at = 0.0  # the time of the last call of ``is_stuck``
+        self._stood_still = 0.0  # seconds of the batch in which this process stood still
 
     @property
     def is_patient(self) -> bool:
@@ -43,13 +43,13 @@ class CarriedOver:
         Callers look every ``LOOK_EVERY`` seconds. If none did for longer, the process itself stood
         still, and the answer of the database may have arrived: such time does not count.
         """
-        began, now = self._began, time.monotonic()
+        began, now = self._batch_began, time.monotonic()
         if began is None:
             return False
-        if (missed := now - self._looked) > STOOD_STILL:
-            self._missed += missed
-        self._looked = now
-        return now - began - self._missed > STUCK_AFTER * self._patience
+        if (stood_still := now - self._looked_at) > STOOD_STILL:
+            self._stood_still += stood_still
+        self._looked_at = now
+        return now - began - self._stood_still > STUCK_AFTER * self._patience
 
     @property
     def has_passed(self) -> bool:
@@ -69,9 +69,9 @@ class CarriedOver:
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Measure the time of a batch."""
-        self._began, self._missed = time.monotonic(), 0.0
-        self._looked = self._began
+        self._batch_began, self._stood_still = time.monotonic(), 0.0
+        self._looked_at = self._batch_began
         try:
             yield
         finally:
-            self._began = None
+            self._batch_began = None

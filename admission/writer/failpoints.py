@@ -1,4 +1,4 @@
-"""Failpoints: named places where tests make a process fail. Off unless the environment sets them.
+"""Failpoints: names ("after-lock") at which a test's action kills, stops, raises or sleeps.
 
 ``FAILPOINTS="before-commit:kill:3,after-lock:sleep=0.5"`` kills the process when it comes to
 ``before-commit`` for the third time, and halts each passage of ``after-lock`` for half a second.
@@ -56,23 +56,23 @@ class _Failpoint:
 
 def read(text: str) -> dict[str, _Failpoint]:
     """Parse ``name:action[:passage],…``; raises ValueError for an unknown name or action."""
-    found = {}
+    failpoints = {}
     for entry in filter(None, text.split(",")):
-        name, _, rest = entry.partition(":")
-        action, _, passage = rest.partition(":")
-        known = action in ("kill", "raise", "stop") or action.startswith("sleep=")
-        if name not in NAMES or not known:
+        name, _, action_and_passage = entry.partition(":")
+        action, _, passage = action_and_passage.partition(":")
+        is_action = action in ("kill", "raise", "stop") or action.startswith("sleep=")
+        if name not in NAMES or not is_action:
             raise ValueError(f"{VARIABLE}: {entry!r} is no failpoint")
-        found[name] = _Failpoint(action, int(passage or 1))
-    return found
+        failpoints[name] = _Failpoint(action, int(passage or 1))
+    return failpoints
 
 
 armed: Final = read(os.environ.get(VARIABLE, ""))
-_lock: Final = threading.Lock()
+_passage_lock: Final = threading.Lock()
 
 
 def hit(name: str) -> None:
     """Pass a place; fail there if the environment named it when the process started."""
     if armed and name in armed:
-        with _lock:
+        with _passage_lock:
             armed[name].act()

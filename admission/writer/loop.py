@@ -1,4 +1,4 @@
-"""The writer of an event loop: its batches run in the loop's own thread.
+"""LoopWriter: batches in a greenlet of the event loop, its session's socket line, pgconn, opener.
 
 A thread would have to be woken for each batch, and would take the interpreter lock from the loop
 that prepares the next one. So the statements of a batch run in a greenlet: where they wait for the
@@ -45,57 +45,57 @@ class LoopWriter:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiting: deque[PendingDecision] = deque()
+        self._queued: deque[PendingDecision] = deque()
         self._carried_over = CarriedOver()
-        self._line: _Line | None = None
-        self._running: Any = None  # the greenlet of ``_serve``
+        self._line: _SocketLine | None = None
+        self._serving_greenlet: Any = None  # the greenlet of ``_serve``
         self._is_idle = False
         self._is_closed = False
         self._opener: threading.Thread | None = None
-        self._opened: session.Opened | None = None  # by ``_open``, and not in use yet
-        self._opens_again = 0.0  # a time.monotonic()
+        self._opened: session.Opened | None = None  # by ``_open_line``, and not in use yet
+        self._may_open_again = 0.0  # a time.monotonic()
 
-    def is_stuck(self, item: PendingDecision) -> bool:
+    def is_stuck(self, pending: PendingDecision) -> bool:
         """Whether the batch of the writer that has this item takes too long."""
-        return thread.is_stuck() if item.is_left else self._carried_over.is_stuck()
+        return thread.is_stuck() if pending.is_left else self._carried_over.is_stuck()
 
-    def submit(self, item: PendingDecision) -> None:
+    def submit(self, pending: PendingDecision) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
         if self._line is None:
             self._open_soon()
-            item.is_left = True
-            thread.submit(item)
+            pending.is_left = True
+            thread.submit(pending)
             return
-        if self._carried_over.is_stuck() or len(self._waiting) >= settings.GATEHOUSE_QUEUE_LIMIT:
+        if self._carried_over.is_stuck() or len(self._queued) >= settings.GATEHOUSE_QUEUE_LIMIT:
             raise UnavailableError
         hit("before-queue")
-        self._waiting.append(item)
+        self._queued.append(pending)
         hit("after-queue")
         if self._is_idle:
             # Not at once: further calls in this turn of the loop join the batch.
             self._is_idle = False
-            self._loop.call_soon(self._running.switch)
+            self._loop.call_soon(self._serving_greenlet.switch)
 
     def close(self) -> None:
         """End the session; items that still wait go to the thread."""
         self._is_closed = True
         if self._opener is not None:
             self._opener.join()  # takes CONNECT_TIMEOUT at most
-        self._begin()
-        self._drop()
+        self._begin_session()
+        self._drop_session()
 
     def _open_soon(self) -> None:
         """Begin to open a session, unless that is under way, or was tried a moment ago."""
         is_opening = self._opener is not None and self._opener.is_alive()
-        if is_opening or self._opened is not None or time.monotonic() < self._opens_again:
+        if is_opening or self._opened is not None or time.monotonic() < self._may_open_again:
             return
         if connection.in_atomic_block:
             return  # in a transaction of the caller the thread writes at once
-        self._opens_again = time.monotonic() + OPEN_EVERY
-        self._opener = threading.Thread(target=self._open, name="writer-session", daemon=True)
+        self._may_open_again = time.monotonic() + OPEN_EVERY
+        self._opener = threading.Thread(target=self._open_line, name="writer-session", daemon=True)
         self._opener.start()
 
-    def _open(self) -> None:
+    def _open_line(self) -> None:
         """Open a session, in a thread of its own: it may wait, which a loop must not."""
         try:
             self._opened = session.open_for_another()
@@ -103,9 +103,9 @@ class LoopWriter:
             logger.warning("the writer's session cannot be opened: %s", error)
             return
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._begin)
+            self._loop.call_soon_threadsafe(self._begin_session)
 
-    def _begin(self) -> None:
+    def _begin_session(self) -> None:
         """Start to use the session that was opened, if it is still needed."""
         opened, self._opened = self._opened, None
         if opened is None:
@@ -113,116 +113,116 @@ class LoopWriter:
         if self._is_closed or self._line is not None:
             opened.connection.close()
             return
-        self._line = _Line(self._loop, opened.connection, self._drop)
-        self._running = greenlet(self._serve)
-        self._running.switch(self._line, opened.mark)
+        self._line = _SocketLine(self._loop, opened.connection, self._drop_session)
+        self._serving_greenlet = greenlet(self._serve)
+        self._serving_greenlet.switch(self._line, opened.mark)
 
-    def _serve(self, line: _Line, mark: int | None) -> None:
+    def _serve(self, line: _SocketLine, mark: int | None) -> None:
         """The body of the greenlet: commit waiting items, until the session is dropped."""
         session.adopt(PipelineSession(line.connection, line.wait), mark)
         line.greenlet = getcurrent()
         while self._line is line:
             # Items that were passed by come first.
-            items = self._carried_over.take_passed()
-            while self._waiting and len(items) < settings.GATEHOUSE_BATCH_LIMIT:
-                items.append(self._waiting.popleft())
-            if items:
-                self._commit(line, items)
+            batch = self._carried_over.take_passed()
+            while self._queued and len(batch) < settings.GATEHOUSE_BATCH_LIMIT:
+                batch.append(self._queued.popleft())
+            if batch:
+                self._commit(line, batch)
             else:
                 self._is_idle = True
                 line.hub.switch()
 
-    def _commit(self, line: _Line, items: list[PendingDecision]) -> None:
+    def _commit(self, line: _SocketLine, batch: list[PendingDecision]) -> None:
         try:
             with self._carried_over.timed():
-                found = try_once(items, waits=self._carried_over.is_patient)
+                outcome = try_once(batch, waits=self._carried_over.is_patient)
                 # If the whole process stood still, the server's timer went on: not the database's
                 # fault, so the thread tries again.
                 is_late = (
-                    isinstance(found, FailedBatch)
-                    and found.is_late
+                    isinstance(outcome, FailedBatch)
+                    and outcome.is_late
                     and self._carried_over.is_stuck()
                 )
         except Exception as error:
             # The outermost layer of the greenlet: every item has to get an answer.
             logger.exception("the writer failed")
-            self._drop()
-            fail_all(items, error)
+            self._drop_session()
+            fail_all(batch, error)
             return
-        if isinstance(found, BatchOutcome):
-            metrics.BATCH.observe(len(items))
-            self._carried_over.note(found)
+        if isinstance(outcome, BatchOutcome):
+            metrics.BATCH.observe(len(batch))
+            self._carried_over.note(outcome)
             return
-        if found.is_loss or not line.is_usable:
-            self._drop()
-        for item in found.items:
-            item.is_left = True
+        if outcome.is_loss or not line.is_usable:
+            self._drop_session()
+        for pending in outcome.batch:
+            pending.is_left = True
             # In the thread their time would start from zero again.
-            if is_late and (refusal := item.give_up(is_stuck=True)):
-                item.fail(refusal)
-        thread.take_over(found)
+            if is_late and (refusal := pending.give_up(is_stuck=True)):
+                pending.fail(refusal)
+        thread.take_over(outcome)
 
-    def _drop(self) -> None:
+    def _drop_session(self) -> None:
         """Drop the session; its items go to the thread, and the next submit opens another."""
         line, self._line = self._line, None
         if line is not None:
             line.close()
-        left = [*self._carried_over.take_passed(), *self._waiting]
-        self._waiting.clear()
-        for item in left:
-            item.is_left = True
+        left_over = [*self._carried_over.take_passed(), *self._queued]
+        self._queued.clear()
+        for pending in left_over:
+            pending.is_left = True
             try:
-                thread.submit(item)
+                thread.submit(pending)
             except UnavailableError as error:
-                item.fail(error)
+                pending.fail(error)
 
 
-class _Line:
+class _SocketLine:
     """One session's socket in the loop, and the greenlet that waits for it."""
 
-    def __init__(self, loop: AbstractEventLoop, opened: Any, lose: Any) -> None:
+    def __init__(self, loop: AbstractEventLoop, opened: Any, lose_session: Any) -> None:
         self.connection = opened
         self.hub = getcurrent()
         self.greenlet: Any = None
         self._loop = loop
-        self._lose = lose
-        self._is_awaited = False
+        self._lose_session = lose_session
+        self._is_socket_awaited = False
         self._descriptor = opened.pgconn.socket
-        loop.add_reader(self._descriptor, self._come)
+        loop.add_reader(self._descriptor, self._on_socket_ready)
 
     @property
     def is_usable(self) -> bool:
         """Whether the session can begin another transaction."""
         pgconn = self.connection.pgconn
-        is_idle = pgconn.transaction_status == TransactionStatus.IDLE
-        return bool(pgconn.status == ConnStatus.OK and is_idle)
+        is_between_batches = pgconn.transaction_status == TransactionStatus.IDLE
+        return bool(pgconn.status == ConnStatus.OK and is_between_batches)
 
     def wait(self, descriptor: int, events: int) -> None:
         """Switch from the greenlet to the loop until the socket is ready."""
         is_sending = events & select.POLLOUT
         if is_sending:
-            self._loop.add_writer(descriptor, self._come)
-        self._is_awaited = True
+            self._loop.add_writer(descriptor, self._on_socket_ready)
+        self._is_socket_awaited = True
         self.hub.switch()
-        self._is_awaited = False
+        self._is_socket_awaited = False
         if is_sending:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.remove_writer(descriptor)
 
-    def _come(self) -> None:
-        if self._is_awaited:
+    def _on_socket_ready(self) -> None:
+        if self._is_socket_awaited:
             self.greenlet.switch()
             return
         # Data without a request: a notice, or the server ends the session.
         try:
             self.connection.pgconn.consume_input()
         except OperationalError:
-            self._lose()
+            self._lose_session()
 
     def close(self) -> None:
         """Close the connection; a greenlet that waits gets an error from the driver."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.remove_reader(self._descriptor)
         self.connection.close()
-        if self._is_awaited:
+        if self._is_socket_awaited:
             self.greenlet.switch()

@@ -1,4 +1,4 @@
-"""A pending decision: one prepared request, and the caller that waits for its answer.
+"""PendingDecision (abstract): stamp, deadline; answer, fail, listen, wait, give up, outcome.
 
 Subclasses decide (``admission.decide``); waiting and answering are implemented here. A thread waits
 for its own item; an event loop, which must not block, listens (``waiters``).
@@ -40,13 +40,13 @@ class PendingDecision(ABC):
         self.passes = 0  # batches that skipped it, because others had locked its quotas
         self.is_left = False  # handed over from the loop's writer to the process's
         self._outcome: Any = None
-        self._error: Exception | None = None
+        self._failure: Exception | None = None
         self._given_up = False
         self._is_settled = False
         self._listener: Callable[[PendingDecision], None] | None = None
         # A bare lock, released once settled: an Event is a Condition and more locks, per review.
-        self._done = threading.Lock()
-        self._done.acquire()
+        self._settled_lock = threading.Lock()
+        self._settled_lock.acquire()
 
     @property
     @abstractmethod
@@ -85,12 +85,12 @@ class PendingDecision(ABC):
     def fail(self, error: Exception) -> None:
         """Have the caller raise an error; nothing was recorded."""
         if not self._is_settled:
-            self._error = error
+            self._failure = error
             self._settle()
 
     def _settle(self) -> None:
         self._is_settled = True
-        self._done.release()
+        self._settled_lock.release()
         if self._listener is not None:
             self._listener(self)
 
@@ -107,8 +107,8 @@ class PendingDecision(ABC):
             Exception: what the item failed with.
         """
         while True:
-            left = max(self.deadline - time.monotonic(), 0)
-            if self._done.acquire(timeout=min(left, LOOK_EVERY)):
+            seconds_left = max(self.deadline - time.monotonic(), 0)
+            if self._settled_lock.acquire(timeout=min(seconds_left, LOOK_EVERY)):
                 return self.outcome
             if error := self.give_up(is_stuck=is_stuck()):
                 raise error
@@ -126,12 +126,12 @@ class PendingDecision(ABC):
     @property
     def outcome(self) -> Any:
         """The answer; raises the error of a failed item. Only once it is settled."""
-        if self._error is not None:
-            raise self._error
+        if self._failure is not None:
+            raise self._failure
         return self._outcome
 
 
-def fail_all(items: Iterable[PendingDecision], error: Exception) -> None:
+def fail_all(decisions: Iterable[PendingDecision], error: Exception) -> None:
     """Have the callers of all these items raise UnavailableError, with its cause."""
-    for item in items:
-        item.fail(UnavailableError(error))
+    for pending in decisions:
+        pending.fail(UnavailableError(error))

@@ -1,4 +1,4 @@
-"""The writer's database session, outside the pool, with short timeouts; its errors classified.
+"""The writer's database session: timeouts, advisory lock as mark, SQLite turn, error to Remedy.
 
 On PostgreSQL a session holds an advisory lock of its own as long as it lives. A writer that lost
 its session in the middle of a COMMIT opens another and waits for that lock: then the lost session
@@ -32,7 +32,7 @@ CONNECT_TIMEOUT: Final = 2  # seconds
 SQLITE_TIMEOUT: Final = 4  # seconds
 _ALIAS: Final = "default"
 _LOCK_CLASS: Final = 0x6761  # "ga": distinguishes our advisory locks from others
-_SESSION: Final = {
+_SESSION_SETTINGS: Final = {
     "lock_timeout": LOCK_TIMEOUT,
     "statement_timeout": STATEMENT_TIMEOUT,
     "synchronous_commit": "on",
@@ -41,19 +41,19 @@ _SESSION: Final = {
     # Planning again for each set of parameters would make a batch a third more work.
     "plan_cache_mode": "force_generic_plan",
 }
-_PATIENCE: Final = {
+_CONNECT_TIMEOUTS: Final = {
     "connect_timeout": CONNECT_TIMEOUT,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,  # milliseconds
 }
-_AGAIN: Final = ("40001", "40P01", "55P03")  # serialization failure, deadlock, lock timeout
-_LATE: Final = "57014"  # a statement that took too long
-_GONE: Final = ("08", "57P")  # connection lost, server shutting down
-_NO_PARTITION: Final = "23514"
-_ITEM: Final = ("22", "23")  # data that does not fit, a constraint
-_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_AGAIN_STATES: Final = ("40001", "40P01", "55P03")  # serialization failure, deadlock, lock timeout
+_LATE_STATE: Final = "57014"  # a statement that took too long
+_GONE_STATES: Final = ("08", "57P")  # connection lost, server shutting down
+_NO_PARTITION_STATE: Final = "23514"
+_ITEM_STATES: Final = ("22", "23")  # data that does not fit, a constraint
+_SQLITE_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 # Of a context, not of a thread: a loop's greenlet has its own session in the loop's thread.
 _mark: Final[ContextVar[int | None]] = ContextVar("mark", default=None)
 
@@ -68,18 +68,18 @@ class Opened:
 
 def own() -> None:
     """Give the calling thread its own connection instead of one from the pool."""
-    settings = {**connections.settings[_ALIAS]}
-    options = {**settings["OPTIONS"]}
-    if settings["ENGINE"].endswith("postgresql"):
+    writer_settings = {**connections.settings[_ALIAS]}
+    writer_options = {**writer_settings["OPTIONS"]}
+    if writer_settings["ENGINE"].endswith("postgresql"):
         # The writer must not wait for pages that use all connections of the pool.
-        options.pop("pool", None)
-        options |= _PATIENCE
-        options["options"] = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
+        writer_options.pop("pool", None)
+        writer_options |= _CONNECT_TIMEOUTS
+        writer_options["options"] = " ".join(f"-c {n}={v}" for n, v in _SESSION_SETTINGS.items())
     else:
-        options["timeout"] = SQLITE_TIMEOUT
-    settings["OPTIONS"] = options
-    backend: Any = load_backend(settings["ENGINE"])
-    connections[_ALIAS] = backend.DatabaseWrapper(settings, _ALIAS)
+        writer_options["timeout"] = SQLITE_TIMEOUT
+    writer_settings["OPTIONS"] = writer_options
+    backend: Any = load_backend(writer_settings["ENGINE"])
+    connections[_ALIAS] = backend.DatabaseWrapper(writer_settings, _ALIAS)
 
 
 def open_marked() -> None:
@@ -103,15 +103,15 @@ def turn() -> Iterator[None]:
     of others. The kernel wakes the next holder of this file lock at once. It protects nothing:
     SQLite's own lock does, and other programs that write to the file take that alone.
     """
-    own: Any = connections[_ALIAS]
+    sqlite: Any = connections[_ALIAS]
     # Inside a transaction SQLite's lock is held already: waiting for this one would deadlock.
-    if is_postgresql() or own.in_atomic_block or own.is_in_memory_db():
+    if is_postgresql() or sqlite.in_atomic_block or sqlite.is_in_memory_db():
         yield
         return
-    with ExitStack() as stack:
+    with ExitStack() as turn_taken:
         with suppress(OSError):  # another user's file or a full disk: go on without a turn
-            path = Path(f"{own.settings_dict['NAME']}.turn")
-            fcntl.flock(stack.enter_context(path.open("ab")), fcntl.LOCK_EX)
+            turn_file = Path(f"{sqlite.settings_dict['NAME']}.turn")
+            fcntl.flock(turn_taken.enter_context(turn_file.open("ab")), fcntl.LOCK_EX)
         yield
 
 
@@ -127,8 +127,8 @@ def open_for_another() -> Opened:
     """
     own()
     open_marked()
-    wrapper = connections[_ALIAS]
-    opened, wrapper.connection = wrapper.connection, None
+    own_connection = connections[_ALIAS]
+    opened, own_connection.connection = own_connection.connection, None
     return Opened(opened, _mark.get())
 
 
@@ -138,18 +138,18 @@ def adopt(session: PipelineSession, mark: int | None) -> None:
     _mark.set(mark)
 
 
-def renew(lost: int | None) -> None:
+def renew(lost_mark: int | None) -> None:
     """Open another session, and wait until the lost one, found by its mark, has ended.
 
     Raises DatabaseError if it has not.
     """
     close()
     open_marked()
-    if lost is not None and connection.vendor == "postgresql":
+    if lost_mark is not None and connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             # Free only once the server has ended the lost session, and with it its transaction.
-            cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_LOCK_CLASS, lost])
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, lost])
+            cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_LOCK_CLASS, lost_mark])
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, lost_mark])
 
 
 def probe() -> None:
@@ -180,23 +180,23 @@ def kind_of(error: DatabaseError | InterfaceError) -> Remedy:
     Source: PostgreSQL's appendix of error codes, SQLite's list of result codes.
     """
     cause: Any = error.__cause__
-    name = getattr(cause, "sqlite_errorname", None)
-    if not name:
-        return _kind_of_state(cause)
-    if name.startswith(_BUSY):
+    code = getattr(cause, "sqlite_errorname", None)
+    if not code:
+        return _remedy_of_sqlstate(cause)
+    if code.startswith(_SQLITE_BUSY):
         return Remedy.AGAIN
-    is_data = isinstance(error, IntegrityError) or name.startswith(("SQLITE_TOOBIG", "SQLITE_MIS"))
+    is_data = isinstance(error, IntegrityError) or code.startswith(("SQLITE_TOOBIG", "SQLITE_MIS"))
     return Remedy.ITEM if is_data else Remedy.DENIED
 
 
-def _kind_of_state(cause: Any) -> Remedy:
-    state = getattr(cause, "sqlstate", None)
-    if state is None or state.startswith(_GONE):
+def _remedy_of_sqlstate(cause: Any) -> Remedy:
+    sqlstate = getattr(cause, "sqlstate", None)
+    if sqlstate is None or sqlstate.startswith(_GONE_STATES):
         return Remedy.GONE
-    if state in _AGAIN:
+    if sqlstate in _AGAIN_STATES:
         return Remedy.AGAIN
-    if state == _LATE:
+    if sqlstate == _LATE_STATE:
         return Remedy.LATE
-    if state == _NO_PARTITION and "partition" in str(cause):
+    if sqlstate == _NO_PARTITION_STATE and "partition" in str(cause):
         return Remedy.PARTITION
-    return Remedy.ITEM if state.startswith(_ITEM) else Remedy.DENIED
+    return Remedy.ITEM if sqlstate.startswith(_ITEM_STATES) else Remedy.DENIED

@@ -1,4 +1,4 @@
-"""The writer thread: a queue of pending decisions, committed batch by batch.
+"""Writer, the process's thread: queue gathered into a batch, recovery, probes of an away database.
 
 There is no timer: a single item is committed at once, and while a batch is being committed, the
 next one gathers. The queue is bounded, and while the database is known to be away nothing is
@@ -45,7 +45,7 @@ class Writer:
         self._queue: queue.SimpleQueue[PendingDecision | FailedBatch | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._carried_over = CarriedOver(patience=1.0 if is_postgresql() else ON_SQLITE)
-        self._failures = 0
+        self._failures_in_a_row = 0
         self._is_stopping = False
         self._is_busy = False  # whether the last batch had several items
         self._thread.start()
@@ -61,15 +61,15 @@ class Writer:
 
     @property
     def _is_away(self) -> bool:
-        return self._failures >= FAILURES
+        return self._failures_in_a_row >= FAILURES
 
-    def submit(self, item: PendingDecision) -> None:
+    def submit(self, pending: PendingDecision) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
         is_full = self._queue.qsize() >= settings.GATEHOUSE_QUEUE_LIMIT
         if self._is_away or self.is_stuck() or is_full:
             raise UnavailableError
         hit("before-queue")
-        self._queue.put(item)
+        self._queue.put(pending)
         hit("after-queue")
 
     def take_over(self, failed: FailedBatch) -> None:
@@ -94,59 +94,59 @@ class Writer:
     def _gather(self) -> list[PendingDecision | FailedBatch | None]:
         """Wait for an item and take all others that wait; none when it is time for a probe."""
         timeout = PROBE_EVERY if self._is_away else None
-        found: list[PendingDecision | FailedBatch | None] = [*self._carried_over.take_passed()]
+        taken: list[PendingDecision | FailedBatch | None] = [*self._carried_over.take_passed()]
         with contextlib.suppress(queue.Empty):
-            if not found:
-                found.append(self._queue.get(timeout=timeout))
+            if not taken:
+                taken.append(self._queue.get(timeout=timeout))
             if self._is_busy:
                 # Yield to callers that were just answered and submit again, as long as each turn
                 # brings more. Else the first would get a commit for itself, all others the next.
-                known = -1
-                while known < (waiting := self._queue.qsize()):
-                    known = waiting
+                queued_before = -1
+                while queued_before < (queued_now := self._queue.qsize()):
+                    queued_before = queued_now
                     time.sleep(0)
-            while len(found) < settings.GATEHOUSE_BATCH_LIMIT:
-                found.append(self._queue.get_nowait())
-        return found
+            while len(taken) < settings.GATEHOUSE_BATCH_LIMIT:
+                taken.append(self._queue.get_nowait())
+        return taken
 
-    def _serve(self, found: list[PendingDecision | FailedBatch | None]) -> bool:
+    def _serve(self, taken: list[PendingDecision | FailedBatch | None]) -> bool:
         """Commit what was gathered; a function of its own, so that no local outlives the batch."""
-        failures = [each for each in found if isinstance(each, FailedBatch)]
-        items = [each for each in found if each is not None and not isinstance(each, FailedBatch)]
-        self._is_busy = len(items) > 1
-        for failed in failures:
-            self._attempt(failed.items, partial(recover, failed))
+        failed_batches = [each for each in taken if isinstance(each, FailedBatch)]
+        batch = [each for each in taken if each is not None and not isinstance(each, FailedBatch)]
+        self._is_busy = len(batch) > 1
+        for failed in failed_batches:
+            self._run_batch(failed.batch, partial(recover, failed))
         # Also with nothing queued: an empty batch probes a database that is away.
-        if items or not failures:
-            self._attempt(items, partial(self._commit, items))
-        return _STOP not in found
+        if batch or not failed_batches:
+            self._run_batch(batch, partial(self._commit, batch))
+        return _STOP not in taken
 
-    def _commit(self, items: list[PendingDecision]) -> BatchOutcome:
+    def _commit(self, batch: list[PendingDecision]) -> BatchOutcome:
         session.open_marked()
         if self._is_away:
             session.probe()
-        return commit(items, waits=self._carried_over.is_patient)
+        return commit(batch, waits=self._carried_over.is_patient)
 
-    def _attempt(self, items: list[PendingDecision], end: Callable[[], BatchOutcome]) -> None:
+    def _run_batch(self, batch: list[PendingDecision], commits: Callable[[], BatchOutcome]) -> None:
         """Run ``end``; whatever happens, each item gets an answer or an error."""
         try:
             with self._carried_over.timed():
-                outcome = end()
+                outcome = commits()
             self._carried_over.note(outcome)
             is_reachable = outcome.is_reachable
         except (DatabaseError, InterfaceError) as error:
             session.close()
-            fail_all(items, error)
+            fail_all(batch, error)
             is_reachable = False
         except Exception as error:
             logger.exception("the writer failed")
             session.close()
-            fail_all(items, error)
+            fail_all(batch, error)
             return
-        if items and is_reachable:
-            metrics.BATCH.observe(len(items))
+        if batch and is_reachable:
+            metrics.BATCH.observe(len(batch))
         was_away = self._is_away
-        self._failures = 0 if is_reachable else self._failures + 1
+        self._failures_in_a_row = 0 if is_reachable else self._failures_in_a_row + 1
         if self._is_away and not was_away:
             logger.error("the database is away: reviews are answered with 503 until it is back")
         if was_away and is_reachable:
@@ -154,28 +154,28 @@ class Writer:
 
 
 _writer: Writer | None = None
-_starting: Final = threading.Lock()
+_start_lock: Final = threading.Lock()
 
 
 def start() -> Writer:
     """The process's writer, started if need be."""
     global _writer  # noqa: PLW0603 - one for each process is the point
-    with _starting:
+    with _start_lock:
         # A fork copies the object, not its thread: the child starts a writer of its own.
         if _writer is None or not _writer.is_alive:
             _writer = Writer()
         return _writer
 
 
-def submit(item: PendingDecision) -> None:
+def submit(pending: PendingDecision) -> None:
     """Submit an item; inside a transaction of the caller it is written there at once.
 
     Raises UnavailableError when it cannot be written soon.
     """
     if connection.in_atomic_block:
-        commit([item])
+        commit([pending])
     else:
-        (_writer if _writer is not None and _writer.is_alive else start()).submit(item)
+        (_writer if _writer is not None and _writer.is_alive else start()).submit(pending)
 
 
 def take_over(failed: FailedBatch) -> None:
@@ -190,6 +190,6 @@ def is_stuck() -> bool:
 
 def stop(timeout: float = 10.0) -> None:
     """Write what is queued, then end; a later ``submit`` starts another writer."""
-    with _starting:
+    with _start_lock:
         if _writer is not None and _writer.is_alive:
             _writer.stop(timeout)

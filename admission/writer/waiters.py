@@ -1,4 +1,4 @@
-"""Callers in an event loop that wait for the writer, resumed together after each batch.
+"""Waiters: futures of an event loop's callers, resumed together, given up after a look.
 
 A thread for each review would cost more than the review: it is woken alone, and then has to wait
 for the interpreter. In a loop all answers of one commit take one turn.
@@ -26,62 +26,62 @@ class Waiters:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
-        self._own: LoopWriter | None = None
+        self._loop_writer: LoopWriter | None = None
         if is_postgresql():
             from admission.writer.loop import LoopWriter  # noqa: PLC0415 - SQLite has no psycopg
 
-            self._own = LoopWriter(loop)
-        self._waiting: dict[PendingDecision, Future[None]] = {}
+            self._loop_writer = LoopWriter(loop)
+        self._futures: dict[PendingDecision, Future[None]] = {}
         self._settled: deque[PendingDecision] = deque()
-        self._is_called = False  # whether ``resume`` is scheduled
-        self._is_looking = False  # whether ``_look`` is scheduled
+        self._is_resume_scheduled = False  # whether ``resume`` is scheduled
+        self._is_look_scheduled = False  # whether ``_look`` is scheduled
 
     def close(self) -> None:
         """Close the session of this loop."""
-        if self._own is not None:
-            self._own.close()
+        if self._loop_writer is not None:
+            self._loop_writer.close()
 
-    async def outcome(self, item: PendingDecision) -> Any:
+    async def outcome(self, pending: PendingDecision) -> Any:
         """Submit an item and wait for its outcome; raises as ``submit`` and ``wait`` do."""
-        self._waiting[item] = waiting = self._loop.create_future()
-        item.listen(self._note)
+        self._futures[pending] = future = self._loop.create_future()
+        pending.listen(self._note_settled)
         try:
-            (thread if self._own is None else self._own).submit(item)
-            if not self._is_looking:
+            (thread if self._loop_writer is None else self._loop_writer).submit(pending)
+            if not self._is_look_scheduled:
                 self._look_later()
-            await waiting
+            await future
         finally:
-            del self._waiting[item]
-        return item.outcome
+            del self._futures[pending]
+        return pending.outcome
 
-    def _note(self, item: PendingDecision) -> None:
+    def _note_settled(self, pending: PendingDecision) -> None:
         """Schedule ``resume`` once for all settled items; runs in any thread."""
-        self._settled.append(item)
-        if not self._is_called:
-            self._is_called = True
+        self._settled.append(pending)
+        if not self._is_resume_scheduled:
+            self._is_resume_scheduled = True
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self.resume)
 
     def resume(self) -> None:
         """Resume all whose decisions are settled, in one turn of the loop."""
         # Cleared first: an item that is settled from here on schedules another turn.
-        self._is_called = False
+        self._is_resume_scheduled = False
         while self._settled:
-            waiting = self._waiting.get(self._settled.popleft())
-            if waiting is not None and not waiting.done():
-                waiting.set_result(None)
+            future = self._futures.get(self._settled.popleft())
+            if future is not None and not future.done():
+                future.set_result(None)
 
     def _look_later(self) -> None:
-        self._is_looking = True
+        self._is_look_scheduled = True
         self._loop.call_later(LOOK_EVERY, self._look)
 
     def _look(self) -> None:
         """Have callers give up whose time is up, as a waiting thread does."""
-        for item, waiting in self._waiting.items():
-            own = self._own
-            is_stuck = thread.is_stuck() if own is None else own.is_stuck(item)
-            if not waiting.done() and (error := item.give_up(is_stuck=is_stuck)):
-                waiting.set_exception(error)
-        self._is_looking = False
-        if self._waiting:
+        for pending, future in self._futures.items():
+            loop_writer = self._loop_writer
+            is_stuck = thread.is_stuck() if loop_writer is None else loop_writer.is_stuck(pending)
+            if not future.done() and (error := pending.give_up(is_stuck=is_stuck)):
+                future.set_exception(error)
+        self._is_look_scheduled = False
+        if self._futures:
             self._look_later()

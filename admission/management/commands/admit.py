@@ -1,4 +1,4 @@
-"""`manage.py admit`: decide reviews from files or from the database, without a cluster."""
+"""`manage.py admit`: its options; objects, cases judged; verdict, trace as table, YAML, JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DENIED: Final = 1
 UNUSABLE: Final = 2
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_MANIFEST_SUFFIXES: Final = (".yaml", ".yml", ".json")
 _HELP: Final = """\
 Show the decision about an object, its reasons, and the object as it would be stored.
 
@@ -79,58 +79,58 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Answer the cases, or the one object."""
         try:
-            limited = _limited_resources(options["limited_resources"])
+            limited_resources = _limited_resources(options["limited_resources"])
             if options["cases"]:
-                self._answer_cases(options["cases"], limited)
+                self._answer_cases(options["cases"], limited_resources)
                 return
-            decision = _judge(options, limited)
+            decision = _judge(options, limited_resources)
         except (ManifestError, DecodeError, OSError, EOFError, LookupError) as error:
             raise CommandError(str(error), returncode=UNUSABLE) from error
         except DatabaseError as error:
-            text = f"the database cannot be read ({error}); run manage.py migrate first"
-            raise CommandError(text, returncode=UNUSABLE) from error
+            message = f"the database cannot be read ({error}); run manage.py migrate first"
+            raise CommandError(message, returncode=UNUSABLE) from error
         self.stdout.write(_render(decision, options["output"]))
         if not decision.allowed:
             sys.exit(DENIED)
 
     def _answer_cases(self, name: str, limited: object) -> None:
-        opened = gzip.open if name.endswith(".gz") else open
-        with nullcontext(sys.stdin.buffer) if name == "-" else opened(name, "rb") as lines:
-            for line in lines:
-                if line.strip():
-                    self.stdout.write(dumps(offline.answer_line(line, limited)))
+        open_file = gzip.open if name.endswith(".gz") else open
+        with nullcontext(sys.stdin.buffer) if name == "-" else open_file(name, "rb") as cases:
+            for case in cases:
+                if case.strip():
+                    self.stdout.write(dumps(offline.answer_line(case, limited)))
 
 
-def _read(name: str) -> list[Any]:
-    text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    return [document.value for document in parse_documents(text, name)]
+def _read_manifests(file: str) -> list[Any]:
+    yaml = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    return [document.value for document in parse_documents(yaml, file)]
 
 
-def _read_policies(names: list[str]) -> list[Any]:
+def _read_policies(file_names: list[str]) -> list[Any]:
     """Read every document of files and, in name order, of folders; lists are opened."""
     files: list[str] = []
-    for name in names:
-        path = Path(name)
+    for file_name in file_names:
+        path = Path(file_name)
         if path.is_dir():
-            files += sorted(str(p) for p in path.rglob("*") if p.suffix in _SUFFIXES)
+            files += sorted(str(p) for p in path.rglob("*") if p.suffix in _MANIFEST_SUFFIXES)
         else:
-            files.append(name)
+            files.append(file_name)
     manifests: list[Any] = []
-    for document in (document for file in files for document in _read(file)):
-        items = document.get("items") if isinstance(document, dict) else None
-        manifests += items if isinstance(items, list) else [document]
+    for document in (document for file in files for document in _read_manifests(file)):
+        listed_manifests = document.get("items") if isinstance(document, dict) else None
+        manifests += listed_manifests if isinstance(listed_manifests, list) else [document]
     return manifests
 
 
-def _limited_resources(name: str | None) -> object:
+def _limited_resources(file_name: str | None) -> object:
     """Read the list itself, or the configuration that holds it."""
-    if not name:
+    if not file_name:
         return None
-    for document in _read(name):
-        found = _find_limited(document)
-        if found is not None:
-            return found
-    raise DecodeError("limitedResources", f"{name}: there are no limitedResources in it")
+    for document in _read_manifests(file_name):
+        limited = _find_limited(document)
+        if limited is not None:
+            return limited
+    raise DecodeError("limitedResources", f"{file_name}: there are no limitedResources in it")
 
 
 def _find_limited(document: Any) -> object:
@@ -140,34 +140,34 @@ def _find_limited(document: Any) -> object:
         return None
     if document.get("kind") == "AdmissionConfiguration":
         plugins = document.get("plugins")
-        entries = plugins if isinstance(plugins, list) else []
-        named = (p for p in entries if isinstance(p, dict) and p.get("name") == "ResourceQuota")
-        document = next((p.get("configuration") for p in named), None) or {}
+        plugins = plugins if isinstance(plugins, list) else []
+        quota = (p for p in plugins if isinstance(p, dict) and p.get("name") == "ResourceQuota")
+        document = next((plugin.get("configuration") for plugin in quota), None) or {}
     return document.get("limitedResources")
 
 
-def _judge(options: dict[str, Any], limited: object) -> Decision:
+def _judge(options: dict[str, Any], limited_resources: object) -> Decision:
     if not options["object"]:
         raise CommandError("give an object to judge, or --cases", returncode=UNUSABLE)
     manifests = _read_policies(options["file"])
     offline.check_policies(manifests)
-    request = _request(options, offline.only_namespace(manifests))
-    policies = _policies(options, request, manifests, limited)
+    request = _request_to_judge(options, offline.only_namespace(manifests))
+    policies = _policies(options, request, manifests, limited_resources)
     return admit(request, policies, phase=Phase(options["phase"]))
 
 
-def _request(options: dict[str, Any], default_namespace: str) -> AdmissionRequest:
-    documents = _read(options["object"])
+def _request_to_judge(options: dict[str, Any], default_namespace: str) -> AdmissionRequest:
+    documents = _read_manifests(options["object"])
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise DecodeError("object", f"{options['object']}: give exactly one object to judge")
-    old = next(iter(_read(options["old"])), None) if options["old"] else None
-    raw = {
+    old_manifest = next(iter(_read_manifests(options["old"])), None) if options["old"] else None
+    request_parts = {
         "object": documents[0],
-        "oldObject": old,
-        "operation": options["operation"] or ("UPDATE" if old else "CREATE"),
+        "oldObject": old_manifest,
+        "operation": options["operation"] or ("UPDATE" if old_manifest else "CREATE"),
         "namespace": options["namespace"],
     }
-    return offline.complete_request(raw, default_namespace=default_namespace)
+    return offline.complete_request(request_parts, default_namespace=default_namespace)
 
 
 def _policies(
@@ -181,35 +181,35 @@ def _policies(
 
 
 def _render(decision: Decision, output: str) -> str:
-    shape = {
+    answer = {
         **offline.render_decision(decision),
         "trace": [offline.render_step(step) for step in decision.trace],
     }
     if output == "json":
-        return dumps(shape)
-    return render_documents([shape]) if output == "yaml" else _table(shape, decision)
+        return dumps(answer)
+    return render_documents([answer]) if output == "yaml" else _table(answer, decision)
 
 
-def _table(shape: dict[str, Any], decision: Decision) -> str:
+def _table(answer: dict[str, Any], decision: Decision) -> str:
     verdict = "allowed" if decision.allowed else f"denied ({decision.code} {decision.reason})"
-    lines = [f"verdict: {verdict}"]
+    table_lines = [f"verdict: {verdict}"]
     if decision.message:
-        lines.append(f"message: {decision.message}")
-    lines += [f"warning: {text}" for text in decision.warnings]
-    lines += ["", "trace:", *(_step_line(step) for step in shape["trace"])]
-    if shape["used"]:
-        lines += ["", "used after this request:"]
-        lines += [f"  {q}: {_amounts(used)}" for q, used in shape["used"].items()]
-    lines += ["", "object:", render_documents([dict(decision.object or {})]).rstrip()]
-    return "\n".join(lines)
+        table_lines.append(f"message: {decision.message}")
+    table_lines += [f"warning: {warning}" for warning in decision.warnings]
+    table_lines += ["", "trace:", *(_step_line(step) for step in answer["trace"])]
+    if answer["used"]:
+        table_lines += ["", "used after this request:"]
+        table_lines += [f"  {quota}: {_amounts(used)}" for quota, used in answer["used"].items()]
+    table_lines += ["", "object:", render_documents([dict(decision.object or {})]).rstrip()]
+    return "\n".join(table_lines)
 
 
 def _step_line(step: dict[str, Any]) -> str:
     policy = step.get("policy")
-    name = f"{policy['kind']} {policy['name']}" if policy else step["step"]
+    named = f"{policy['kind']} {policy['name']}" if policy else step["step"]
     rule = f" [{step['rule']}]" if "rule" in step else ""
     texts = [step.get("detail", ""), _amounts(step.get("numbers", {}))]
-    return f"  {step['outcome']:<12} {name}{rule}  {'  '.join(t for t in texts if t)}".rstrip()
+    return f"  {step['outcome']:<12} {named}{rule}  {'  '.join(t for t in texts if t)}".rstrip()
 
 
 def _amounts(amounts: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""`manage.py audit_export`: write days of the record to files."""
+"""`manage.py audit_export`: its options; days exported or files verified, each printed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Command(Console):
         """Export, or verify, and report."""
         if options["verify"]:
             exports = AuditExport.objects.order_by("day")
-            changed = [each for each in exports if not record_export.is_intact(each)]
+            changed = [export for export in exports if not record_export.is_intact(export)]
             for export in changed:
                 self.stderr.write(f"{export.path}: is missing or has changed")
             if changed:
@@ -52,9 +52,9 @@ class Command(Console):
         day, now = options["day"], datetime.now(UTC)
         if day and not record_export.is_over(day, now=now):
             raise CommandError(f"{day} is not over yet", returncode=USAGE)
-        for each in [day] if day else record_export.due(now=now):
+        for finished_day in [day] if day else record_export.due(now=now):
             try:
-                export = record_export.export_day(each)
+                export = record_export.export_day(finished_day)
             except record_export.ExportError as error:
                 raise CommandError(str(error), returncode=FINDINGS) from error
             self.stdout.write(f"{export.path}: {export.rows} rows, SHA-256 {export.sha256}")

@@ -1,4 +1,4 @@
-"""`manage.py audit_retention`: remove rows whose retention period is over."""
+"""`manage.py audit_retention`: its options; each Removal, planned or made, printed."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Remove, or plan, and report."""
-        decide = retention.plan if options["dry_run"] else retention.apply
-        found = decide(today=retention.today())
+        plan_or_apply = retention.plan if options["dry_run"] else retention.apply
+        removals = plan_or_apply(today=retention.today())
         verb = "would go" if options["dry_run"] else "removed"
-        for removal in found:
+        for removal in removals:
             if removal.problem:
                 self.stderr.write(f"{removal.day}: stays on record: {removal.problem}")
                 continue
@@ -46,7 +46,7 @@ class Command(Console):
                 f"{removal.day}: {removal.going} rows {verb} ({removal.verdicts}),"
                 f" {removal.kept} kept{held}"
             )
-        if not found:
+        if not removals:
             self.stdout.write("nothing is due")
-        if any(removal.problem for removal in found):
+        if any(removal.problem for removal in removals):
             sys.exit(FINDINGS)

@@ -1,4 +1,4 @@
-"""Facets of a search: counts of common values, each with a narrower query."""
+"""Facets: Counter of each field's values in sampled rows, chosen or not, with a narrower query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from admission.record.search.search import Sampled
 
 SHOWN: Final = 7
-_FIELDS: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
+_FACET_FIELDS: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
     "verdict": ("Verdict", lambda row: (row.outcome.value,)),
     "reason": ("Reason", lambda row: row.reasons.split()),
     "cluster": ("Cluster", lambda row: (row.cluster,)),
@@ -25,7 +25,7 @@ _FIELDS: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
     "priority": ("Priority class", lambda row: (row.priority,)),
     "dry_run": ("Dry run", lambda row: ("true" if row.dry_run else "false",)),
 }
-_WORDS: Final = {
+_VALUE_WORDS: Final = {
     ("dry_run", "true"): "yes",
     ("dry_run", "false"): "no",
     ("verdict", "would-deny"): "would deny",
@@ -59,8 +59,8 @@ class Facet:
 
 def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
     """Count all fields; one that cannot narrow the search, and is not chosen, is left out."""
-    found = []
-    for name, (title, values) in _FIELDS.items():
+    all_facets = []
+    for name, (title, values) in _FACET_FIELDS.items():
         counts = Counter(value for row in rows for value in values(row) if value)
         chosen = query.get(name, "")
         shown = [value for value, _ in counts.most_common(SHOWN)]
@@ -68,30 +68,30 @@ def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
             shown = [chosen, *(value for value in shown if value != chosen)]
         entries = tuple(
             FacetValue(
-                label=_WORDS.get((name, value), value),
-                number=counts[value] if value in counts else _beginning(name, counts, value),
+                label=_VALUE_WORDS.get((name, value), value),
+                number=counts[value] if value in counts else _count_alike(name, counts, value),
                 query=with_fields(query, **{name: "" if value == chosen else value}),
                 is_chosen=value == chosen,
             )
             for value in shown
         )
         if chosen or len(entries) > 1:
-            rest = max(0, len(counts) - len(shown))
-            found.append(Facet(name=name, title=title, entries=entries, rest=rest))
-    return found
+            others = max(0, len(counts) - len(shown))
+            all_facets.append(Facet(name=name, title=title, entries=entries, rest=others))
+    return all_facets
 
 
-def _beginning(name: str, counts: Mapping[str, int], value: str) -> int:
+def _count_alike(name: str, counts: Mapping[str, int], value: str) -> int:
     """Count as the filter matches: users by their beginning, policies by their name alone, too."""
     if name == "user":
-        return sum(number for each, number in counts.items() if each.startswith(value))
-    return sum(number for each, number in counts.items() if each.endswith(f"/{value}"))
+        return sum(number for other, number in counts.items() if other.startswith(value))
+    return sum(number for other, number in counts.items() if other.endswith(f"/{value}"))
 
 
 def with_fields(query: Mapping[str, str], **fields: str) -> str:
     """The query string with other fields; empty ones are left out."""
-    made = QueryDict(mutable=True)
+    narrowed = QueryDict(mutable=True)
     for name, value in {**query, **fields}.items():
         if value:
-            made[name] = value
-    return made.urlencode()
+            narrowed[name] = value
+    return narrowed.urlencode()

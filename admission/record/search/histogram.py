@@ -1,4 +1,4 @@
-"""Histogram of a search over time, from tallies where they suffice, else from the sample."""
+"""Histogram: Bars over a Span by step, summed from tallies or from sampled rows."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FEWEST: Final = 12
 LONGEST: Final = timedelta(days=14)
 LIVE: Final = timedelta(hours=1)
 """The latest span, where rows are counted if there is no tally yet."""
-_STEPS: Final = tuple(
+_BAR_STEPS: Final = tuple(
     timedelta(minutes=minutes)
     for minutes in (1, 2, 5, 10, 30, 60, 180, 360, 720, 1440, 2880, 10080, 43200, 525600)
 )
-_TALLIED: Final = frozenset({"cluster", "verdict", "since", "until", "last"})
-_LEAST: Final = timedelta(minutes=10)
+_TALLIED_FIELDS: Final = frozenset({"cluster", "verdict", "since", "until", "last"})
+_TALLY_STEP: Final = timedelta(minutes=10)
 _OUTCOMES: Final = ("allowed", "mutated", "would_deny", "denied")
 
 
@@ -64,34 +64,34 @@ class Span:
 def in_words(query: Mapping[str, str]) -> str:
     """The time that a query covers, as the end of a sentence: "in the last 24 hours"."""
     since, until = (query.get(name, "").replace("T", " ") for name in ("since", "until"))
-    parts = [
+    span_parts = [
         f"in the last {LAST_WORDS[query['last']]}" if query.get("last") in LAST_WORDS else "",
         f"from {since}" if since else "",
         f"before {until}" if until else "",
     ]
-    span = " ".join(part for part in parts if part)
+    span = " ".join(part for part in span_parts if part)
     return f"{span} (UTC)" if since or until else span or "in the whole record"
 
 
 def can_tally(query: Mapping[str, str]) -> bool:
     """Return whether tallies can answer a query: they know cluster, verdict and time alone."""
-    return all(name in _TALLIED for name, value in query.items() if value)
+    return all(name in _TALLIED_FIELDS for name, value in query.items() if value)
 
 
 def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]:
     """Bars of the rows of a sample."""
     if not sample.rows:
         return []
-    begin = max(span.since, sample.rows[-1].created) if span.since else sample.rows[-1].created
+    first_bar = max(span.since, sample.rows[-1].created) if span.since else sample.rows[-1].created
     if sample.is_whole and span.since:
-        begin = span.since
-    step = _step(span.until - begin)
+        first_bar = span.since
+    step = _bar_step(span.until - first_bar)
     sums: dict[datetime, Counter[str]] = {}
     for row in sample.rows:
         sums.setdefault(stretch_of(row.created, step), Counter())[
             column_of(row.verdict, row.reasons)
         ] += 1
-    return _bars(sums, (begin, span.until, step), query)
+    return _bars(sums, (first_bar, span.until, step), query)
 
 
 def of_tallies(
@@ -106,23 +106,23 @@ def of_tallies(
         events = events.filter(cluster__in=clusters)
     if cluster := query.get("cluster"):
         tallies, events = tallies.filter(cluster=cluster), events.filter(cluster=cluster)
-    begin, earliest = span.since, span.until - LONGEST
-    if begin is None:
+    first_bar, earliest = span.since, span.until - LONGEST
+    if first_bar is None:
         oldest = tallies.filter(start__gte=earliest).aggregate(at=Min("start"))["at"]
-        begin = max(oldest, earliest) if oldest else span.until - LIVE
-    step = max(_step(span.until - begin), _LEAST)
+        first_bar = max(oldest, earliest) if oldest else span.until - LIVE
+    step = max(_bar_step(span.until - first_bar), _TALLY_STEP)
     edge = Tally.objects.edge()
     # Tallies end some minutes ago: rows from there on are counted, but of one hour at most.
     border = max(edge, stretch_of(now - LIVE)) if edge else stretch_of(now - LIVE)
     sums: dict[datetime, Counter[str]] = {}
-    for start, counts in _tallied(tallies, (begin, min(border, span.until)), step):
+    for start, counts in _tallied(tallies, (first_bar, min(border, span.until)), step):
         sums.setdefault(stretch_of(start, step), Counter()).update(counts)
     if span.until > border:
-        recent = events.between(max(begin, border), span.until)
+        recent = events.between(max(first_bar, border), span.until)
         sums.setdefault(stretch_of(border, step), Counter()).update(added(counted(recent).values()))
-    if chosen := query.get("verdict", "").replace("-", "_"):
-        sums = {start: Counter({chosen: counts[chosen]}) for start, counts in sums.items()}
-    return _bars(sums, (begin, span.until, step), query)
+    if outcome := query.get("verdict", "").replace("-", "_"):
+        sums = {start: Counter({outcome: counts[outcome]}) for start, counts in sums.items()}
+    return _bars(sums, (first_bar, span.until, step), query)
 
 
 def _tallied(
@@ -132,13 +132,13 @@ def _tallied(
     since, until = extent
     rows = tallies.filter(start__gte=since, start__lt=until).order_by()
     is_coarse = step >= timedelta(hours=1)
-    at = rows.annotate(at=TruncHour("start", tzinfo=UTC) if is_coarse else F("start"))
-    sums = at.values_list("at").annotate(*(Sum(name) for name in _OUTCOMES))
-    return [(start, dict(zip(_OUTCOMES, numbers, strict=True))) for start, *numbers in sums]
+    by_time = rows.annotate(at=TruncHour("start", tzinfo=UTC) if is_coarse else F("start"))
+    tally_sums = by_time.values_list("at").annotate(*(Sum(name) for name in _OUTCOMES))
+    return [(start, dict(zip(_OUTCOMES, numbers, strict=True))) for start, *numbers in tally_sums]
 
 
-def _step(length: timedelta) -> timedelta:
-    return next((step for step in _STEPS if length <= BARS * step), _STEPS[-1])
+def _bar_step(shown_time: timedelta) -> timedelta:
+    return next((step for step in _BAR_STEPS if shown_time <= BARS * step), _BAR_STEPS[-1])
 
 
 def _bars(
@@ -147,19 +147,19 @@ def _bars(
     query: Mapping[str, str],
 ) -> list[Bar]:
     begin, end, step = extent
-    first = min(stretch_of(begin, step), stretch_of(end, step) - (FEWEST - 1) * step)
-    number = min(int((end - first) / step) + 1, 2 * BARS)
+    first_bar = min(stretch_of(begin, step), stretch_of(end, step) - (FEWEST - 1) * step)
+    bar_number = min(int((end - first_bar) / step) + 1, 2 * BARS)
     bars = []
-    for start in (first + each * step for each in range(number)):
-        stop, counts = start + step, sums.get(start, Counter())
-        since, until = (f"{moment:%Y-%m-%dT%H:%M}" for moment in (start, stop))
+    for bar_start in (first_bar + bar * step for bar in range(bar_number)):
+        bar_end, bar_counts = bar_start + step, sums.get(bar_start, Counter())
+        since, until = (f"{moment:%Y-%m-%dT%H:%M}" for moment in (bar_start, bar_end))
         bars.append(
             Bar(
-                start=start,
-                end=stop,
-                **{name: counts[name] for name in _OUTCOMES},
+                start=bar_start,
+                end=bar_end,
+                **{name: bar_counts[name] for name in _OUTCOMES},
                 query=with_fields(query, last="", since=since, until=until)
-                if counts.total()
+                if bar_counts.total()
                 else "",
             )
         )

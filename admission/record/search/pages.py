@@ -1,4 +1,4 @@
-"""Pages of a search: rows grouped into lines, fifty lines a page, cursors to both neighbours.
+"""SearchPage: DecisionLines grouped by owner, PagePosition, Cursors to newer and older lines.
 
 Objects of one owner that were refused for the same reasons become one line. A page is named by the
 decision id before which its stretch of rows begins, and by how many of the lines of that stretch
@@ -59,26 +59,26 @@ class DecisionLine:
     def query(self) -> str:
         """The query that finds all of them, on any page."""
         row = self.newest
-        fields = {"cluster": row.cluster, "namespace": row.namespace, "kind": row.kind}
+        line_fields = {"cluster": row.cluster, "namespace": row.namespace, "kind": row.kind}
         name = f"{row.owner.name}-" if row.owner.name else row.name
         reason = "".join(row.reasons.split()[:1])
-        return with_fields(fields, verdict="denied", name=name, reason=reason)
+        return with_fields(line_fields, verdict="denied", name=name, reason=reason)
 
 
 def grouped(rows: Iterable[Sampled]) -> list[DecisionLine]:
     """Group repeated refusals under the newest of them; every other row is a line of its own."""
     lines: list[DecisionLine] = []
-    known: dict[tuple[object, ...], DecisionLine] = {}
+    line_of_refusal: dict[tuple[object, ...], DecisionLine] = {}
     for row in rows:
         if row.verdict != Verdict.DENIED or not row.owner:
             lines.append(DecisionLine(newest=row))
             continue
-        key = (row.cluster, row.namespace, row.kind, row.phase, row.owner, row.reasons)
-        if key in known:
-            known[key].alike.append(row)
+        refusal = (row.cluster, row.namespace, row.kind, row.phase, row.owner, row.reasons)
+        if refusal in line_of_refusal:
+            line_of_refusal[refusal].alike.append(row)
         else:
             lines.append(line := DecisionLine(newest=row))
-            known[key] = line
+            line_of_refusal[refusal] = line
     return lines
 
 
@@ -116,22 +116,22 @@ class SearchPage:
     older: Cursor
 
 
-def page(search: Search, place: PagePosition) -> SearchPage:
+def page(search: Search, position: PagePosition) -> SearchPage:
     """Read a stretch, and cut the page out of it; three statements, or five for ``after``."""
-    before = search.ahead(place.after) if place.after else place.before
+    before = search.ahead(position.after) if position.after else position.before
     sample = search.sample(before)
     lines = grouped(sample.rows)
-    first = place.line
-    if place.after:
-        first = max(0, sum(line.newest.id > place.after for line in lines) - SIZE)
-    following = first + SIZE
-    shown = lines[first:following]
+    first_line = position.line
+    if position.after:
+        first_line = max(0, sum(line.newest.id > position.after for line in lines) - SIZE)
+    next_line = first_line + SIZE
+    shown = lines[first_line:next_line]
     newer: Cursor = {}
-    if first:
-        newer = _at(sample, max(0, first - SIZE))
+    if first_line:
+        newer = _line_cursor(sample, max(0, first_line - SIZE))
     elif sample.before:
         newer = {"after": sample.rows[0].id if sample.rows else sample.before}
-    beyond = {"before": sample.older} if sample.older else {}
+    older_sample = {"before": sample.older} if sample.older else {}
     events = search.events(line.newest.id for line in shown)
     for line in shown:
         line.event = events.get(line.newest.id)
@@ -139,13 +139,13 @@ def page(search: Search, place: PagePosition) -> SearchPage:
         sample=sample,
         lines=[line for line in shown if line.event],  # retention may have removed others since
         newer=newer,
-        older=_at(sample, following) if following < len(lines) else beyond,
+        older=_line_cursor(sample, next_line) if next_line < len(lines) else older_sample,
     )
 
 
-def _at(sample: Sample, line: int) -> Cursor:
+def _line_cursor(sample: Sample, line_number: int) -> Cursor:
     """A cursor into this stretch that stays valid when newer decisions arrive."""
     before = sample.before
     if not before:
         before = decision_id.lowest(sample.rows[0].created + timedelta(milliseconds=1))
-    return {"before": before, "line": str(line) if line else ""}
+    return {"before": before, "line": str(line_number) if line_number else ""}

@@ -1,4 +1,4 @@
-"""Search queries: the language parsed and written, and the namespaces that a query names.
+"""Search language: words ``ns:team`` parsed to fields, errors, rendered; namespaces they name.
 
 ``ns:team verdict:denied user:ada`` becomes filter fields, and back. A word without a colon is the
 beginning of an object's name.
@@ -41,45 +41,45 @@ _WORD: Final = re.compile(
     r'|(?:(?P<key>[A-Za-z_-]+):)?(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S+))',
     re.DOTALL,
 )
-_PLAIN: Final = re.compile(r'[^\s":\\][^\s"\\]*')
-_ACCOUNT: Final = "system:serviceaccount:"
-_IN_A_NAMESPACE: Final = 3
+_UNQUOTED: Final = re.compile(r'[^\s":\\][^\s"\\]*')
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_PARTS_WITH_NAMESPACE: Final = 3
 LONGEST: Final = 2000
 """Characters of a query that are read."""
 
 
 def parse(text: str) -> tuple[dict[str, str], list[str]]:
     """Parse a query: values by field, and a sentence for each error."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     errors: list[str] = []
-    for match in _WORD.finditer(text[:LONGEST]):
-        if match["bare"]:
+    for word in _WORD.finditer(text[:LONGEST]):
+        if word["bare"]:
             continue  # a key whose value is not there yet
-        quoted, key = match["quoted"], (match["key"] or "").lower()
-        value = match["plain"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-        key = _SYNONYMS.get(key, key)
-        field = FIELDS.get(key or "name", "")
+        quoted_text, word_key = word["quoted"], (word["key"] or "").lower()
+        value = word["plain"] if quoted_text is None else re.sub(r"\\(.)", r"\1", quoted_text)
+        word_key = _SYNONYMS.get(word_key, word_key)
+        field = FIELDS.get(word_key or "name", "")
         if not field:
-            errors.append(f"“{key}:” is not known; there are {', '.join(FIELDS)}.")
-        elif field in found:
-            errors.append(f"“{key or 'name'}” is there twice: the first counts.")
+            errors.append(f"“{word_key}:” is not known; there are {', '.join(FIELDS)}.")
+        elif field in fields:
+            errors.append(f"“{word_key or 'name'}” is there twice: the first counts.")
         else:
-            found[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
-    return found, errors
+            fields[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
+    return fields, errors
 
 
 def render(fields: Mapping[str, str]) -> str:
     """Write fields as a query, in the order of ``FIELDS``; empty ones are left out."""
-    terms = []
-    for key, field in FIELDS.items():
+    words = []
+    for word_key, field in FIELDS.items():
         value = fields.get(field, "")
-        if key == "dry":
+        if word_key == "dry":
             value = {"true": "yes", "false": "no"}.get(value, value)
-        if value and not _PLAIN.fullmatch(value):
+        if value and not _UNQUOTED.fullmatch(value):
             value = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
         if value:
-            terms.append(f"{key}:{value}")
-    return " ".join(terms)
+            words.append(f"{word_key}:{value}")
+    return " ".join(words)
 
 
 def sees_places(user: Any, query: str) -> bool:
@@ -91,22 +91,22 @@ def sees_places(user: Any, query: str) -> bool:
         return True
     fields = QueryDict(query.encode("utf-8", "ignore")).dict()
     cluster = fields.get("cluster", "")
-    named = namespaces_named(fields)
-    if cluster and not named:
+    namespaces = namespaces_named(fields)
+    if cluster and not namespaces:
         return roles.sees(user, cluster)
     if cluster:
-        return all(roles.sees(user, cluster, each) for each in named)
+        return all(roles.sees(user, cluster, namespace) for namespace in namespaces)
     bindings = roles.bindings_of(user)
-    return all(any(b.covers(b.cluster, each) for b in bindings) for each in named)
+    return all(any(b.covers(b.cluster, namespace) for b in bindings) for namespace in namespaces)
 
 
 def namespaces_named(fields: Mapping[str, str]) -> set[str]:
     """Namespaces in a query: its own, a policy's ``Kind/namespace/name``, a service account's."""
-    named = {fields.get("namespace", "")}
+    namespaces = {fields.get("namespace", "")}
     policy = fields.get("policy", "").split("/")
-    if len(policy) == _IN_A_NAMESPACE:
-        named.add(policy[1])
+    if len(policy) == _PARTS_WITH_NAMESPACE:
+        namespaces.add(policy[1])
     user = fields.get("user", "")
-    if user.startswith(_ACCOUNT):
-        named.add(user.removeprefix(_ACCOUNT).partition(":")[0])
-    return named - {""}
+    if user.startswith(_SERVICE_ACCOUNT):
+        namespaces.add(user.removeprefix(_SERVICE_ACCOUNT).partition(":")[0])
+    return namespaces - {""}

@@ -1,4 +1,4 @@
-"""Search the record in a fixed number of statements, and the sample of rows that a search reads.
+"""Search: the filter's matches, one Sample of Sampled rows, days back, owner, priority, count.
 
 One statement finds how far back there are enough rows, another reads those that match. Where an
 index finds them, enough is one sample. A filter without an index (user, reason, policy) reads some
@@ -42,7 +42,7 @@ DAYS: Final = partitions.LONGEST_STRETCH
 MOST_DAYS: Final = 4 * DAYS
 """... and where an index has shown that they hold few rows."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_INDEXED: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
+_INDEXED_FIELDS: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
 _LARGE: Final = ("trace", "charges", "policies", "groups", "observed", "policy_names", "request")
 PRIORITY: Final = '"priorityClassName":"'
 COLUMNS: Final = (
@@ -106,21 +106,21 @@ def request_excerpt() -> Any:
 
     A whole request may be large, and the database would have to decompress and send it.
     """
-    text = Cast(F("request"), TextField())
-    beginning = Substr(text, 1, owners.READ)
-    priority = Substr(text, StrIndex(text, Value(PRIORITY)), len(PRIORITY) + 256)
-    return Case(When(verdict=Verdict.DENIED, then=beginning), default=priority)
+    request = Cast(F("request"), TextField())
+    request_beginning = Substr(request, 1, owners.READ)
+    priority = Substr(request, StrIndex(request, Value(PRIORITY)), len(PRIORITY) + 256)
+    return Case(When(verdict=Verdict.DENIED, then=request_beginning), default=priority)
 
 
 def sampled(row: dict[str, Any]) -> Sampled:
     """Build the value of a row of ``COLUMNS``."""
-    text = row.pop("request_excerpt") or ""
+    excerpt = row.pop("request_excerpt") or ""
     owner, priority = owners.NOBODY, ""
     if row["verdict"] == Verdict.DENIED:
-        owner = owners.recorded(owners.metadata_in(text))
-    if (start := text.find(PRIORITY)) >= 0:
+        owner = owners.recorded(owners.metadata_in(excerpt))
+    if (priority_start := excerpt.find(PRIORITY)) >= 0:
         with suppress(ValueError):  # cut off: no name that Kubernetes accepts is that long
-            priority = str(_JSON.raw_decode(text, start + len(PRIORITY) - 1)[0])
+            priority = str(_JSON.raw_decode(excerpt, priority_start + len(PRIORITY) - 1)[0])
     return Sampled(**row, priority=priority, owner=owner)
 
 
@@ -132,37 +132,37 @@ class Search:
         self.filter = AuditEventFilter(query, queryset=rows)
         self.is_valid = self.filter.is_valid()
         self.found: AuditEventQuerySet = self.filter.qs if self.is_valid else rows.none()
-        known = {name: value for name, value in query.items() if name in _INDEXED}
+        indexed = {name: value for name, value in query.items() if name in _INDEXED_FIELDS}
         if query.get("verdict") == "denied":
-            known["verdict"] = "denied"
-        self._base = AuditEventFilter(known, queryset=rows).qs if self.is_valid else rows.none()
-        wanted = {name for name in self.filter.filters if query.get(name)}
-        self.is_indexed = wanted <= known.keys()
+            indexed["verdict"] = "denied"
+        self._base = AuditEventFilter(indexed, queryset=rows).qs if self.is_valid else rows.none()
+        searched_fields = {name for name in self.filter.filters if query.get(name)}
+        self.is_indexed = searched_fields <= indexed.keys()
 
     def sample(self, before: str = "") -> Sample:
         """The newest decisions that match, older than a decision id if one is given."""
         start = decision_id.moment(before) if before else datetime.now(UTC)
-        base, found = (
+        base, matching_rows = (
             rows.older_than(before) if before else rows for rows in (self._base, self.found)
         )
         # A bounded number of days: a statement locks and plans every partition that it may read.
-        begin = self._back(start, DAYS)
+        begin = self._days_back(start, DAYS)
         enough = (SAMPLE if self.is_indexed else LOOKED) + 1
-        edge = _last(base.between(begin, None).newest_first()[:enough], Min("created"), enough)
+        edge = _edge(base.between(begin, None).newest_first()[:enough], Min("created"), enough)
         if edge is None and self.is_indexed:
-            begin = self._back(start, MOST_DAYS)
-        stop = edge or begin
-        rows = (
-            found.between(stop, None)
+            begin = self._days_back(start, MOST_DAYS)
+        sample_ends = edge or begin
+        excerpted = (
+            matching_rows.between(sample_ends, None)
             .annotate(request_excerpt=request_excerpt())
             .newest_first()
             .values(*COLUMNS)
         )
-        read = tuple(sampled(row) for row in rows[: SAMPLE + 1])
-        if len(read) > SAMPLE:
-            return Sample(rows=read[:SAMPLE], before=before, older=read[SAMPLE - 1].id)
-        older = decision_id.lowest(stop) if stop else ""
-        return Sample(rows=read, before=before, older=older, searched_to=stop)
+        sample = tuple(sampled(row) for row in excerpted[: SAMPLE + 1])
+        if len(sample) > SAMPLE:
+            return Sample(rows=sample[:SAMPLE], before=before, older=sample[SAMPLE - 1].id)
+        older = decision_id.lowest(sample_ends) if sample_ends else ""
+        return Sample(rows=sample, before=before, older=older, searched_to=sample_ends)
 
     def count(self, sample: Sample) -> CappedCount:
         """The number of matches, exact or "10,000+": the same on the page and for files."""
@@ -180,43 +180,43 @@ class Search:
         end = partitions.bounds(days[position])[0] if position < len(days) else None
         if not self.is_indexed:
             rows = self._base.newer_than(after).between(None, end).order_by("created", "id")
-            edge = _last(rows[:LOOKED], Max("created"), LOOKED)
+            edge = _edge(rows[:LOOKED], Max("created"), LOOKED)
             end = edge + _MILLISECOND if edge else end
         rows = self.found.newer_than(after).between(None, end).order_by("created", "id")
-        edge = _last(rows[:SAMPLE], Max("created"), SAMPLE)
+        edge = _edge(rows[:SAMPLE], Max("created"), SAMPLE)
         if edge:
             return decision_id.lowest(edge + _MILLISECOND)
         return decision_id.lowest(end) if end and end < datetime.now(UTC) else ""
 
     def newer(self, after: str, number: int) -> Sample:
         """At most ``number`` decisions next newer than a decision id."""
-        rows = (
+        newer_rows = (
             self.found.newer_than(after)
             .annotate(request_excerpt=request_excerpt())
             .order_by("created", "id")
         )
-        read = [sampled(row) for row in rows.values(*COLUMNS)[:number]]
-        return Sample(rows=tuple(reversed(read)))
+        sampled_rows = [sampled(row) for row in newer_rows.values(*COLUMNS)[:number]]
+        return Sample(rows=tuple(reversed(sampled_rows)))
 
     def events(self, ids: Iterable[str]) -> dict[str, AuditEvent]:
         """Decisions by id, with the columns that a line shows."""
         wanted = list(ids)
         if not wanted:
             return {}
-        times = [decision_id.moment(each) for each in wanted]
-        rows = self.found.defer(*_LARGE).with_authority()
-        rows = rows.filter(id__in=wanted, created__gte=min(times), created__lte=max(times))
-        return {event.pk: event for event in rows}
+        moments = [decision_id.moment(wanted_id) for wanted_id in wanted]
+        events = self.found.defer(*_LARGE).with_authority()
+        events = events.filter(id__in=wanted, created__gte=min(moments), created__lte=max(moments))
+        return {event.pk: event for event in events}
 
-    def _back(self, start: datetime, number: int) -> datetime | None:
+    def _days_back(self, start: datetime, number: int) -> datetime | None:
         """The beginning of the last ``number`` days of the record; None where that is all of it."""
         days: list[date] = partitions.recent_days(connections[self._base.db])
         position = bisect_right(days, start.date()) - number
         return partitions.bounds(days[position])[0] if position > 0 else None
 
 
-def _last(rows: AuditEventQuerySet, last: Aggregate, enough: int) -> datetime | None:
+def _edge(rows: AuditEventQuerySet, last: Aggregate, enough_rows: int) -> datetime | None:
     """The time of the last of these rows, if there are ``enough``."""
-    found = rows.aggregate(last=last, number=Count("id"))
-    edge: datetime | None = found["last"]
-    return edge if found["number"] == enough else None
+    totals = rows.aggregate(last=last, number=Count("id"))
+    edge: datetime | None = totals["last"]
+    return edge if totals["number"] == enough_rows else None

@@ -1,4 +1,4 @@
-"""Stream the whole result of a search as CSV or JSON Lines, in bounded memory.
+"""A search's rows as CSV or JSON Lines, piece by piece; cells neutral to spreadsheets' formulas.
 
 A spreadsheet would run a cell that begins like a formula: such cells get an apostrophe in front.
 """
@@ -27,9 +27,9 @@ COLUMNS: Final = (
     "id", "created", "verdict", "code", "reason", "cluster", "namespace", "kind", "name",
     "operation", "user", "dry_run", "phase", "reasons", "policy_names", "message", "duration_us",
 )  # fmt: skip
-_ALL: Final = tuple(field.name for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django documents no other way
+_ALL_COLUMNS: Final = tuple(field.name for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django documents no other way
 _FORMULA: Final = ("=", "+", "-", "@")
-_BREAKS: Final = ("\t", "\r", "\n")
+_LINE_BREAKS: Final = ("\t", "\r", "\n")
 # White space and invisible characters: zero-width ones and the byte order mark.
 _SKIPPED: Final = (
     "".join(map(chr, range(0x21))) + "\x7f\x85\u200b\u200c\u200d\u2060\ufeff\u1680\u2028\u2029"
@@ -37,7 +37,7 @@ _SKIPPED: Final = (
 _LOOKED_AT: Final = 64  # characters
 
 
-class _Lines(list[str]):
+class _CsvLines(list[str]):
     """The file that ``csv`` writes to: it keeps the lines until they are sent."""
 
     def write(self, text: str) -> None:
@@ -53,22 +53,22 @@ class _Lines(list[str]):
 
 def as_csv(rows: AuditEventQuerySet) -> Iterator[bytes]:
     """RFC 4180: a header, one decision a line, the newest first."""
-    lines = _Lines()
-    writer = csv.writer(lines)
-    writer.writerow(COLUMNS)
-    yield lines.take().encode()
-    for piece in _pieces(rows, COLUMNS, PIECE):
+    csv_lines = _CsvLines()
+    csv_writer = csv.writer(csv_lines)
+    csv_writer.writerow(COLUMNS)
+    yield csv_lines.take().encode()
+    for piece in _row_pieces(rows, COLUMNS, PIECE):
         for row in piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
-            writer.writerow([neutral(_cell(row[name])) for name in COLUMNS])
+            csv_writer.writerow([neutral(_cell_text(row[name])) for name in COLUMNS])
         # A lone surrogate in a name has no UTF-8: a question mark is better than half a file.
-        yield lines.take().encode("utf-8", "replace")
+        yield csv_lines.take().encode("utf-8", "replace")
 
 
 def as_jsonl(rows: AuditEventQuerySet) -> Iterator[bytes]:
     """One decision a line with all recorded columns, the newest first."""
     option = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
-    for piece in _pieces(rows, _ALL, LARGE_PIECE):
+    for piece in _row_pieces(rows, _ALL_COLUMNS, LARGE_PIECE):
         for row in piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
         yield b"".join(orjson.dumps(row, option=option) for row in piece)
@@ -80,31 +80,31 @@ def neutral(cell: str) -> str:
     Some read full-width signs as plain ones, and skip any white space before them.
     """
     begins = unicodedata.normalize("NFKC", cell[:_LOOKED_AT]).lstrip(_SKIPPED)
-    return f"'{cell}" if begins.startswith(_FORMULA) or cell.startswith(_BREAKS) else cell
+    return f"'{cell}" if begins.startswith(_FORMULA) or cell.startswith(_LINE_BREAKS) else cell
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if hasattr(value, "isoformat"):
-        return str(value.isoformat())
-    return str(value)
+def _cell_text(column_value: Any) -> str:
+    if isinstance(column_value, bool):
+        return "yes" if column_value else "no"
+    if hasattr(column_value, "isoformat"):
+        return str(column_value.isoformat())
+    return str(column_value)
 
 
-def _pieces(
-    rows: AuditEventQuerySet, columns: tuple[str, ...], size: int
+def _row_pieces(
+    rows: AuditEventQuerySet, columns: tuple[str, ...], piece_size: int
 ) -> Iterator[list[dict[str, Any]]]:
     """All rows, piece by piece; a piece may be empty where they are rare."""
-    cursor, is_over = "", False
-    while not is_over:
+    page_cursor, is_last_page = "", False
+    while not is_last_page:
         # Ids first, then their rows in small pieces: the large columns are never sorted.
-        page = rows.only("id", "created").page(before=cursor, size=PIECE)
-        for start in range(0, len(page.events), size):
-            events = page.events[start : start + size]
-            found = AuditEvent.objects.filter(
-                id__in=[event.pk for event in events],
-                created__gte=events[-1].created,
-                created__lte=events[0].created,
+        page = rows.only("id", "created").page(before=page_cursor, size=PIECE)
+        for piece_start in range(0, len(page.events), piece_size):
+            page_events = page.events[piece_start : piece_start + piece_size]
+            piece_rows = AuditEvent.objects.filter(
+                id__in=[event.pk for event in page_events],
+                created__gte=page_events[-1].created,
+                created__lte=page_events[0].created,
             )
-            yield list(found.newest_first().values(*columns))
-        cursor, is_over = page.older, not page.older
+            yield list(piece_rows.newest_first().values(*columns))
+        page_cursor, is_last_page = page.older, not page.older

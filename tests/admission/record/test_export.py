@@ -86,7 +86,10 @@ def test_only_days_that_are_over_are_due(decided: Callable[..., AuditEvent]) -> 
 
 def test_two_exports_do_not_write_at_once(decided: Callable[..., AuditEvent]) -> None:
     decided(DAY)
-    with record_export._alone(), pytest.raises(record_export.ExportError, match="another export"):
+    with (
+        record_export._folder_locked(),
+        pytest.raises(record_export.ExportError, match="another export"),
+    ):
         record_export.export_day(DAY)
 
 
@@ -100,7 +103,7 @@ def test_a_file_that_is_not_the_record_does_not_count(
     written = gzip.compress(text)
     file.write_bytes(written if harm == "row" else written[:-4])
     with pytest.raises(record_export.ExportError):
-        record_export._check(file, DAY, 1)
+        record_export._check_file(file, DAY, 1)
 
 
 def test_a_file_with_too_few_rows_does_not_count(decided: Callable[..., AuditEvent]) -> None:
@@ -109,7 +112,7 @@ def test_a_file_with_too_few_rows_does_not_count(decided: Callable[..., AuditEve
     file = record_export.folder() / "file"
     file.write_bytes(gzip.compress(json.dumps({"id": row.id}).encode()))
     with pytest.raises(record_export.ExportError, match="has 1 rows, not 2"):
-        record_export._check(file, DAY, 2)
+        record_export._check_file(file, DAY, 2)
 
 
 @pytest.mark.parametrize("harm", ["lost", "changed"])

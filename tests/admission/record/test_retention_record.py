@@ -67,7 +67,7 @@ def test_a_busy_record_is_reported_and_left(
         raise OperationalError
 
     decided(OLD)
-    for way in ("_exchange", "_delete"):
+    for way in ("_exchange_partition", "_delete_rows"):
         monkeypatch.setattr(retention, way, busy)
     monkeypatch.setattr(retention, "PAUSE", 0)
     (removal,) = retention.apply(today=TODAY)

@@ -40,7 +40,7 @@ async def until(holds: Callable[[], Any]) -> None:
 
 async def opened(waiters: writer.Waiters) -> Any:
     """Ask until the loop has a session of its own; gives it."""
-    own: Any = waiters._own
+    own: Any = waiters._loop_writer
     async with asyncio.timeout(10):
         while own._line is None:
             await waiters.outcome(Waiting())
@@ -155,7 +155,7 @@ def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
             release()
         [found] = await answer
         # What is late counts towards a database that is away.
-        await until(lambda: thread.start()._failures == is_late)
+        await until(lambda: thread.start()._failures_in_a_row == is_late)
         assert await opened(waiters) is line
         return found
 
@@ -205,7 +205,7 @@ def test_session_that_the_server_ended_is_opened_again(monkeypatch: pytest.Monke
     item = Waiting()
 
     async def ask(waiters: writer.Waiters) -> list[Any]:
-        own: Any = waiters._own
+        own: Any = waiters._loop_writer
         line = await opened(waiters)
         end(line)
         await until(lambda: own._line is None)
@@ -220,7 +220,7 @@ def test_batch_whose_session_ends_is_written_by_the_thread() -> None:
     item = Waiting()
 
     async def ask(waiters: writer.Waiters) -> list[Any]:
-        own: Any = waiters._own
+        own: Any = waiters._loop_writer
         line = await opened(waiters)
         with nobody_else_writes() as release:
             answer = outcomes(waiters, item)
