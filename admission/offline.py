@@ -97,14 +97,14 @@ def answer_case(case: object, limited_resources: object = None) -> dict[str, Any
     """Answer one case; never raises, whatever its shape."""
     if not isinstance(case, dict):
         return _case_error(None, DecodeError("", "a case is an object"))
-    name = case.get("name")
+    case_name = case.get("name")
     try:
         request, policies, phase = read_case(case, limited_resources)
     except DecodeError as error:
-        return _case_error(name, error)
+        return _case_error(case_name, error)
     now = case.get("now")
     decision = admit(request, policies, phase=phase, now=now if isinstance(now, str) else None)
-    return {"name": name, **render_decision(decision)}
+    return {"name": case_name, **render_decision(decision)}
 
 
 def read_case(
@@ -129,8 +129,8 @@ def read_case(
     return request, policies, Phase(phase)
 
 
-def _case_error(name: object, error: DecodeError) -> dict[str, Any]:
-    return {"name": name, "error": {"field": error.field, "message": error.detail}}
+def _case_error(case_name: object, error: DecodeError) -> dict[str, Any]:
+    return {"name": case_name, "error": {"field": error.field, "message": error.detail}}
 
 
 def render_decision(decision: Decision) -> dict[str, Any]:

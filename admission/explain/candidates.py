@@ -69,10 +69,10 @@ def _resources_paths(obj: Mapping[str, Any]) -> Iterator[tuple[Token, ...]]:
 def _set_amount(
     obj: Mapping[str, Any], path: tuple[Token, ...], amount: Quantity
 ) -> Iterator[FieldChange]:
-    old = value_at(obj, path)
+    amount_before = value_at(obj, path)
     new = amount.canonical()
-    if amount.nano >= 0 and _amount_of(old) != amount:
-        yield FieldChange(path=path, old=old, new=new)
+    if amount.nano >= 0 and _amount_of(amount_before) != amount:
+        yield FieldChange(path=path, old=amount_before, new=new)
 
 
 def _amount_of(given: Any) -> Quantity | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PIECE: Final = 250  # rows with large columns that are in memory at once
 COUNT_LIMIT: Final = 10_000
 SEARCH_SECONDS: Final = 1.0  # after which a search reads no further stretch
-_LISTED: Final = (
+_LISTED_COLUMNS: Final = (
     "created", "duration_us", "cluster", "phase", "operation", "api_group", "kind", "resource",
     "sub_resource", "namespace", "name", "user", "dry_run", "verdict", "code", "reason", "message",
     "reasons", "violations", "more_violations", "patch", "warnings",
@@ -120,7 +120,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def listed(self) -> Self:
         """With only the columns that a line of a list shows; the others may be large."""
-        return self.only(*_LISTED).with_authority()
+        return self.only(*_LISTED_COLUMNS).with_authority()
 
     def with_authority(self) -> Self:
         """With the beginning of the trace, from which ``authority`` is read."""

@@ -111,13 +111,13 @@ class AuditEventFilter(django_filters.FilterSet):
         return queryset.for_policy(value)
 
     def with_priority(
-        self, queryset: AuditEventQuerySet, _name: str, value: Any
+        self, queryset: AuditEventQuerySet, _name: str, priority_class: Any
     ) -> AuditEventQuerySet:
         """Events about pods of this priority class; the record is searched as text."""
         with_class = Q(pk__in=[])
         # Rows saved through the model escape letters beyond ASCII, rows of the writer do not.
-        for is_ascii in {True, value.isascii()}:
-            class_text = json.dumps(value, ensure_ascii=is_ascii)
+        for is_ascii in {True, priority_class.isascii()}:
+            class_text = json.dumps(priority_class, ensure_ascii=is_ascii)
             with_class |= Q(request_text__contains=f'"priorityClassName":{class_text}')
         return queryset.annotate(request_text=Cast("request", TextField())).filter(with_class)
 

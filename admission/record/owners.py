@@ -27,8 +27,8 @@ _WITH_DIGIT: Final = "(?=[a-z]*[0-9])"
 _HASH: Final = re.compile(rf"-(?:{_WITH_DIGIT}(?:[0-9a-f]|{_RANDOM}){{6,10}}|{_LONG})$")
 _JOB_SUFFIX: Final = re.compile(rf"-{_WITH_DIGIT}(?:{_RANDOM}{{5}}|[0-9a-f]{{6,10}}|{_LONG})$")
 _DUE_MINUTE: Final = re.compile(r"-[0-9]{7,10}$")
-_OBJECT: Final = '"object":{'
-_METADATA: Final = '"metadata":'
+_OBJECT_KEY: Final = '"object":{'
+_METADATA_KEY: Final = '"metadata":'
 _JSON: Final = json.JSONDecoder()
 
 
@@ -89,11 +89,11 @@ def metadata_in(text: str) -> dict[str, Any]:
 
     Empty where that ends too early.
     """
-    metadata_start = text.find(_METADATA, max(text.find(_OBJECT), 0))
+    metadata_start = text.find(_METADATA_KEY, max(text.find(_OBJECT_KEY), 0))
     if metadata_start < 0:
         return {}
     try:
-        metadata = _JSON.raw_decode(text, metadata_start + len(_METADATA))[0]
+        metadata = _JSON.raw_decode(text, metadata_start + len(_METADATA_KEY))[0]
     except (ValueError, RecursionError):  # cut off, or nested too deeply
         return {}
     return metadata if isinstance(metadata, dict) else {}

@@ -154,13 +154,13 @@ def _cut_by_shape(part: Any, shape: Any) -> Any:
     return _type_only(part)
 
 
-def _type_only(part: Any) -> Any:
+def _type_only(unread: Any) -> Any:
     """An empty value of the same type: rules reject the type, and the content may be a secret."""
-    if isinstance(part, str) and not isinstance(part, RawNumber):
+    if isinstance(unread, str) and not isinstance(unread, RawNumber):
         return ""
-    if isinstance(part, list | dict):
-        return type(part)()
-    return storable(part)
+    if isinstance(unread, list | dict):
+        return type(unread)()
+    return storable(unread)
 
 
 def _short_annotations(annotations: Any) -> Any:

@@ -228,12 +228,12 @@ def _wrong_field(path: str, wanted: str) -> DecodeError:
 
 
 def _map_field(review_part: Mapping[str, Any], name: str) -> dict[str, Any]:
-    field_value = review_part.get(name)
-    if field_value is None:
+    review_field = review_part.get(name)
+    if review_field is None:
         return {}
-    if not isinstance(field_value, dict):
+    if not isinstance(review_field, dict):
         raise _wrong_field(name, "an object")
-    return field_value
+    return review_field
 
 
 def _object_field(review_part: Mapping[str, Any], name: str) -> dict[str, Any] | None:
@@ -241,19 +241,19 @@ def _object_field(review_part: Mapping[str, Any], name: str) -> dict[str, Any] |
 
 
 def _text_field(review_part: Mapping[str, Any], name: str, parent: str = "") -> str:
-    field_value = review_part.get(name)
-    if type(field_value) is str:  # not isinstance: a RawNumber is a str, too
-        return field_value
-    if field_value is not None:
+    review_field = review_part.get(name)
+    if type(review_field) is str:  # not isinstance: a RawNumber is a str, too
+        return review_field
+    if review_field is not None:
         raise _wrong_field(f"{parent}{name}", "a text")
     return ""
 
 
 def _flag_field(review_part: Mapping[str, Any], name: str) -> bool:
-    field_value = review_part.get(name)
-    if field_value is not None and not isinstance(field_value, bool):
+    review_field = review_part.get(name)
+    if review_field is not None and not isinstance(review_field, bool):
         raise _wrong_field(name, "true or false")
-    return bool(field_value)
+    return bool(review_field)
 
 
 def _names(review_part: Mapping[str, Any], name: str, members: tuple[str, ...]) -> list[str]:

@@ -26,7 +26,7 @@ class CarriedOver:
 
     def __init__(self, *, patience: float = 1.0) -> None:
         self._patience = patience  # times ``STUCK_AFTER``
-        self._passed: list[PendingDecision] = []  # items that the next batch takes first
+        self._passed_to_next: list[PendingDecision] = []  # items that the next batch takes first
         self._patient_for = 0  # batches left that wait for locks
         self._batch_began: float | None = None
         self._looked_at = 0.0  # the time of the last call of ``is_stuck``
@@ -54,16 +54,16 @@ class CarriedOver:
     @property
     def has_passed(self) -> bool:
         """Whether items were passed by and wait for the next batch."""
-        return bool(self._passed)
+        return bool(self._passed_to_next)
 
     def take_passed(self) -> list[PendingDecision]:
         """Remove and return the items that were passed by."""
-        passed, self._passed = self._passed, []
+        passed, self._passed_to_next = self._passed_to_next, []
         return passed
 
     def note(self, outcome: BatchOutcome) -> None:
         """Remember the items that a batch passed by, and whether it was crowded."""
-        self._passed += outcome.passed
+        self._passed_to_next += outcome.passed
         self._patient_for = CROWDED_FOR if outcome.is_crowded else max(self._patient_for - 1, 0)
 
     @contextmanager

@@ -41,14 +41,14 @@ class _Failpoint:
 
     action: str
     passage: int = 1
-    passed: int = 0
+    passages: int = 0
 
     def act(self) -> None:
         """Count a passage; fail if it is the one."""
-        self.passed += 1
+        self.passages += 1
         if self.action.startswith("sleep="):
             time.sleep(float(self.action.removeprefix("sleep=")))
-        elif self.passed == self.passage:
+        elif self.passages == self.passage:
             if self.action == "raise":
                 raise FailpointError
             os.kill(os.getpid(), signal.SIGKILL if self.action == "kill" else signal.SIGSTOP)

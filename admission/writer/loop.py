@@ -45,7 +45,7 @@ class LoopWriter:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
-        self._queued: deque[PendingDecision] = deque()
+        self._loop_queue: deque[PendingDecision] = deque()
         self._carried_over = CarriedOver()
         self._line: _SocketLine | None = None
         self._serving_greenlet: Any = None  # the greenlet of ``_serve``
@@ -66,10 +66,10 @@ class LoopWriter:
             pending.is_left = True
             thread.submit(pending)
             return
-        if self._carried_over.is_stuck() or len(self._queued) >= settings.GATEHOUSE_QUEUE_LIMIT:
+        if self._carried_over.is_stuck() or len(self._loop_queue) >= settings.GATEHOUSE_QUEUE_LIMIT:
             raise UnavailableError
         hit("before-queue")
-        self._queued.append(pending)
+        self._loop_queue.append(pending)
         hit("after-queue")
         if self._is_idle:
             # Not at once: further calls in this turn of the loop join the batch.
@@ -123,19 +123,19 @@ class LoopWriter:
         line.greenlet = getcurrent()
         while self._line is line:
             # Items that were passed by come first.
-            batch = self._carried_over.take_passed()
-            while self._queued and len(batch) < settings.GATEHOUSE_BATCH_LIMIT:
-                batch.append(self._queued.popleft())
-            if batch:
-                self._commit(line, batch)
+            loop_batch = self._carried_over.take_passed()
+            while self._loop_queue and len(loop_batch) < settings.GATEHOUSE_BATCH_LIMIT:
+                loop_batch.append(self._loop_queue.popleft())
+            if loop_batch:
+                self._commit(line, loop_batch)
             else:
                 self._is_idle = True
                 line.hub.switch()
 
-    def _commit(self, line: _SocketLine, batch: list[PendingDecision]) -> None:
+    def _commit(self, line: _SocketLine, loop_batch: list[PendingDecision]) -> None:
         try:
             with self._carried_over.timed():
-                outcome = try_once(batch, waits=self._carried_over.is_patient)
+                outcome = try_once(loop_batch, waits=self._carried_over.is_patient)
                 # If the whole process stood still, the server's timer went on: not the database's
                 # fault, so the thread tries again.
                 is_late = (
@@ -147,10 +147,10 @@ class LoopWriter:
             # The outermost layer of the greenlet: every item has to get an answer.
             logger.exception("the writer failed")
             self._drop_session()
-            fail_all(batch, error)
+            fail_all(loop_batch, error)
             return
         if isinstance(outcome, BatchOutcome):
-            metrics.BATCH.observe(len(batch))
+            metrics.BATCH.observe(len(loop_batch))
             self._carried_over.note(outcome)
             return
         if outcome.is_loss or not line.is_usable:
@@ -167,8 +167,8 @@ class LoopWriter:
         line, self._line = self._line, None
         if line is not None:
             line.close()
-        left_over = [*self._carried_over.take_passed(), *self._queued]
-        self._queued.clear()
+        left_over = [*self._carried_over.take_passed(), *self._loop_queue]
+        self._loop_queue.clear()
         for pending in left_over:
             pending.is_left = True
             try:

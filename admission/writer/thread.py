@@ -112,39 +112,39 @@ class Writer:
     def _serve(self, taken: list[PendingDecision | FailedBatch | None]) -> bool:
         """Commit what was gathered; a function of its own, so that no local outlives the batch."""
         failed_batches = [each for each in taken if isinstance(each, FailedBatch)]
-        batch = [each for each in taken if each is not None and not isinstance(each, FailedBatch)]
-        self._is_busy = len(batch) > 1
+        queued = [each for each in taken if each is not None and not isinstance(each, FailedBatch)]
+        self._is_busy = len(queued) > 1
         for failed in failed_batches:
             self._run_batch(failed.batch, partial(recover, failed))
         # Also with nothing queued: an empty batch probes a database that is away.
-        if batch or not failed_batches:
-            self._run_batch(batch, partial(self._commit, batch))
+        if queued or not failed_batches:
+            self._run_batch(queued, partial(self._commit, queued))
         return _STOP not in taken
 
-    def _commit(self, batch: list[PendingDecision]) -> BatchOutcome:
+    def _commit(self, queued: list[PendingDecision]) -> BatchOutcome:
         session.open_marked()
         if self._is_away:
             session.probe()
-        return commit(batch, waits=self._carried_over.is_patient)
+        return commit(queued, waits=self._carried_over.is_patient)
 
-    def _run_batch(self, batch: list[PendingDecision], commits: Callable[[], BatchOutcome]) -> None:
-        """Run ``end``; whatever happens, each item gets an answer or an error."""
+    def _run_batch(self, queued: list[PendingDecision], settle: Callable[[], BatchOutcome]) -> None:
+        """Run ``settle``; whatever happens, each item gets an answer or an error."""
         try:
             with self._carried_over.timed():
-                outcome = commits()
+                outcome = settle()
             self._carried_over.note(outcome)
             is_reachable = outcome.is_reachable
         except (DatabaseError, InterfaceError) as error:
             session.close()
-            fail_all(batch, error)
+            fail_all(queued, error)
             is_reachable = False
         except Exception as error:
             logger.exception("the writer failed")
             session.close()
-            fail_all(batch, error)
+            fail_all(queued, error)
             return
-        if batch and is_reachable:
-            metrics.BATCH.observe(len(batch))
+        if queued and is_reachable:
+            metrics.BATCH.observe(len(queued))
         was_away = self._is_away
         self._failures_in_a_row = 0 if is_reachable else self._failures_in_a_row + 1
         if self._is_away and not was_away:

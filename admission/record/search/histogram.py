@@ -111,9 +111,9 @@ def of_tallies(
         oldest = tallies.filter(start__gte=earliest).aggregate(at=Min("start"))["at"]
         first_bar = max(oldest, earliest) if oldest else span.until - LIVE
     step = max(_bar_step(span.until - first_bar), _TALLY_STEP)
-    edge = Tally.objects.edge()
+    newest = Tally.objects.edge()
     # Tallies end some minutes ago: rows from there on are counted, but of one hour at most.
-    border = max(edge, stretch_of(now - LIVE)) if edge else stretch_of(now - LIVE)
+    border = max(newest, stretch_of(now - LIVE)) if newest else stretch_of(now - LIVE)
     sums: dict[datetime, Counter[str]] = {}
     for start, counts in _tallied(tallies, (first_bar, min(border, span.until)), step):
         sums.setdefault(stretch_of(start, step), Counter()).update(counts)

@@ -57,8 +57,8 @@ def as_csv(rows: AuditEventQuerySet) -> Iterator[bytes]:
     csv_writer = csv.writer(csv_lines)
     csv_writer.writerow(COLUMNS)
     yield csv_lines.take().encode()
-    for piece in _row_pieces(rows, COLUMNS, PIECE):
-        for row in piece:
+    for row_piece in _row_pieces(rows, COLUMNS, PIECE):
+        for row in row_piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
             csv_writer.writerow([neutral(_cell_text(row[name])) for name in COLUMNS])
         # A lone surrogate in a name has no UTF-8: a question mark is better than half a file.
@@ -68,10 +68,10 @@ def as_csv(rows: AuditEventQuerySet) -> Iterator[bytes]:
 def as_jsonl(rows: AuditEventQuerySet) -> Iterator[bytes]:
     """One decision a line with all recorded columns, the newest first."""
     option = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
-    for piece in _row_pieces(rows, _ALL_COLUMNS, LARGE_PIECE):
-        for row in piece:
+    for row_piece in _row_pieces(rows, _ALL_COLUMNS, LARGE_PIECE):
+        for row in row_piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
-        yield b"".join(orjson.dumps(row, option=option) for row in piece)
+        yield b"".join(orjson.dumps(row, option=option) for row in row_piece)
 
 
 def neutral(cell: str) -> str:
