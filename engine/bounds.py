@@ -1,4 +1,4 @@
-"""Bounds on violations, messages and time of a decision; ``Collected`` violations; cut texts.
+"""Room for violations and texts: ``Collected`` kept and more; ``bounded``, ``shortened``, cut.
 
 The number of violations grows with the object times the policies; a person reads a few.
 """

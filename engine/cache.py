@@ -1,4 +1,4 @@
-"""A cache bounded in entries and bytes, and ``once``: facts that a frozen value keeps.
+"""``Kept``: memoized answers in two generations, young and older, by weight; ``once``: kept facts.
 
 Clients decide how large their objects are, so that a bound on entries alone bounds no memory.
 """

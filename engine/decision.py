@@ -1,4 +1,4 @@
-"""``Decision`` and its parts as values: violations, trace steps, charges, reasons, outcomes."""
+"""``Decision``, ``Violation``, ``Step``, ``Charge`` as values; codes: ``Reason``, ``Outcome``."""
 
 from __future__ import annotations
 

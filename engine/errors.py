@@ -1,4 +1,4 @@
-"""Field paths, field errors and decode errors, worded as Kubernetes words them.
+"""``FieldPath``, ``FieldError`` of an ErrorType with a bad value, DecodeError; Kubernetes' words.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation/field/errors.go`` and ``path.go``.
 """

@@ -1,4 +1,4 @@
-"""Read fields of a decoded object by type: maps, lists, texts, integers, quantities, times.
+"""``expect_`` and ``read_`` decoded fields by Go type: map, list, string, bool, int64, RFC 3339.
 
 Each function raises DecodeError with the text of Go's JSON decoder for a value of another type;
 null is the type's empty value. A ``go_field`` names struct, path and type as that text does:

@@ -1,4 +1,4 @@
-"""Names of labels, annotations, objects and resources: check their syntax, classify resources.
+"""Syntax of names by regex: label, annotation, DNS-1123, qualified; classes of resource names.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/apis/core/{helper,v1/helper}``.
 Texts are Kubernetes' own, lengths are in bytes. Functions named ``…_errors`` return an empty list

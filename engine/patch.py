@@ -1,4 +1,4 @@
-"""JSON Patch: operations, pointers, and a builder that records them while it changes a copy.
+"""JSON Patch: PatchOperation, pointers of tokens, PatchBuilder that copies nodes it comes to own.
 
 Source: RFC 6902 and RFC 6901. Patches are never found by comparison. The builder copies only the
 containers on the path to a change and shares everything else with the original.

@@ -1,4 +1,4 @@
-"""Policies as values, their enforcement and authority, and the ``PolicySet`` of a namespace."""
+"""LimitRange, MetadataPolicy, ResourceQuota, PolicySet as values; Enforcement, Authority."""
 
 from __future__ import annotations
 

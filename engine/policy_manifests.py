@@ -1,4 +1,4 @@
-"""Decode and check policies given as manifests, and map kinds to groups, scopes and resources.
+"""Policies given as manifests to a PolicySet, decoded and checked; a kind's group, scope, plural.
 
 The command line, the simulation and the tests read such manifests, which no database holds.
 """

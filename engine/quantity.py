@@ -1,4 +1,4 @@
-"""``Quantity``: a resource amount as an exact value, with Kubernetes' arithmetic and comparison.
+"""``Quantity``: an exact amount in nanos, Kubernetes' arithmetic, comparison and rounding of it.
 
 Source: ``k8s.io/apimachinery/pkg/api/resource`` (quantity.go, suffix.go, amount.go), with the exact
 arithmetic of its newest form. Values are whole numbers of nanos; ``quantity_text`` has their texts.

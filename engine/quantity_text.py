@@ -1,4 +1,4 @@
-"""Parse and render the text of a quantity: suffixes, formats and digits to and from nanos.
+"""Parse and render the text of a quantity: suffix, power, digits, format, from and to nanos.
 
 Source: ``k8s.io/apimachinery/pkg/api/resource`` (quantity.go, suffix.go). Huge exponents cost
 nothing: a power of ten is never expanded beyond the digits that matter.

@@ -1,4 +1,4 @@
-"""``AdmissionRequest`` as a value: operation, kind, resource, objects; tests like ``is_pod``."""
+"""``AdmissionRequest`` as a value: Operation, Phase, kind, resource, Likeness; its ``is_pod``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resource lists: maps from resource name to quantity, with arithmetic and comparison by name.
+"""Resource lists, maps of name to quantity: add, subtract, mask, round up, compare by name.
 
 Source: ``k8s.io/apiserver/pkg/quota/v1/resources.go``. Functions return new maps and do not change
 their arguments; keys keep the order of the first argument, then of the second.

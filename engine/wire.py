@@ -1,4 +1,4 @@
-"""JSON text in and out as Kubernetes does it: exact numbers, unique keys, any depth, type names.
+"""JSON text in and out: RawNumber, ``loads``, ``dumps`` by pieces, DeepReader without recursion.
 
 Values are Python's own, except that a number keeps its text. ``fields`` reads an object's fields.
 """

@@ -1,4 +1,4 @@
-"""Admit a request in two steps: ``prepare`` runs the passes, ``Prepared.decide`` adds used amounts.
+"""``prepare`` and ``Prepared``: both passes in order, phase and authority, canary, policy objects.
 
 The first step is expensive and needs no lock; the second is a few additions, done while the quotas
 are locked.

@@ -1,4 +1,4 @@
-"""``once_for_alike``: a cache of judgements that new pods of one template share.
+"""``once_for_alike``: judgements kept under a key, the marshalled excerpt that new pods share.
 
 Pods of a workload differ in names, uids and volumes, which no rule reads. A pod is cut down to what
 rules do read, and that excerpt is the key. Only findings without used amounts are kept.

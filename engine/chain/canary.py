@@ -1,4 +1,4 @@
-"""The canary: a dry-run pod that is always refused, as proof that a cluster calls the webhook.
+"""The canary: a dry-run pod with a word in an annotation, marked by one pass, then refused.
 
 Anybody who may create pods may send one: only that dry run is refused. It never stores, charges or
 admits anything, and on a request that is no dry run the annotation has no effect.

@@ -1,4 +1,4 @@
-"""Build a denial: Status code, reason, message, causes and details from its violations.
+"""Build a denial: Status code, reason, message, causes, details of violations; ``invalid`` errors.
 
 The message is Kubernetes' own text for the first violation, with the texts of the others behind it.
 

@@ -1,4 +1,4 @@
-"""``Findings`` of a part of the chain: join them, weigh them, sort them by enforcement.
+"""``Findings`` of parts of the chain: joined, weighed, skipped, sorted by enforcement, observed.
 
 Violations refuse; observations go on record only; warnings are shown to the client.
 """

@@ -1,4 +1,4 @@
-"""The mutating pass: LimitRange defaults, then the QoS annotation, then metadata policies.
+"""The mutating pass: decoding, LimitRange defaults, QoS annotation, then metadata policies.
 
 Order and scope as in the semantics reference, section 5.
 """

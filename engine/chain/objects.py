@@ -1,4 +1,4 @@
-"""Validate requests that write a LimitRange, ResourceQuota or MetadataPolicy itself.
+"""Judge requests that write a LimitRange, ResourceQuota or MetadataPolicy object itself.
 
 Source: ``pkg/registry/core/{limitrange,resourcequota}/strategy.go``.
 """

@@ -1,4 +1,4 @@
-"""Check the pod template of a workload, and warn about pods that would be refused.
+"""The pod template of a workload, judged as a pod request: warnings that pods would be refused.
 
 Kubernetes checks only the pods that a controller creates later, and reports refusals as events.
 """

@@ -1,4 +1,4 @@
-"""The validating pass: the API's own checks, LimitRanges, strict metadata policies, quotas.
+"""The validating pass: PodValidation, LimitRanges enforced or previewed, strict rechecks, quotas.
 
 Order as in the semantics reference, section 5. Kubernetes stops at the first part that refuses;
 this pass runs all of them, so that a denial lists everything. Used amounts come last: all other

@@ -1,4 +1,4 @@
-"""Check the amounts of a pod or claim against LimitRanges: violations and trace, exactly.
+"""Check subjects of an Offer by CompiledRanges: items of ranges, breaking subjects, violations.
 
 The object is first compared with the tightest bounds of all ranges together; only if it breaks one,
 with each range by itself. Source: ``plugin/pkg/admission/limitranger/admission.go``.
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from engine.request import AdmissionRequest
 
     Violated = list[tuple[LimitRange, tuple[Violation, ...]]]
-    _Amounts = tuple[Quantity | None, Quantity | None, int]
+    _CountedPair = tuple[Quantity | None, Quantity | None, int]
 
 STEP = "LimitRangeCheck"
-_KEPT: Final = 256  # sets of ranges: their number follows the namespaces, not the requests
-_AT_ONCE: Final = 256  # subjects between two calls of ``pause``
+_KEPT_RANGES: Final = 256  # sets of ranges: their number follows the namespaces, not the requests
+_SUBJECTS_AT_ONCE: Final = 256  # subjects between two calls of ``pause``
 _LONGEST_DETAIL: Final = 2048  # bytes of a step's detail
 _ACTED_ON = frozenset({"pods", "persistentvolumeclaims"})
 
@@ -80,16 +80,16 @@ def check(
     if compiled in offer.passed:
         return [], list(compiled.unbroken[offer.is_claim])
     # One comparison with the tightest bounds settles nearly all objects, however many ranges.
-    broken = _find_broken(compiled, offer, request.pause)
-    if not broken:
+    breaking = _find_breaking(compiled, offer, request.pause)
+    if not breaking:
         offer.note(compiled)
         return [], list(compiled.unbroken[offer.is_claim])
     search = _Check(into or Collected(), request.pause)
-    return _check_each(compiled.ranges, offer.subjects, broken, search)
+    return _check_each(compiled.ranges, offer.subjects, breaking, search)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rule:
+class _RangeItem:
     """One item of a range: its constraints, and the steps of the trace when it is not violated."""
 
     limit_range: LimitRange
@@ -101,9 +101,9 @@ class _Rule:
 
 
 @once
-def _rules(limit_range: LimitRange) -> tuple[_Rule, ...]:
+def _range_items(limit_range: LimitRange) -> tuple[_RangeItem, ...]:
     return tuple(
-        _Rule(
+        _RangeItem(
             limit_range,
             index,
             item.type,
@@ -115,21 +115,21 @@ def _rules(limit_range: LimitRange) -> tuple[_Rule, ...]:
     )
 
 
-class _Ranges:
+class _RangesKey:
     """Ranges as a cache key: equal only to the very same objects, which it keeps alive."""
 
-    __slots__ = ("_key", "ranges")
+    __slots__ = ("_range_ids", "ranges")
 
     def __init__(self, ranges: tuple[LimitRange, ...]) -> None:
         self.ranges = ranges
         # Comparing ranges by value would cost more than checking a pod.
-        self._key = tuple(map(id, ranges))
+        self._range_ids = tuple(map(id, ranges))
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self._range_ids)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Ranges) and self._key == other._key
+        return isinstance(other, _RangesKey) and self._range_ids == other._range_ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,12 +144,12 @@ class CompiledRanges:
 
 def compile_ranges(ranges: Iterable[LimitRange]) -> CompiledRanges:
     """Compile ranges, once for the very same objects."""
-    return _compiled(_Ranges(tuple(ranges)))
+    return _compiled(_RangesKey(tuple(ranges)))
 
 
-@lru_cache(_KEPT)
-def _compiled(key: _Ranges) -> CompiledRanges:
-    ranges = key.ranges
+@lru_cache(_KEPT_RANGES)
+def _compiled(ranges_key: _RangesKey) -> CompiledRanges:
+    ranges = ranges_key.ranges
     items = [item for each in ranges for item in each.items]
     search = _Check(Collected(), None)
     of_pod, of_claim = (
@@ -159,27 +159,27 @@ def _compiled(key: _Ranges) -> CompiledRanges:
     return CompiledRanges(ranges, tightest(items), (of_pod, of_claim), tuple(skipped))
 
 
-class _Broken:
+class _Breaking:
     """The subjects of one type that break a tightest bound, grouped by their amounts."""
 
-    __slots__ = ("_amounts", "_distinct", "_names", "subjects")
+    __slots__ = ("_distinct", "_names", "_pairs", "subjects")
 
     def __init__(self, subjects: list[BoundedItem], constraints: Iterable[Constraint]) -> None:
         self.subjects = subjects
         self._names = sorted({constraint.name for constraint in constraints})
-        self._amounts: dict[str, list[_Amounts]] = {}
+        self._pairs: dict[str, list[_CountedPair]] = {}
         self._distinct: list[BoundedItem] | None = None
 
     def distinct(self) -> list[BoundedItem]:
         """Return one subject for each combination of amounts."""
         if self._distinct is None:
-            found: dict[tuple[int, ...], BoundedItem] = {}
-            for each in self.subjects:
-                sides = (each.requests, each.limits)
+            by_amounts: dict[tuple[int, ...], BoundedItem] = {}
+            for subject in self.subjects:
+                sides = (subject.requests, subject.limits)
                 # Equal texts parse to the same cached quantity; a cache miss costs only time.
                 key = tuple([id(side.get(name)) for side in sides for name in self._names])
-                found.setdefault(key, each)
-            self._distinct = list(found.values())
+                by_amounts.setdefault(key, subject)
+            self._distinct = list(by_amounts.values())
         return self._distinct
 
     def number(self, constraint: Constraint) -> int:
@@ -193,40 +193,40 @@ class _Broken:
             ]
         )
 
-    def _grouped(self, name: str) -> list[_Amounts]:
+    def _grouped(self, name: str) -> list[_CountedPair]:
         """Group the amounts of one resource; equal texts are the same cached object."""
-        if name not in self._amounts:
-            found: dict[tuple[int, int], _Amounts] = {}
-            for each in self.subjects:
-                request, limit = each.requests.get(name), each.limits.get(name)
+        if name not in self._pairs:
+            pairs: dict[tuple[int, int], _CountedPair] = {}
+            for subject in self.subjects:
+                request, limit = subject.requests.get(name), subject.limits.get(name)
                 key = (id(request), id(limit))
-                known = found.get(key)
-                found[key] = (request, limit, known[2] + 1 if known else 1)
-            self._amounts[name] = list(found.values())
-        return self._amounts[name]
+                counted = pairs.get(key)
+                pairs[key] = (request, limit, counted[2] + 1 if counted else 1)
+            self._pairs[name] = list(pairs.values())
+        return self._pairs[name]
 
 
-def _find_broken(
+def _find_breaking(
     compiled: CompiledRanges, offer: Offer, pause: Callable[[], None] | None
-) -> dict[str, _Broken]:
+) -> dict[str, _Breaking]:
     """Find the subjects of each type that break one of its tightest bounds."""
-    found = {}
+    breaking = {}
     for item_type, constraints in compiled.tightest.items():
-        broken = [
+        subjects = [
             subject
             for subject in _paused(offer.subjects.get(item_type, ()), pause)
             if _breaks(subject, constraints)
         ]
-        if broken:
-            found[item_type] = _Broken(broken, constraints)
-    return found
+        if subjects:
+            breaking[item_type] = _Breaking(subjects, constraints)
+    return breaking
 
 
 def _breaks(subject: BoundedItem, constraints: Iterable[Constraint]) -> bool:
     requests, limits = subject.requests, subject.limits
-    for each in constraints:
-        name = each.name
-        if each.fault(each.enforced, requests.get(name), limits.get(name)) is not None:
+    for bound in constraints:
+        name = bound.name
+        if bound.fault(bound.enforced, requests.get(name), limits.get(name)) is not None:
             return True
     return False
 
@@ -241,7 +241,7 @@ def _with_pauses(
     subjects: Iterable[BoundedItem], pause: Callable[[], None]
 ) -> Iterator[BoundedItem]:
     for position, subject in enumerate(subjects):
-        if not position % _AT_ONCE:
+        if not position % _SUBJECTS_AT_ONCE:
             pause()
         yield subject
 
@@ -255,52 +255,52 @@ class _Check(NamedTuple):
 
 def _check_each(
     ranges: Iterable[LimitRange],
-    types: Container[str],
-    broken: Mapping[str, _Broken],
+    item_types: Container[str],
+    breaking: Mapping[str, _Breaking],
     search: _Check,
 ) -> tuple[Violated, list[Step]]:
     """Check the broken subjects of an object with these types against each item of each range."""
     violated: Violated = []
     steps: list[Step] = []
     for limit_range in ranges:
-        found: list[Violation] = []
-        for rule in _rules(limit_range):
-            if rule.type in broken:
-                violations, number = _find(rule, broken[rule.type], search)
-                found += violations
-                steps.append(_rule_step(rule, violations, number))
+        violations: list[Violation] = []
+        for item in _range_items(limit_range):
+            if item.type in breaking:
+                kept, number = _find(item, breaking[item.type], search)
+                violations += kept
+                steps.append(_item_step(item, kept, number))
             else:
-                steps.append(rule.passed if rule.type in types else rule.other_type)
+                steps.append(item.passed if item.type in item_types else item.other_type)
         if not limit_range.items:
             steps.append(_step(limit_range, None, Outcome.NOT_MATCHED, "limits nothing"))
-        if found:
-            violated.append((limit_range, tuple(found)))
+        if violations:
+            violated.append((limit_range, tuple(violations)))
     return violated, steps
 
 
-def _find(rule: _Rule, broken: _Broken, search: _Check) -> tuple[list[Violation], int]:
+def _find(item: _RangeItem, breaking: _Breaking, search: _Check) -> tuple[list[Violation], int]:
     """Check subjects against one item: the violations that are kept, and the number of all."""
     into = search.into
     found: list[Violation] = []
-    for subject in _paused(broken.subjects, search.pause):
+    for subject in _paused(breaking.subjects, search.pause):
         if not into.lists_all:
             break
-        found += _violations(rule, subject, into)
+        found += _violations(item, subject, into)
     if into.lists_all:
         return found, len(found)
     # The list is full: from here on only new texts matter, and equal amounts have equal texts, so
     # that one subject of each combination is enough. All others are counted.
-    for subject in _paused(broken.distinct(), search.pause):
+    for subject in _paused(breaking.distinct(), search.pause):
         if into.is_full:
             break
-        found += _violations(rule, subject, into)
-    return found, _count(rule, broken, found, search)
+        found += _violations(item, subject, into)
+    return found, _count(item, breaking, found, search)
 
 
-def _violations(rule: _Rule, subject: BoundedItem, into: Collected) -> Iterator[Violation]:
+def _violations(item: _RangeItem, subject: BoundedItem, into: Collected) -> Iterator[Violation]:
     """Collect and yield the violations of one subject that are wanted."""
     requests, limits = subject.requests, subject.limits
-    for constraint in rule.constraints:
+    for constraint in item.constraints:
         request, limit = requests.get(constraint.name), limits.get(constraint.name)
         fault = constraint.fault(constraint.enforced, request, limit)
         if fault is None:
@@ -311,38 +311,36 @@ def _violations(rule: _Rule, subject: BoundedItem, into: Collected) -> Iterator[
                 reason=constraint.reason,
                 field=subject.field(fault.side, constraint.name),
                 message=message,
-                policy=rule.limit_range.ref,
-                rule=rule.index,
+                policy=item.limit_range.ref,
+                rule=item.index,
                 numbers=numbers,
             )
             into.keep(violation, message)
             yield violation
 
 
-def _count(rule: _Rule, broken: _Broken, found: list[Violation], search: _Check) -> int:
+def _count(item: _RangeItem, breaking: _Breaking, found: list[Violation], search: _Check) -> int:
     """Count all violations of an item, and those that are not kept in the collector."""
-    kept = Counter([violation.reason for violation in found])
+    kept_by_reason = Counter([violation.reason for violation in found])
     total = 0
-    numbers: Counter[Any] = Counter()
-    for constraint in rule.constraints:
+    by_reason: Counter[Any] = Counter()
+    for constraint in item.constraints:
         if search.pause is not None:
             search.pause()
-        numbers[constraint.reason] += broken.number(constraint)
-    for reason, number in numbers.items():
-        search.into.count(reason, number - kept[reason])
+        by_reason[constraint.reason] += breaking.number(constraint)
+    for reason, number in by_reason.items():
+        search.into.count(reason, number - kept_by_reason[reason])
         total += number
     return total
 
 
-def _rule_step(rule: _Rule, violations: list[Violation], number: int) -> Step:
+def _item_step(item: _RangeItem, violations: list[Violation], number: int) -> Step:
     if not number:
-        return rule.passed
-    messages = [violation.message for violation in violations]
+        return item.passed
+    worded = [violation.message for violation in violations]
     is_cut = number > len(violations)
-    detail = (
-        bounded(messages, _LONGEST_DETAIL, is_cut=is_cut) if messages else f"{number} violations"
-    )
-    return _step(rule.limit_range, rule.index, Outcome.VIOLATED, detail)
+    detail = bounded(worded, _LONGEST_DETAIL, is_cut=is_cut) if worded else f"{number} violations"
+    return _step(item.limit_range, item.index, Outcome.VIOLATED, detail)
 
 
 def _step(limit_range: LimitRange, rule: int | None, outcome: Outcome, detail: str = "") -> Step:

@@ -1,4 +1,4 @@
-"""The bounds of a LimitRange item as constraints: compare amounts, word violations, print ratios.
+"""A Constraint of an item's min, max or ratio: Fault by side, its words; ratios like a float64's.
 
 Source: ``plugin/pkg/admission/limitranger/admission.go``, with the comparisons of its newest form.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _NANO = 10**9
 _MILLI = 10**6
-_MOST_MILLI = (2**63 - 1) // 1000 * 1000
+_MOST_WHOLE_MILLI = (2**63 - 1) // 1000 * 1000
 _PLACES = 6
-_BITS = 53  # of the mantissa of a float64
+_MANTISSA_BITS = 53  # of the mantissa of a float64
 REQUESTS: Final = "requests"
 LIMITS: Final = "limits"
 _LABELS: Final = {
@@ -72,7 +72,7 @@ class Constraint:
             return f"{label}, but {singular} is {texts[singular]}", numbers
         if request is None or limit is None or fault.is_missing:
             return f"{label}, but no {singular} is specified or {singular} is 0", numbers
-        ratio = text_of(request, limit)
+        ratio = ratio_of(request, limit)
         return f"{label}, but provided ratio is {ratio}", {**numbers, "ratio": ratio}
 
 
@@ -83,26 +83,26 @@ def constraints_of(item: LimitRangeItem) -> list[Constraint]:
     """
     is_claim = item.type == CLAIM
     ratios = {} if is_claim else item.max_limit_request_ratio
-    groups = (
+    bound_groups = (
         (Reason.MIN_CONSTRAINT, item.min, below_minimum),
         (Reason.MAX_CONSTRAINT, item.max, request_above_maximum if is_claim else above_maximum),
         (Reason.RATIO_CONSTRAINT, ratios, above_ratio),
     )
     return [
         Constraint(reason, item.type, name, bounds[name], fault)
-        for reason, bounds, fault in groups
+        for reason, bounds, fault in bound_groups
         for name in sorted(bounds)
     ]
 
 
 def tightest(items: Iterable[LimitRangeItem]) -> Mapping[str, tuple[Constraint, ...]]:
     """Find the tightest bound of each kind and resource, by type: it implies all others."""
-    found: dict[tuple[str, str, Reason], list[Constraint]] = {}
+    by_kind: dict[tuple[str, str, Reason], list[Constraint]] = {}
     for item in items:
-        for each in constraints_of(item):
-            found.setdefault((each.type, each.name, each.reason), []).append(each)
+        for bound in constraints_of(item):
+            by_kind.setdefault((bound.type, bound.name, bound.reason), []).append(bound)
     by_type: dict[str, tuple[Constraint, ...]] = {}
-    for (item_type, _, reason), bounds in found.items():
+    for (item_type, _, reason), bounds in by_kind.items():
         # Of minima the largest is the tightest, of maxima and ratios the smallest.
         choose = max if reason is Reason.MIN_CONSTRAINT else min
         chosen = choose(bounds, key=attrgetter("enforced.nano"))
@@ -164,11 +164,11 @@ def is_exceeded(request: Quantity, limit: Quantity, enforced: Quantity) -> bool:
     if limit.is_infinite:
         return True
     # Multiplied out, since a quotient would have to be rounded; a negative request turns it round.
-    most, found = request.nano * enforced.nano, limit.nano * _NANO
-    return found > most if request.nano > 0 else found < most
+    allowed, actual = request.nano * enforced.nano, limit.nano * _NANO
+    return actual > allowed if request.nano > 0 else actual < allowed
 
 
-def text_of(request: Quantity, limit: Quantity) -> str:
+def ratio_of(request: Quantity, limit: Quantity) -> str:
     """Render limit/request as an API server does; the request is not zero."""
     if limit.is_infinite:
         return "NaN" if request.is_infinite else "+Inf"
@@ -182,23 +182,23 @@ def ratio_text(numerator: int, denominator: int) -> str:
     are finer than thousandths or overflow them (where the server's figures are wrong) are rendered
     exactly. The denominator is not zero. Source: plugin/pkg/admission/limitranger.
     """
-    upper, lower = (divmod(each, _MILLI) for each in (numerator, denominator))
-    if upper[1] or lower[1] or max(abs(upper[0]), abs(lower[0])) > _MOST_MILLI:
+    upper, lower = (divmod(pair, _MILLI) for pair in (numerator, denominator))
+    if upper[1] or lower[1] or max(abs(upper[0]), abs(lower[0])) > _MOST_WHOLE_MILLI:
         return six_decimals(numerator, denominator)
-    (upper_is, upper_of), (lower_is, lower_of) = (_double(each[0], 1) for each in (upper, lower))
-    return six_decimals(*_double(upper_is * lower_of, upper_of * lower_is))
+    (upper_is, upper_of), (lower_is, lower_of) = (_float64(pair[0], 1) for pair in (upper, lower))
+    return six_decimals(*_float64(upper_is * lower_of, upper_of * lower_is))
 
 
-def _double(numerator: int, denominator: int) -> tuple[int, int]:
+def _float64(numerator: int, denominator: int) -> tuple[int, int]:
     """Round a fraction to the nearest float64, halves to even; the result is a fraction, too."""
     divisor = abs(denominator)
-    shift = _BITS - (abs(numerator).bit_length() - divisor.bit_length())
+    shift = _MANTISSA_BITS - (abs(numerator).bit_length() - divisor.bit_length())
     scaled = abs(numerator) << max(shift, 0)
     divisor <<= max(-shift, 0)
-    if scaled >= divisor << _BITS:  # the estimate of bit lengths may be one bit too many
+    if scaled >= divisor << _MANTISSA_BITS:  # the estimate of bit lengths may be one bit too many
         divisor, shift = divisor << 1, shift - 1
-    whole, rest = divmod(scaled, divisor)
-    whole += 2 * rest > divisor or (2 * rest == divisor and whole % 2)
+    whole, remainder = divmod(scaled, divisor)
+    whole += 2 * remainder > divisor or (2 * remainder == divisor and whole % 2)
     sign = -1 if (numerator < 0) != (denominator < 0) else 1
     return sign * whole << max(-shift, 0), 1 << max(shift, 0)
 
@@ -207,8 +207,8 @@ def six_decimals(numerator: int, denominator: int) -> str:
     """Render a fraction like ``%f``: six decimals, halves to even. The denominator is not zero."""
     sign = "-" if (numerator < 0) != (denominator < 0) and numerator else ""
     divisor = abs(denominator)
-    scaled, rest = divmod(abs(numerator) * 10**_PLACES, divisor)
-    if 2 * rest > divisor or (2 * rest == divisor and scaled % 2):
+    scaled, remainder = divmod(abs(numerator) * 10**_PLACES, divisor)
+    if 2 * remainder > divisor or (2 * remainder == divisor and scaled % 2):
         scaled += 1
     whole, decimals = divmod(scaled, 10**_PLACES)
     return f"{sign}{whole}.{decimals:0{_PLACES}d}"

@@ -1,4 +1,4 @@
-"""Set the default requests and limits of LimitRanges in pods, and record the patch.
+"""Set a LimitRange's defaults in slots of containers by PatchBuilder; LimitRanger's annotation.
 
 Source: ``mergePodResourceRequirements`` in ``plugin/pkg/admission/limitranger``.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 STEP = "LimitRangeDefaults"
-_AT_ONCE = 64  # containers between two pauses
+_SLOTS_AT_ONCE = 64  # containers between two pauses
 _PREFIX = "LimitRanger plugin set: "
-_META = "Pod.metadata of type v1.ObjectMeta"
-_ANNOTATIONS = "ObjectMeta.metadata.annotations of type map[string]string"
+_GO_METADATA = "Pod.metadata of type v1.ObjectMeta"
+_GO_ANNOTATIONS = "ObjectMeta.metadata.annotations of type map[string]string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ def default_pod_resources(
     Returns the pod (a copy, or the given one where nothing is set), the operations and the trace.
     Raises DecodeError.
     """
-    meta = read_map(pod, "metadata", "metadata", _META)
-    read_map(meta, "annotations", "metadata.annotations", _ANNOTATIONS)
+    meta = read_map(pod, "metadata", "metadata", _GO_METADATA)
+    read_map(meta, "annotations", "metadata.annotations", _GO_ANNOTATIONS)
     spec = spec or read_pod(pod)
     ranges = tuple(ranges)
     # Nearly all pods state everything: they need no copy and no builder.
@@ -67,7 +67,7 @@ def default_pod_resources(
         return pod, [], [step for step in idle if step]
     slots, builder = _slots(spec), PatchBuilder(pod)
     steps = [
-        step or _apply(limit_range, slots, builder, annotate=annotate, pause=pause)
+        step or _fill_slots(limit_range, slots, builder, annotate=annotate, pause=pause)
         for limit_range, step in zip(ranges, idle, strict=True)
     ]
     return builder.object, builder.operations, steps
@@ -75,7 +75,7 @@ def default_pod_resources(
 
 def _idle_step(limit_range: LimitRange, spec: PodSpec) -> Step | None:
     """Trace why a range sets nothing in a pod; None where it may set something."""
-    defaults = _defaults(limit_range)
+    defaults = _defaults_of(limit_range)
     if defaults.unused:
         return defaults.unused
     stated_limits, stated_requests = _stated_everywhere(spec)
@@ -89,26 +89,26 @@ def _stated_everywhere(spec: PodSpec) -> tuple[frozenset[str], frozenset[str]]:
     containers = spec.all_containers
     limits = [frozenset(container.limits) for container in containers]
     requests = [frozenset(container.requests) for container in containers]
-    nothing: frozenset[str] = frozenset()
+    no_names: frozenset[str] = frozenset()
     return (
-        limits[0].intersection(*limits) if limits else nothing,
-        requests[0].intersection(*requests) if requests else nothing,
+        limits[0].intersection(*limits) if limits else no_names,
+        requests[0].intersection(*requests) if requests else no_names,
     )
 
 
 def _slots(spec: PodSpec) -> list[_Slot]:
-    groups = (
+    container_lists = (
         ("container", "containers", spec.containers),
         ("init container", "initContainers", spec.init_containers),
     )
     return [
         _Slot(f"{label} {c.name}", ("spec", key, i, "resources"), set(c.limits), set(c.requests))
-        for label, key, containers in groups
+        for label, key, containers in container_lists
         for i, c in enumerate(containers)
     ]
 
 
-def _apply(
+def _fill_slots(
     limit_range: LimitRange,
     slots: list[_Slot],
     builder: PatchBuilder,
@@ -117,28 +117,28 @@ def _apply(
     pause: Callable[[], None] | None,
 ) -> Step:
     """Set one range's defaults in all containers, and annotate the pod."""
-    defaults = _defaults(limit_range)
-    parts = []
+    defaults = _defaults_of(limit_range)
+    set_names = []
     for position, slot in enumerate(slots):
-        if pause is not None and not position % _AT_ONCE:
+        if pause is not None and not position % _SLOTS_AT_ONCE:
             pause()
-        set_limits = _set_missing(builder, (*slot.path, "limits"), defaults.limits, slot.limits)
-        set_requests = _set_missing(
+        set_limits = _set_unstated(builder, (*slot.path, "limits"), defaults.limits, slot.limits)
+        set_requests = _set_unstated(
             builder, (*slot.path, "requests"), defaults.requests, slot.requests
         )
         # Requests before limits, as LimitRanger writes the annotation.
         for names, side in ((set_requests, "request"), (set_limits, "limit")):
             if names:
-                parts.append(f"{', '.join(names)} {side} for {slot.label}")
-    if not parts:
+                set_names.append(f"{', '.join(names)} {side} for {slot.label}")
+    if not set_names:
         return defaults.met
-    text = _PREFIX + "; ".join(parts)
+    annotation = _PREFIX + "; ".join(set_names)
     if annotate:
-        builder.set(("metadata", "annotations", ANNOTATION), text)
-    return _step(limit_range, Outcome.CHANGED, text)
+        builder.set(("metadata", "annotations", ANNOTATION), annotation)
+    return _step(limit_range, Outcome.CHANGED, annotation)
 
 
-class _Defaults(NamedTuple):
+class _RangeDefaults(NamedTuple):
     """The defaults of one range for containers, as texts, and its steps where it sets nothing.
 
     ``unused`` is the step of a range that sets nothing in any pod, ``met`` that of a range whose
@@ -152,7 +152,7 @@ class _Defaults(NamedTuple):
 
 
 @once
-def _defaults(limit_range: LimitRange) -> _Defaults:
+def _defaults_of(limit_range: LimitRange) -> _RangeDefaults:
     limits: dict[str, str] = {}
     requests: dict[str, str] = {}
     for item in limit_range.items:
@@ -166,27 +166,27 @@ def _defaults(limit_range: LimitRange) -> _Defaults:
     elif not limits and not requests:
         unused = _step(limit_range, Outcome.NOT_MATCHED, "has no defaults for containers")
     met = _step(limit_range, Outcome.UNCHANGED, "every container has its own values")
-    return _Defaults(limits, requests, unused, met)
+    return _RangeDefaults(limits, requests, unused, met)
 
 
-def _set_missing(
+def _set_unstated(
     builder: PatchBuilder,
     path: tuple[str | int, ...],
     defaults: Mapping[str, str],
-    present: set[str],
+    stated: set[str],
 ) -> list[str]:
     """Set the names that a container lacks, in one operation where it has no map yet."""
-    if defaults.keys() <= present:
+    if defaults.keys() <= stated:
         return []
-    missing = {name: text for name, text in defaults.items() if name not in present}
+    unstated = {name: text for name, text in defaults.items() if name not in stated}
     # Adding the whole map would replace the amounts that the container states.
-    if present:
-        for name, text in missing.items():
+    if stated:
+        for name, text in unstated.items():
             builder.set((*path, name), text)
     else:
-        builder.set(path, missing)
-    present.update(missing)
-    return sorted(missing)
+        builder.set(path, unstated)
+    stated.update(unstated)
+    return sorted(unstated)
 
 
 def _step(limit_range: LimitRange, outcome: Outcome, detail: str) -> Step:

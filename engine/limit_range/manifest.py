@@ -1,4 +1,4 @@
-"""Decode a LimitRange from its manifest, with API defaulting, and encode it again.
+"""Decode and encode a LimitRange manifest: spec.limits items, seed fields, default, defaultRequest.
 
 Source: ``k8s.io/api/core/v1`` and ``pkg/apis/core/v1/defaults.go``.
 """
@@ -22,7 +22,7 @@ CONTAINER = "Container"
 POD = "Pod"
 CLAIM = "PersistentVolumeClaim"
 
-_FIELDS = {
+_ITEM_FIELDS = {
     "max": "max",
     "min": "min",
     "default": "default",
@@ -30,8 +30,8 @@ _FIELDS = {
     "maxLimitRequestRatio": "max_limit_request_ratio",
 }
 _SEED_FIELDS = {"defaultRequests": "defaultRequest", "limitRequestRatio": "maxLimitRequestRatio"}
-_SPEC = "LimitRange.spec of type v1.LimitRangeSpec"
-_META = "LimitRange.metadata of type v1.ObjectMeta"
+_GO_SPEC = "LimitRange.spec of type v1.LimitRangeSpec"
+_GO_METADATA = "LimitRange.metadata of type v1.ObjectMeta"
 
 
 def decode_limit_range(manifest: Mapping[str, Any], *, seed_names: bool = True) -> LimitRange:
@@ -41,18 +41,18 @@ def decode_limit_range(manifest: Mapping[str, Any], *, seed_names: bool = True) 
     older names of today's fields. It is off for objects in a review, where an API server ignores
     them like any unknown field. Raises DecodeError.
     """
-    meta = read_map(manifest, "metadata", "metadata", _META)
-    spec = read_map(manifest, "spec", "spec", _SPEC)
+    meta = read_map(manifest, "metadata", "metadata", _GO_METADATA)
+    spec = read_map(manifest, "spec", "spec", _GO_SPEC)
     go_field = "LimitRangeSpec.spec.limits"
-    entries = expect_objects(spec.get("limits"), "spec.limits", go_field, "v1.LimitRangeItem")
+    items = expect_objects(spec.get("limits"), "spec.limits", go_field, "v1.LimitRangeItem")
     return LimitRange(
         name=read_text(meta, "name", "metadata", "ObjectMeta.metadata.name of type string"),
         namespace=read_text(
             meta, "namespace", "metadata", "ObjectMeta.metadata.namespace of type string"
         ),
         items=tuple(
-            _decode_item(entry, f"spec.limits[{position}]", seed_names=seed_names)
-            for position, entry in enumerate(entries)
+            _decode_item(item, f"spec.limits[{position}]", seed_names=seed_names)
+            for position, item in enumerate(items)
         ),
     )
 
@@ -74,9 +74,9 @@ def encode_limit_range(limit_range: LimitRange) -> dict[str, Any]:
     """Encode the manifest: today's field names, canonical order, no empty fields."""
     metadata = {"name": limit_range.name, "namespace": limit_range.namespace}
     limits: list[dict[str, Any]] = [{"type": item.type} for item in limit_range.items]
-    for entry, item in zip(limits, limit_range.items, strict=True):
-        lists = {key: to_json(getattr(item, name)) for key, name in _FIELDS.items()}
-        entry.update({key: texts for key, texts in lists.items() if texts})
+    for encoded, item in zip(limits, limit_range.items, strict=True):
+        lists = {key: to_json(getattr(item, name)) for key, name in _ITEM_FIELDS.items()}
+        encoded.update({key: texts for key, texts in lists.items() if texts})
     return {
         "apiVersion": "v1",
         "kind": "LimitRange",
@@ -89,20 +89,20 @@ def _decode_item(raw: Mapping[str, Any], path: str, *, seed_names: bool) -> Limi
     if seed_names:
         raw = _rename_seed_fields(raw, path)
     go_type = "LimitRangeItem.spec.limits.type of type v1.LimitType"
-    lists: dict[str, dict[str, Quantity]] = {}
+    bounds: dict[str, dict[str, Quantity]] = {}
     for key, value in raw.items():  # in document order, since Go reports the first error
-        if key in _FIELDS:
+        if key in _ITEM_FIELDS:
             go_field = f"LimitRangeItem.spec.limits.{key}"
-            lists[_FIELDS[key]] = expect_resource_list(value, f"{path}.{key}", go_field)
-    item = default_item(LimitRangeItem(type=read_text(raw, "type", path, go_type), **lists))
+            bounds[_ITEM_FIELDS[key]] = expect_resource_list(value, f"{path}.{key}", go_field)
+    item = default_item(LimitRangeItem(type=read_text(raw, "type", path, go_type), **bounds))
     # Storage keeps nothing of a quantity but its text, which decoding has rounded.
-    amounts = {name: stored(round_up(getattr(item, name))) for name in _FIELDS.values()}
+    amounts = {name: stored(round_up(getattr(item, name))) for name in _ITEM_FIELDS.values()}
     return LimitRangeItem(type=item.type, **amounts)
 
 
 def _rename_seed_fields(raw: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Replace the proposal's field names by today's; both at once are ambiguous and refused."""
-    for old, new in _SEED_FIELDS.items():
-        if old in raw and new in raw:
-            raise DecodeError(f"{path}.{old}", f"{old} is an old name of {new}: give only one")
+    for seed, today in _SEED_FIELDS.items():
+        if seed in raw and today in raw:
+            raise DecodeError(f"{path}.{seed}", f"{seed} is an old name of {today}: give only one")
     return {_SEED_FIELDS.get(key, key): value for key, value in raw.items()}

@@ -1,4 +1,4 @@
-"""``Offer``: the amounts of an object that LimitRange items bound, by type.
+"""``Offer``: BoundedItems (requests, limits, path) of containers, pod, claim; the ranges it passed.
 
 Items bound containers, the pod as a whole, or a claim.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CLAIM_SPEC = "PersistentVolumeClaim.spec of type v1.PersistentVolumeClaimSpec"
 _CLAIM_RESOURCES = "PersistentVolumeClaimSpec.spec.resources of type v1.VolumeResourceRequirements"
 _CLAIM_REQUESTS = "VolumeResourceRequirements.spec.resources.requests"
-_MOST_PASSED = 4
+_MOST_PASSED_RANGES = 4
 
 
 class BoundedItem(NamedTuple):
@@ -59,21 +59,21 @@ class Offer:
     def note(self, compiled: object) -> None:
         """Remember ranges that it satisfies."""
         # Threads may add at once: a lost entry is only found again.
-        self.passed[_MOST_PASSED - 1 :] = []
+        self.passed[_MOST_PASSED_RANGES - 1 :] = []
         self.passed.insert(0, compiled)
 
 
 def offer_of(request: AdmissionRequest, spec: PodSpec | None) -> Offer:
     """Read the amounts of a pod or a claim; ``spec`` is the pod's, if known. Raises DecodeError."""
-    judged = request.object or {}
+    offered = request.object or {}
     if request.resource.resource != "pods":
-        spec_of_claim = read_map(judged, "spec", "spec", _CLAIM_SPEC)
-        resources = read_map(spec_of_claim, "resources", "spec.resources", _CLAIM_RESOURCES)
+        claim_spec = read_map(offered, "spec", "spec", _CLAIM_SPEC)
+        resources = read_map(claim_spec, "resources", "spec.resources", _CLAIM_RESOURCES)
         requests = expect_resource_list(
             resources.get("requests"), "spec.resources.requests", _CLAIM_REQUESTS
         )
         return Offer({CLAIM: (BoundedItem(requests, {}, "spec.resources"),)}, is_claim=True)
-    return _pod_offer(spec or read_pod(judged))
+    return _pod_offer(spec or read_pod(offered))
 
 
 @once
@@ -83,11 +83,11 @@ def _pod_offer(spec: PodSpec) -> Offer:
     ]
     totals = limit_range_totals(spec)
     # An amount that the pod itself states is a field; all others are sums over containers.
-    own = frozenset(
+    own_names = frozenset(
         (side, name)
         for side, amounts in ((REQUESTS, spec.requests), (LIMITS, spec.limits))
         for name in amounts
         if name in {"cpu", "memory"}
     )
-    pod = BoundedItem(totals.requests, totals.limits, "spec.containers[*].resources", own)
+    pod = BoundedItem(totals.requests, totals.limits, "spec.containers[*].resources", own_names)
     return Offer({CONTAINER: tuple(containers), POD: (pod,)})

@@ -1,4 +1,4 @@
-"""Decode, validate and encode a MetadataPolicy, warn about its rules, protect Kubernetes' keys.
+"""Decode, validate and encode a MetadataPolicy: rules, predicate, action, protected keys; warnings.
 
 Source: the seed's design with the resolutions of the semantics reference, section 4.2.
 """

@@ -1,4 +1,4 @@
-"""Apply MetadataPolicy rules to an object: match predicates, reject, or set labels and annotations.
+"""Apply MetadataPolicy rules: match a snapshot, reject, ratchet, recheck; idle and setting rules.
 
 All predicates see one snapshot of the metadata, so that no rule depends on another one's updates.
 Source: the seed's design with the resolutions of the semantics reference, section 4.2.

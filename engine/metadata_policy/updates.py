@@ -1,4 +1,4 @@
-"""Set an object's labels and annotations: merge updates, write the patch, annotate the QoS.
+"""Set labels and annotations in metadata: merged updates, their patch, overrides; QoS annotation.
 
 Source: RFC 6902 (patch) and RFC 6901 (pointers); conflicts and QoS as in the
 semantics reference, sections 4.2 and 4.5.

@@ -1,4 +1,4 @@
-"""``PodSpec`` and ``Container``: read the parts of a pod's spec that resource rules use.
+"""Read ``PodSpec`` and ``Container`` from a spec, kept by marshalled excerpt; is it settled or not.
 
 Shapes that the API server could not decode raise DecodeError with Go's text; unknown fields are
 ignored. Pods of one template share one cached value, with all facts that it keeps.
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from engine.resource_list import ResourceList
 
 _REQUIREMENTS = "ResourceRequirements"
-_KEPT: Final = 1024
-_ROOM: Final = 16 * 1024 * 1024  # bytes
+_KEPT_SPECS: Final = 1024
+_SPECS_ROOM: Final = 16 * 1024 * 1024  # bytes
 _TIMES: Final = 16  # estimate: a value with its facts takes this multiple of its excerpt
-_KEPT_LENGTH: Final = 4096  # bytes, about forty containers
+_LONGEST_EXCERPT: Final = 4096  # bytes, about forty containers
 _MOST_CONTAINERS: Final = 400  # at ten bytes each, more exceed the length anyway
 # Later formats of marshal write references to shared objects, so that equal values differ.
-_PLAIN_FORMAT: Final = 0
+_EXCERPT_FORMAT: Final = 0
 _NOTHING: Mapping[str, Quantity] = {}
 CONTAINER_LISTS: Final = ("containers", "initContainers")
 """The lists of a pod's spec whose resources count."""
@@ -79,7 +79,7 @@ def read_pod(pod: Mapping[str, Any] | PodSpec) -> PodSpec:
         return pod
     spec = read_map(pod, "spec", "spec", "Pod.spec of type v1.PodSpec")
     excerpt = _excerpt(spec)
-    return _read(spec) if excerpt is None else _read_again(excerpt)
+    return _read_spec(spec) if excerpt is None else _read_again(excerpt)
 
 
 def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
@@ -89,21 +89,21 @@ def _excerpt(spec: Mapping[str, Any]) -> bytes | None:
     refuses RawNumber.
     """
     try:
-        parts = [spec.get("resources"), spec.get("overhead")]
+        read_parts = [spec.get("resources"), spec.get("overhead")]
         for group in CONTAINER_LISTS:
             containers = spec.get(group)
             if containers and len(containers) > _MOST_CONTAINERS:
                 return None
-            parts.append(
+            read_parts.append(
                 containers
                 and [
                     (c.get("name"), c.get("restartPolicy"), c.get("resources")) for c in containers
                 ]
             )
-        excerpt = marshal.dumps(parts, _PLAIN_FORMAT)
+        excerpt = marshal.dumps(read_parts, _EXCERPT_FORMAT)
     except (AttributeError, TypeError, ValueError):
         return None
-    return excerpt if len(excerpt) <= _KEPT_LENGTH else None
+    return excerpt if len(excerpt) <= _LONGEST_EXCERPT else None
 
 
 def _read_excerpt(excerpt: bytes) -> PodSpec:
@@ -112,19 +112,19 @@ def _read_excerpt(excerpt: bytes) -> PodSpec:
     spec: dict[str, Any] = {"resources": resources, "overhead": overhead}
     for group, containers in zip(CONTAINER_LISTS, groups, strict=True):
         spec[group] = containers and [
-            {"name": name, "restartPolicy": policy, "resources": stated}
-            for name, policy, stated in containers
+            {"name": name, "restartPolicy": restart, "resources": stated}
+            for name, restart, stated in containers
         ]
-    return replace(_read(spec), is_settled=_is_settled(spec))
+    return replace(_read_spec(spec), is_settled=_is_settled(spec))
 
 
 # The estimate covers the spec with all facts that are kept with it.
 _read_again: Final = Kept(
-    _read_excerpt, lambda excerpt, _spec: _TIMES * len(excerpt), most=_KEPT, room=_ROOM
+    _read_excerpt, lambda excerpt, _spec: _TIMES * len(excerpt), most=_KEPT_SPECS, room=_SPECS_ROOM
 )
 
 
-def _read(spec: Mapping[str, Any]) -> PodSpec:
+def _read_spec(spec: Mapping[str, Any]) -> PodSpec:
     resources = spec.get("resources")
     requests, limits = read_requirements(resources, "spec.resources", "spec.resources")
     return PodSpec(
@@ -157,11 +157,11 @@ def _is_settled(spec: Mapping[str, Any]) -> bool:
     return True
 
 
-def _is_final(amounts: Mapping[str, Any] | None) -> bool:
+def _is_final(raw_amounts: Mapping[str, Any] | None) -> bool:
     """Whether each amount is spelled as Kubernetes prints it, in whole thousandths."""
     return all(
-        isinstance(value, str) and value == str(Quantity.parse_json(value).round_up_milli())
-        for value in (amounts or {}).values()
+        isinstance(amount, str) and amount == str(Quantity.parse_json(amount).round_up_milli())
+        for amount in (raw_amounts or {}).values()
     )
 
 
@@ -176,14 +176,14 @@ def read_requirements(raw: Any, path: str, go_path: str) -> tuple[ResourceList, 
     return _requirements_with_paths(raw, path, go_path)
 
 
-def _quantities(raw: Any) -> dict[str, Quantity] | None:
+def _quantities(amounts: Any) -> dict[str, Quantity] | None:
     """Read a map of quantities; None where that fails for any reason."""
-    if raw is None:
+    if amounts is None:
         return {}
-    if type(raw) is not dict:
+    if type(amounts) is not dict:
         return None
     try:
-        return {name: Quantity.parse_json(value) for name, value in raw.items()}
+        return {name: Quantity.parse_json(amount) for name, amount in amounts.items()}
     except QuantityError:
         return None
 
@@ -196,38 +196,38 @@ def _requirements_with_paths(
     Paths are spelled out only here, since nearly all pods can be read without them.
     """
     owner = "PodSpec" if go_path == "spec.resources" else "Container"
-    sides = expect_map(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
+    raw_sides = expect_map(raw, path, f"{owner}.{go_path} of type v1.{_REQUIREMENTS}")
     return (
-        lists := {
+        by_side := {
             side: expect_resource_list(
                 amounts, f"{path}.{side}", f"{_REQUIREMENTS}.{go_path}.{side}"
             )
-            for side, amounts in sides.items()
+            for side, amounts in raw_sides.items()
             if side in {"requests", "limits"}
         }
-    ).get("requests", {}), lists.get("limits", {})
+    ).get("requests", {}), by_side.get("limits", {})
 
 
 def _read_containers(spec: Mapping[str, Any], group: str) -> tuple[Container, ...]:
     """Read one of the pod's container lists."""
     if spec.get(group) is None:
         return ()
-    entries = expect_objects(
+    containers = expect_objects(
         spec.get(group), f"spec.{group}", f"PodSpec.spec.{group}", "v1.Container"
     )
-    return tuple([_read_container(entry, group, place) for place, entry in enumerate(entries)])
+    return tuple([_read_container(c, group, place) for place, c in enumerate(containers)])
 
 
 def _read_container(raw: Mapping[str, Any], group: str, position: int) -> Container:
     path = f"spec.{group}[{position}]"
-    name, policy = raw.get("name"), raw.get("restartPolicy")
+    name, restart = raw.get("name"), raw.get("restartPolicy")
     if type(name) is not str:
         name = expect_string(name, f"{path}.name", f"Container.spec.{group}.name of type string")
-    if policy is not None and type(policy) is not str:
+    if restart is not None and type(restart) is not str:
         go_type = f"Container.spec.{group}.restartPolicy of type v1.ContainerRestartPolicy"
-        expect_string(policy, f"{path}.restartPolicy", go_type)
+        expect_string(restart, f"{path}.restartPolicy", go_type)
     resources = raw.get("resources")
     if resources is None:
-        return Container(name, path, _NOTHING, _NOTHING, policy == "Always")
+        return Container(name, path, _NOTHING, _NOTHING, restart == "Always")
     requests, limits = read_requirements(resources, f"{path}.resources", f"spec.{group}.resources")
-    return Container(name, path, requests, limits, policy == "Always")
+    return Container(name, path, requests, limits, restart == "Always")

@@ -1,4 +1,4 @@
-"""Sums over a pod's containers: totals for LimitRanges, totals for quotas, and the QoS class.
+"""Sums over a pod's containers, sidecars, peak, overhead, reported status; QoS class by nanos.
 
 Source: ``k8s.io/component-helpers/resource/helpers.go``, the LimitRanger plugin and
 ``pkg/apis/core/v1/helper/qos/qos.go``. Only quotas count overhead, huge pages of the pod's own
@@ -55,8 +55,8 @@ class ContainerStatus:
 def limit_range_totals(spec: PodSpec) -> PodTotals:
     """Totals as a LimitRange of type Pod sees them: neither overhead nor status counts."""
     return PodTotals(
-        requests=_override(aggregate(spec, "requests"), spec.requests, hugepages=False),
-        limits=_override(aggregate(spec, "limits"), spec.limits, hugepages=False),
+        requests=_prefer_own(aggregate(spec, "requests"), spec.requests, hugepages=False),
+        limits=_prefer_own(aggregate(spec, "limits"), spec.limits, hugepages=False),
     )
 
 
@@ -72,8 +72,8 @@ def quota_totals(pod: Mapping[str, Any], spec: PodSpec | None = None) -> PodTota
 
 @once
 def _quota_totals(spec: PodSpec) -> PodTotals:
-    requests = _override(aggregate(spec, "requests"), spec.requests, hugepages=True)
-    limits = _override(aggregate(spec, "limits"), spec.limits, hugepages=True)
+    requests = _prefer_own(aggregate(spec, "requests"), spec.requests, hugepages=True)
+    limits = _prefer_own(aggregate(spec, "limits"), spec.limits, hugepages=True)
     if spec.overhead:
         requests = add(requests, spec.overhead)
         # Overhead raises only limits that exist: without one the pod stays unbounded.
@@ -98,7 +98,7 @@ def aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
     # before the others: the pod needs the larger of that peak and the sum of all that run later.
     total: dict[str, Quantity] = {}
     for container in spec.containers:
-        _add_into(total, getattr(container, side))
+        _add_amounts(total, getattr(container, side))
     if not spec.init_containers:
         return total
     sidecars: dict[str, Quantity] = {}
@@ -106,8 +106,8 @@ def aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
     for container in spec.init_containers:
         amounts = getattr(container, side)
         if container.is_sidecar:
-            _add_into(total, amounts)
-            _add_into(sidecars, amounts)
+            _add_amounts(total, amounts)
+            _add_amounts(sidecars, amounts)
             _raise_to(peak, sidecars)
         else:
             _raise_to(peak, add(amounts, sidecars))
@@ -115,7 +115,7 @@ def aggregate(spec: PodSpec, side: str) -> dict[str, Quantity]:
     return total
 
 
-def _add_into(total: dict[str, Quantity], amounts: ResourceList) -> None:
+def _add_amounts(total: dict[str, Quantity], amounts: ResourceList) -> None:
     """Add in place; quantities are immutable, and a new map for each container costs time."""
     for name, quantity in amounts.items():
         total[name] = total[name] + quantity if name in total else quantity
@@ -128,13 +128,13 @@ def _raise_to(total: dict[str, Quantity], amounts: ResourceList) -> None:
             total[name] = quantity
 
 
-def _override(
-    total: dict[str, Quantity], own: ResourceList, *, hugepages: bool
+def _prefer_own(
+    summed: dict[str, Quantity], own: ResourceList, *, hugepages: bool
 ) -> dict[str, Quantity]:
     """Replace the sum by the amounts that the pod itself states."""
     if not own:
-        return total
-    return total | {
+        return summed
+    return summed | {
         name: quantity
         for name, quantity in own.items()
         if name in _POD_LEVEL or (hugepages and is_hugepage(name))
@@ -171,25 +171,25 @@ def _blend(
     if not infeasible:
         requests.insert(0, container.requests)
         limits.insert(0, container.limits)
-    return replace(container, requests=_largest(requests), limits=_largest(limits))
+    return replace(container, requests=_larger_of(requests), limits=_larger_of(limits))
 
 
-def _largest(lists: Iterable[ResourceList]) -> dict[str, Quantity]:
-    largest: dict[str, Quantity] = {}
-    for resources in lists:
-        _raise_to(largest, resources)
-    return largest
+def _larger_of(reported: Iterable[ResourceList]) -> dict[str, Quantity]:
+    larger: dict[str, Quantity] = {}
+    for resources in reported:
+        _raise_to(larger, resources)
+    return larger
 
 
 def _read_statuses(status: Mapping[str, Any]) -> dict[str, ContainerStatus]:
     """Read what containers report, by name; those that report no resources are left out."""
-    found = {}
-    for key in STATUS_LISTS:
-        go_path = f"status.{key}"
-        entries = expect_objects(
-            status.get(key), go_path, f"PodStatus.{go_path}", "v1.ContainerStatus"
+    reported = {}
+    for group in STATUS_LISTS:
+        go_path = f"status.{group}"
+        reports = expect_objects(
+            status.get(group), go_path, f"PodStatus.{go_path}", "v1.ContainerStatus"
         )
-        for position, entry in enumerate(entries):
+        for position, entry in enumerate(reports):
             if entry.get("resources") is None:
                 continue
             path = f"{go_path}[{position}]"
@@ -202,8 +202,8 @@ def _read_statuses(status: Mapping[str, Any]) -> dict[str, ContainerStatus]:
                 f"{path}.allocatedResources",
                 f"ContainerStatus.{go_path}.allocatedResources",
             )
-            found[name] = ContainerStatus(requests, limits, allocated)
-    return found
+            reported[name] = ContainerStatus(requests, limits, allocated)
+    return reported
 
 
 def _is_resize_infeasible(status: Mapping[str, Any]) -> bool:
@@ -214,8 +214,8 @@ def _is_resize_infeasible(status: Mapping[str, Any]) -> bool:
         "PodStatus.status.conditions",
         "v1.PodCondition",
     )
-    pending = next((c for c in conditions if c.get("type") == "PodResizePending"), None)
-    return pending is not None and pending.get("reason") == "Infeasible"
+    pending_resize = next((c for c in conditions if c.get("type") == "PodResizePending"), None)
+    return pending_resize is not None and pending_resize.get("reason") == "Infeasible"
 
 
 def qos_class(pod: Mapping[str, Any] | PodSpec) -> QOSClass:
@@ -224,33 +224,33 @@ def qos_class(pod: Mapping[str, Any] | PodSpec) -> QOSClass:
     ``status.qosClass`` and ephemeral containers are ignored. Raises DecodeError for a pod that
     cannot be read.
     """
-    return _class_of(read_pod(pod))
+    return _qos_of(read_pod(pod))
 
 
 @once
-def _class_of(spec: PodSpec) -> QOSClass:
+def _qos_of(spec: PodSpec) -> QOSClass:
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
-    bounded = True
+    is_bounded = True
     if spec.has_resources:
-        _count(requests, spec.requests)
-        bounded = _count(limits, spec.limits) or not spec.limits
+        _count_qos(requests, spec.requests)
+        is_bounded = _count_qos(limits, spec.limits) or not spec.limits
     else:
         for container in spec.all_containers:
-            _count(requests, container.requests)
-            bounded = _count(limits, container.limits) and bounded
+            _count_qos(requests, container.requests)
+            is_bounded = _count_qos(limits, container.limits) and is_bounded
     if not requests and not limits:
         return QOSClass.BEST_EFFORT
-    return QOSClass.GUARANTEED if bounded and requests == limits else QOSClass.BURSTABLE
+    return QOSClass.GUARANTEED if is_bounded and requests == limits else QOSClass.BURSTABLE
 
 
-def _count(total: dict[str, int], resources: ResourceList) -> bool:
+def _count_qos(nanos: dict[str, int], resources: ResourceList) -> bool:
     """Add positive amounts in nanos to ``total``; whether cpu and memory are both among them."""
-    complete = True
+    has_both = True
     for name in _POD_LEVEL:
         quantity = resources.get(name)
         if quantity is not None and quantity.nano > 0:
-            total[name] = total.get(name, 0) + quantity.nano
+            nanos[name] = nanos.get(name, 0) + quantity.nano
         else:
-            complete = False
-    return complete
+            has_both = False
+    return has_both

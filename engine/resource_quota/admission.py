@@ -1,4 +1,4 @@
-"""Conclude an assessment on used amounts: refuse what exceeds a quota, or compute the charges.
+"""Conclude an assessment: demands applied to used amounts, names that exceed hard, charges.
 
 Source: ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``.
 Kubernetes stops at the first violation; this goes on and lists all of them, in the same order.

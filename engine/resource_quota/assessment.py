@@ -1,4 +1,4 @@
-"""Assess a request without used amounts: match quotas, check coverage, compute demands.
+"""Assess a request before used amounts: usage and its growth, Demand on each match, missing cover.
 
 Source: the parts of ``CheckRequest`` that need no used amount, in
 ``apiserver/pkg/admission/plugin/resourcequota/controller.go``. The tracked names are known here.

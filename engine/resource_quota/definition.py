@@ -1,4 +1,4 @@
-"""Decode a ResourceQuota and scope requirements from manifests, and encode them again.
+"""Decode and encode a ResourceQuota manifest: hard, status, scopes, scopeSelector's expressions.
 
 Source: ``k8s.io/api/core/v1/types.go`` and ``pkg/apis/core/v1/defaults.go``.
 """

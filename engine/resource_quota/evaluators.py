@@ -1,4 +1,4 @@
-"""Evaluators: the quota names under which each resource counts, and the requests that count.
+"""Evaluators: names and suffixes that each resource tracks, ``count/`` names, updates that count.
 
 Source: ``pkg/quota/v1/evaluator/core`` and ``pkg/quota/v1/install``. ``usage`` has the amounts.
 """

@@ -1,4 +1,4 @@
-"""``limitedResources``: decode, encode and validate entries, find limited usage and its cover.
+"""``limitedResources``: entries decoded, encoded, validated; what they limit, which quotas cover.
 
 Source: ``apiserver/pkg/admission/plugin/resourcequota/{apis,config.go,controller.go}``. Kubernetes
 checks only that ``resource`` is set; an invalid ``matchScopes`` then disables its quotas, so that

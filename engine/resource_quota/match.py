@@ -1,4 +1,4 @@
-"""Match a quota with an object: scopes, counted names, required requests, usage of stored objects.
+"""Match a quota with a QuotaSubject: unmet scope, must specify, status unknown; fields of names.
 
 Source: ``apiserver/pkg/quota/v1/generic/evaluator.go`` (Matches) and the first loop of
 ``CheckRequest`` in ``apiserver/pkg/admission/plugin/resourcequota/controller.go``.

@@ -1,4 +1,4 @@
-"""Quota scopes: their names, their requirements, the objects that they select, allowed names.
+"""Quota scopes: names and conflicts; ScopeTest of pods and claims (affinity terms, priority class).
 
 Source: ``pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims}.go`` and
 ``pkg/apis/core/helper/helpers.go``.

@@ -1,4 +1,4 @@
-"""Compute the usage of a pod, service, claim or other object under each name that quotas bound.
+"""Compute the usage of a pod, service, volume claim or device claim under names of quotas.
 
 Source: ``pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,resource_claims}.go``.
 """

@@ -1,4 +1,4 @@
-"""Validate a ResourceQuota, its update and scope requirements, with Kubernetes' paths and texts.
+"""Validate a ResourceQuota: hard, scopes, selector, conflicts; its update, warnings, scope values.
 
 Source: ``pkg/apis/core/validation/validation.go`` (ValidateResourceQuota and its parts) and
 ``pkg/registry/core/resourcequota/strategy.go``.

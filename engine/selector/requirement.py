@@ -1,4 +1,4 @@
-"""One requirement of a selector, on a key of labels or on a quota scope: build, print, match.
+"""A Requirement: key, SelectorOperator, values; built, printed, matched on labels or a quota scope.
 
 Source: ``k8s.io/apimachinery/pkg/labels/selector.go``, and for scopes
 ``ScopedResourceSelectorRequirementsAsSelector`` in ``pkg/apis/core/v1/helper/helpers.go``.

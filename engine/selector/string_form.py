@@ -1,4 +1,4 @@
-"""``Selector`` and the parser of its string form, as in query strings: ``a=b,c in (d,e),!f``.
+"""``Selector`` and _Parser of its string form by tokens and words: ``a=b,c in (d,e),!f``.
 
 Source: ``k8s.io/apimachinery/pkg/labels/selector.go`` (the accepted language and its texts).
 """
