@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 UsedAmounts = Mapping[str, ResourceList]
 """Used amounts by the quota's name."""
-_OWN: Final[UsedAmounts] = {}
-_COVER: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
+_QUOTAS_OWN: Final[UsedAmounts] = {}
+_COVER_REASONS: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
 
 
 class QuotaResult(NamedTuple):
@@ -42,7 +42,7 @@ class QuotaResult(NamedTuple):
     steps: tuple[Step, ...] = ()
 
 
-class _Claim(NamedTuple):
+class _Grown(NamedTuple):
     """A demand with the used amounts before and after it."""
 
     demand: Demand
@@ -62,90 +62,90 @@ def evaluate(
     return conclude(assess(request, quotas, limited_resources, now=now))
 
 
-def used_amounts(quotas: Iterable[ResourceQuota], given: UsedAmounts = _OWN) -> UsedAmounts:
+def used_amounts(quotas: Iterable[ResourceQuota], given: UsedAmounts = _QUOTAS_OWN) -> UsedAmounts:
     """Return the used amounts of each quota: its own, or those given instead.
 
     A name that the quota itself does not track stays untracked.
     """
-    return {quota.name: _used(quota, given) for quota in quotas}
+    return {quota.name: _used_of(quota, given) for quota in quotas}
 
 
-def _used(quota: ResourceQuota, given: UsedAmounts) -> ResourceList:
-    amounts, tracked = given.get(quota.name), quota.used
-    if amounts is None:
-        return tracked
-    if amounts.keys() == tracked.keys():
-        return amounts
-    return {name: amounts.get(name, own) for name, own in tracked.items()}
+def _used_of(quota: ResourceQuota, given: UsedAmounts) -> ResourceList:
+    given_used, own_used = given.get(quota.name), quota.used
+    if given_used is None:
+        return own_used
+    if given_used.keys() == own_used.keys():
+        return given_used
+    return {name: given_used.get(name, own) for name, own in own_used.items()}
 
 
-def conclude(assessment: Assessment, given: UsedAmounts = _OWN) -> QuotaResult:
+def conclude(assessment: Assessment, given: UsedAmounts = _QUOTAS_OWN) -> QuotaResult:
     """Collect all violations in Kubernetes' order, and charge if none of them refuses.
 
     ``given`` are used amounts by quota name; other quotas keep their own. Pure and repeatable;
     never raises.
     """
-    used = {quota.name: _used(quota, given) for quota in assessment.quotas}
+    used = {quota.name: _used_of(quota, given) for quota in assessment.quotas}
     if assessment.steps:
         return QuotaResult(used=used, steps=assessment.steps)
     request = assessment.request
-    claims = {
-        (name := demand.match.quota.name): _claim(request, demand, used[name])
+    by_name = {
+        (name := demand.match.quota.name): _grow(request, demand, used[name])
         for demand in assessment.demands
     }
-    found = assessment.violations
-    for claim in claims.values():
-        found += claim.violations
-    is_refused = bool(found) and _refuses(assessment, found)
-    charged: list[_Claim] = []
+    violations = assessment.violations
+    for grown in by_name.values():
+        violations += grown.violations
+    is_refused = bool(violations) and _refuses(assessment, violations)
+    charged: list[_Grown] = []
     if not (is_refused or request.dry_run):
         charged = [
-            claim
-            for claim in claims.values()
-            if claim.demand.match.is_enforced and claim.demand.requested
+            grown
+            for grown in by_name.values()
+            if grown.demand.match.is_enforced and grown.demand.requested
         ]
     steps = [
-        _quota_step(match, claims.get(match.quota.name), charged) for match in assessment.matches
+        _quota_step(match, by_name.get(match.quota.name), charged) for match in assessment.matches
     ]
     if assessment.limited:
         steps.insert(0, assessment.limited)
-    for claim in charged:
-        used[claim.demand.match.quota.name] = claim.total
+    for grown in charged:
+        used[grown.demand.match.quota.name] = grown.total
     return QuotaResult(
-        violations=found,
-        charges=tuple([claim.demand.charge for claim in charged]),
+        violations=violations,
+        charges=tuple([grown.demand.charge for grown in charged]),
         used=used,
         steps=tuple(steps),
     )
 
 
-def _refuses(assessment: Assessment, found: tuple[Violation, ...]) -> bool:
+def _refuses(assessment: Assessment, violations: tuple[Violation, ...]) -> bool:
     """Whether any violation refuses: not those of quotas that only warn or that others enforce."""
     # Under native authority the API server refuses everything but missing coverage.
     if assessment.is_advisory:
-        return any(violation.reason in _COVER for violation in found)
+        return any(violation.reason in _COVER_REASONS for violation in violations)
     watching = {match.quota.ref for match in assessment.matches if not match.is_enforced}
-    return any(violation.policy not in watching for violation in found)
+    return any(violation.policy not in watching for violation in violations)
 
 
-def _claim(request: AdmissionRequest, demand: Demand, used: ResourceList) -> _Claim:
+def _grow(request: AdmissionRequest, demand: Demand, used: ResourceList) -> _Grown:
     """Add a demand to one quota's used amounts, and find the names that exceed it."""
     quota, requested = demand.match.quota, demand.requested
     hard = quota.hard
     total, exceeded = dict(used), []
-    for name, amount in requested.items():
+    for name, growth in requested.items():
         # Rounded as storing the status would, so that our sums equal those of a cluster.
-        total[name] = grown = used[name].stored_sum(amount)
-        if grown.nano > hard[name].nano:
+        total[name] = new_used = used[name].stored_sum(growth)
+        if new_used.nano > hard[name].nano:
             exceeded.append(name)
     exceeded.sort()
     # A status update reports what has happened already: it is charged and never refused.
     if not exceeded or request.sub_resource == "status":
-        return _Claim(demand=demand, used=used, total=total)
+        return _Grown(demand=demand, used=used, total=total)
     # Kubernetes words all exceeded names of a quota in one message.
     message = (
-        f"exceeded quota: {quota.name}, requested: {_text(requested, exceeded)}, "
-        f"used: {_text(used, exceeded)}, limited: {_text(hard, exceeded)}"
+        f"exceeded quota: {quota.name}, requested: {_amounts_text(requested, exceeded)}, "
+        f"used: {_amounts_text(used, exceeded)}, limited: {_amounts_text(hard, exceeded)}"
     )
     violations = tuple(
         Violation(
@@ -162,31 +162,31 @@ def _claim(request: AdmissionRequest, demand: Demand, used: ResourceList) -> _Cl
         )
         for name in exceeded
     )
-    return _Claim(demand=demand, used=used, total=total, violations=violations)
+    return _Grown(demand=demand, used=used, total=total, violations=violations)
 
 
-def _text(resources: ResourceList, names: Sequence[str]) -> str:
-    return ",".join(f"{name}={resources[name]}" for name in names)
+def _amounts_text(amounts: ResourceList, names: Sequence[str]) -> str:
+    return ",".join(f"{name}={amounts[name]}" for name in names)
 
 
-def _quota_step(match: Match, claim: _Claim | None, charged: Sequence[_Claim]) -> Step:
+def _quota_step(match: Match, grown: _Grown | None, charged: Sequence[_Grown]) -> Step:
     """Trace the result of one quota."""
-    violations = match.violations + (claim.violations if claim else ())
+    violations = match.violations + (grown.violations if grown else ())
     if violations:
-        is_broken = violations[0].reason is Reason.BAD_SCOPE_SELECTOR
-        outcome = Outcome.ERROR if is_broken else Outcome.VIOLATED
-        return _step(match, outcome, violations[0].message)
+        is_bad_scope = violations[0].reason is Reason.BAD_SCOPE_SELECTOR
+        outcome = Outcome.ERROR if is_bad_scope else Outcome.VIOLATED
+        return _trace_quota(match, outcome, violations[0].message)
     if not match.is_matched:
-        return _step(match, Outcome.NOT_MATCHED, match.detail)
-    if claim is None or not claim.demand.requested:
-        return _step(match, Outcome.PASSED, "nothing it bounds grows")
-    outcome = Outcome.CHARGED if claim in charged else Outcome.PASSED
+        return _trace_quota(match, Outcome.NOT_MATCHED, match.detail)
+    if grown is None or not grown.demand.requested:
+        return _trace_quota(match, Outcome.PASSED, "nothing it bounds grows")
+    outcome = Outcome.CHARGED if grown in charged else Outcome.PASSED
     detail = "" if match.quota.enforcement is Enforcement.ENFORCE else "watching: never charged"
-    numbers = {name: f"{claim.used[name]}{rest}" for name, rest in claim.demand.sums.items()}
-    return _step(match, outcome, detail, numbers)
+    numbers = {name: f"{grown.used[name]}{plus}" for name, plus in grown.demand.sums.items()}
+    return _trace_quota(match, outcome, detail, numbers)
 
 
-def _step(
+def _trace_quota(
     match: Match, outcome: Outcome, detail: str, numbers: Mapping[str, str] | None = None
 ) -> Step:
     ref = match.quota.ref

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 QUOTA_STEP: Final = "ResourceQuota"
 LIMITED_STEP: Final = "LimitedResources"
-_ONE: Final = 512  # bytes of a match, an amount, or a violation without its text, for the cache
+_BYTES: Final = 512  # bytes of a match, an amount, or a violation without its text, for the cache
 _SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -80,9 +80,9 @@ class Assessment(NamedTuple):
     @property
     def weight(self) -> int:
         """The estimated bytes in memory."""
-        names = sum([len(each.counted) + len(each.sums) for each in self.demands])
-        found = sum([len(each.message) for each in self.violations])
-        return _ONE * (len(self.matches) + names + len(self.violations)) + found
+        names = sum([len(demand.counted) + len(demand.sums) for demand in self.demands])
+        texts = sum([len(violation.message) for violation in self.violations])
+        return _BYTES * (len(self.matches) + names + len(self.violations)) + texts
 
     @property
     def open_demands(self) -> tuple[Demand, ...]:
@@ -90,24 +90,25 @@ class Assessment(NamedTuple):
         return tuple(demand for demand in self.demands if demand.requested)
 
 
-class _Limits(NamedTuple):
+class _Needs(NamedTuple):
     """The names and scopes for which the object needs a covering quota."""
 
     names: frozenset[str] = frozenset()
     scopes: tuple[ScopeSelectorRequirement, ...] = ()
 
 
-class _Usage(NamedTuple):
+class _ObjectUsage(NamedTuple):
     """The usage of an object and its growth, or the violations that prevent computing it.
 
-    ``old`` is the usage before the update, empty where everything counts as new. ``new`` is the
-    growth, without zeros, in a quota that did not count the old object, ``more`` in one that did.
+    ``old`` is the usage before the update, empty where everything counts as new. ``as_new`` is
+    the growth, without zeros, in a quota that did not count the old object, ``growth`` in one that
+    did.
     """
 
     whole: ResourceList
     old: ResourceList
-    new: ResourceList
-    more: ResourceList
+    as_new: ResourceList
+    growth: ResourceList
     violations: tuple[Violation, ...] = ()
 
     @classmethod
@@ -117,12 +118,12 @@ class _Usage(NamedTuple):
         *,
         old: ResourceList = _NOTHING,
         violations: tuple[Violation, ...] = (),
-    ) -> _Usage:
+    ) -> _ObjectUsage:
         """Compute the growth."""
-        new = more = remove_zeros(whole)
+        as_new = growth = remove_zeros(whole)
         if old:
-            more = remove_zeros(subtract_with_non_negative_result(whole, old))
-        return cls(whole=whole, old=old, new=new, more=more, violations=violations)
+            growth = remove_zeros(subtract_with_non_negative_result(whole, old))
+        return cls(whole=whole, old=old, as_new=as_new, growth=growth, violations=violations)
 
 
 def assess(
@@ -159,7 +160,7 @@ def assess(
     names = frozenset(limited_names(limited_resources, request.resource, whole))
     matches = tuple([match_quota(quota, subject) for quota in quotas])
     usage = _usage(request, whole, now)
-    return _assemble(request, matches, usage, _Limits(names=names, scopes=scopes))
+    return _assemble(request, matches, usage, _Needs(names=names, scopes=scopes))
 
 
 def _as_stored(request: AdmissionRequest) -> Mapping[str, Any]:
@@ -179,58 +180,58 @@ def _as_stored(request: AdmissionRequest) -> Mapping[str, Any]:
     return obj
 
 
-def _usage(request: AdmissionRequest, whole: ResourceList, now: str | int | None) -> _Usage:
+def _usage(request: AdmissionRequest, whole: ResourceList, now: str | int | None) -> _ObjectUsage:
     """Compute usage and growth; an update is compared with the stored object."""
     if negative := negative_names(whole):
         message = f"quota usage is negative for resource(s): {','.join(negative)}"
         found = _violation(Reason.NEGATIVE_USAGE, field_of(request.resource, negative[0]), message)
         numbers = {"resource": negative[0], "requested": str(whole[negative[0]])}
-        return _Usage.of(whole, violations=(replace(found, numbers=numbers),))
+        return _ObjectUsage.of(whole, violations=(replace(found, numbers=numbers),))
     if request.operation is not Operation.UPDATE:
-        return _Usage.of(whole)
+        return _ObjectUsage.of(whole)
     if request.old_object is None:
         message = "unable to get previous usage since prior version of object was not found"
         found = _violation(Reason.NO_PREVIOUS_USAGE, "metadata.resourceVersion", message)
-        return _Usage.of(whole, violations=(found,))
+        return _ObjectUsage.of(whole, violations=(found,))
     old = request.old_object
     metadata = expect_map(old.get("metadata"), "metadata", "Object.metadata of type v1.ObjectMeta")
     path = "metadata.resourceVersion"
     go_field = f"ObjectMeta.{path} of type string"
     # Without a resourceVersion the old object was never stored, so that nothing was counted.
     if not expect_string(metadata.get("resourceVersion"), path, go_field):
-        return _Usage.of(whole)
-    return _Usage.of(whole, old=usage_of(old, request.resource, now=now))
+        return _ObjectUsage.of(whole)
+    return _ObjectUsage.of(whole, old=usage_of(old, request.resource, now=now))
 
 
 def _assemble(
-    request: AdmissionRequest, matches: tuple[Match, ...], usage: _Usage, limits: _Limits
+    request: AdmissionRequest, matches: tuple[Match, ...], usage: _ObjectUsage, needs: _Needs
 ) -> Assessment:
     """Collect violations in Kubernetes' order, and the demand on each quota."""
-    found = [violation for match in matches for violation in match.violations]
-    found += usage.violations
+    violations = [violation for match in matches for violation in match.violations]
+    violations += usage.violations
     demands: tuple[Demand, ...] = ()
     uncovered: list[Violation] = []
     if not usage.violations:
         demands = tuple([_demand(match, usage) for match in matches if match.is_countable])
         matched = [match for match in matches if match.is_matched and match.is_enforced]
-        growth = [usage.more if match.matched_old else usage.new for match in matched]
+        growths = [usage.growth if match.matched_old else usage.as_new for match in matched]
         # An update that uses nothing new needs no covering quota.
-        if (limits.names or limits.scopes) and any(growth or [usage.more]):
-            uncovered = _uncovered(request, matches, limits)
+        if (needs.names or needs.scopes) and any(growths or [usage.growth]):
+            uncovered = _uncovered(request, matches, needs)
     return Assessment(
         request=request,
         quotas=tuple([match.quota for match in matches]),
         matches=matches,
         demands=demands,
-        violations=(*found, *uncovered),
-        limited=_limited_step(matches, limits, is_covered=not uncovered),
+        violations=(*violations, *uncovered),
+        limited=_limited_step(matches, needs, is_covered=not uncovered),
     )
 
 
-def _demand(match: Match, usage: _Usage) -> Demand:
+def _demand(match: Match, usage: _ObjectUsage) -> Demand:
     """Compute the growth in one quota, and its usage by the object before."""
     hard = match.quota.hard
-    requested = mask(usage.more if match.matched_old else usage.new, hard)
+    requested = mask(usage.growth if match.matched_old else usage.as_new, hard)
     counted = mask(usage.whole, hard)
     return Demand(
         match=match,
@@ -243,31 +244,31 @@ def _demand(match: Match, usage: _Usage) -> Demand:
 
 
 def _uncovered(
-    request: AdmissionRequest, matches: tuple[Match, ...], limits: _Limits
+    request: AdmissionRequest, matches: tuple[Match, ...], needs: _Needs
 ) -> list[Violation]:
     """Find limited usage that no quota covers: by name first, then by scope."""
     covering = [match for match in matches if match.is_enforced]
     covered = {name for match in covering if match.is_matched for name in match.names}
-    found = []
-    if names := sorted(limits.names - covered):
-        where = field_of(request.resource, names[0])
-        message = f"insufficient quota to consume: {','.join(names)}"
-        violation = _violation(Reason.INSUFFICIENT_QUOTA, where, message)
-        found.append(replace(violation, numbers={"resource": ",".join(names)}))
+    uncovered = []
+    if unbounded := sorted(needs.names - covered):
+        field = field_of(request.resource, unbounded[0])
+        message = f"insufficient quota to consume: {','.join(unbounded)}"
+        violation = _violation(Reason.INSUFFICIENT_QUOTA, field, message)
+        uncovered.append(replace(violation, numbers={"resource": ",".join(unbounded)}))
     scopes = [scope for match in covering for scope in match.scopes]
-    if missing := uncovered_scopes(limits.scopes, scopes):
-        text = " ".join(f"{{{requirement}}}" for requirement in missing)
-        message = f"insufficient quota to match these scopes: [{text}]"
-        where = "spec.priorityClassName" if "PriorityClass" in text else "spec"
-        found.append(_violation(Reason.UNCOVERED_SCOPE, where, message))
-    return found
+    if unmet := uncovered_scopes(needs.scopes, scopes):
+        scopes_text = " ".join(f"{{{requirement}}}" for requirement in unmet)
+        message = f"insufficient quota to match these scopes: [{scopes_text}]"
+        field = "spec.priorityClassName" if "PriorityClass" in scopes_text else "spec"
+        uncovered.append(_violation(Reason.UNCOVERED_SCOPE, field, message))
+    return uncovered
 
 
-def _limited_step(matches: tuple[Match, ...], limits: _Limits, *, is_covered: bool) -> Step | None:
+def _limited_step(matches: tuple[Match, ...], needs: _Needs, *, is_covered: bool) -> Step | None:
     """Trace which usage needs a covering quota, or that none does where no quota exists."""
-    if limits.names or limits.scopes:
-        scopes = (str(requirement) for requirement in limits.scopes)
-        detail = f"needs a covering quota: {', '.join([*sorted(limits.names), *scopes])}"
+    if needs.names or needs.scopes:
+        scopes = (str(requirement) for requirement in needs.scopes)
+        detail = f"needs a covering quota: {', '.join([*sorted(needs.names), *scopes])}"
         outcome = Outcome.PASSED if is_covered else Outcome.VIOLATED
         return Step(name=LIMITED_STEP, outcome=outcome, detail=detail)
     if matches:

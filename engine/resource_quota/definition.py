@@ -53,8 +53,8 @@ def decode_resource_quota(manifest: object) -> ResourceQuota:
     spec_hard = _read_amounts(spec, "hard", "spec")
     hard, used = _read_status(manifest, spec_hard)
     return ResourceQuota(
-        name=_read_meta(metadata, "name"),
-        namespace=_read_meta(metadata, "namespace"),
+        name=_read_meta_text(metadata, "name"),
+        namespace=_read_meta_text(metadata, "namespace"),
         spec_hard=spec_hard,
         hard=hard,
         used=used,
@@ -64,7 +64,7 @@ def decode_resource_quota(manifest: object) -> ResourceQuota:
     )
 
 
-def _read_meta(metadata: Mapping[str, Any], key: str) -> str:
+def _read_meta_text(metadata: Mapping[str, Any], key: str) -> str:
     path = f"metadata.{key}"
     return expect_string(metadata.get(key), path, f"ObjectMeta.{path} of type string")
 
@@ -105,38 +105,38 @@ def _read_selector(spec: Mapping[str, Any]) -> tuple[ScopeSelectorRequirement, .
         spec.get("scopeSelector"), at, f"{_KIND}Spec.{at} of type v1.ScopeSelector"
     )
     path = f"{at}.matchExpressions"
-    entries = expect_objects(
+    expressions = expect_objects(
         selector.get("matchExpressions"), path, f"ScopeSelector.{path}", f"v1.{_SCOPE}"
     )
-    return tuple(decode_scope(entry, f"{path}[{i}]", path) for i, entry in enumerate(entries))
+    return tuple(decode_scope(raw, f"{path}[{i}]", path) for i, raw in enumerate(expressions))
 
 
-def decode_scope(raw: Mapping[str, Any], path: str, go_path: str) -> ScopeSelectorRequirement:
+def decode_scope(scope: Mapping[str, Any], path: str, go_path: str) -> ScopeSelectorRequirement:
     """Decode one scope requirement; ``go_path`` is its path in Go. Raises DecodeError."""
     struct = f"{_SCOPE}.{go_path}"
     return ScopeSelectorRequirement(
         expect_string(
-            raw.get("scopeName"), f"{path}.scopeName", f"{struct}.scopeName of type {_GO_SCOPE}"
+            scope.get("scopeName"), f"{path}.scopeName", f"{struct}.scopeName of type {_GO_SCOPE}"
         ),
         expect_string(
-            raw.get("operator"),
+            scope.get("operator"),
             f"{path}.operator",
             f"{struct}.operator of type v1.ScopeSelectorOperator",
         ),
-        expect_strings(raw.get("values"), f"{path}.values", f"{struct}.values of type []string"),
-        raw.get("values") is not None,
+        expect_strings(scope.get("values"), f"{path}.values", f"{struct}.values of type []string"),
+        scope.get("values") is not None,
     )
 
 
 def encode_scope(requirement: ScopeSelectorRequirement) -> dict[str, Any]:
     """Encode one scope requirement, without values where there are none."""
-    entry: dict[str, Any] = {
+    expression: dict[str, Any] = {
         "scopeName": requirement.scope_name,
         "operator": requirement.operator,
     }
     if requirement.values:
-        entry["values"] = list(requirement.values)
-    return entry
+        expression["values"] = list(requirement.values)
+    return expression
 
 
 def encode_resource_quota(quota: ResourceQuota) -> dict[str, Any]:
@@ -150,6 +150,6 @@ def encode_resource_quota(quota: ResourceQuota) -> dict[str, Any]:
     if quota.scopes:
         spec["scopes"] = list(quota.scopes)
     if quota.scope_selector is not None:
-        expressions = [encode_scope(entry) for entry in quota.scope_selector]
+        expressions = [encode_scope(requirement) for requirement in quota.scope_selector]
         spec["scopeSelector"] = {"matchExpressions": expressions}
     return {"apiVersion": "v1", "kind": _KIND, "metadata": metadata, "spec": spec}

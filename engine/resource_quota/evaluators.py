@@ -27,7 +27,7 @@ DEVICE_CLASS_REQUEST: Final = "requests.deviceclass.resource.kubernetes.io/"
 CLASS_STORAGE: Final = ".storageclass.storage.k8s.io/requests.storage"
 CLASS_CLAIMS: Final = ".storageclass.storage.k8s.io/persistentvolumeclaims"
 CLASS_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
-_COUNT: Final = "count/"
+_COUNT_PREFIX: Final = "count/"
 _REQUESTS: Final = "requests."
 
 _POD_NAMES: Final = frozenset(
@@ -97,7 +97,7 @@ _CLAIMS = Evaluator(
 _RESOURCE_CLAIMS = Evaluator(
     frozenset({f"count/{RESOURCE_CLAIMS}"}), suffixes=(CLASS_DEVICES,), updates=frozenset({""})
 )
-_SPECIAL: Final = {
+_EVALUATORS: Final = {
     PODS: _PODS,
     SERVICES: _SERVICES,
     CLAIMS: _CLAIMS,
@@ -114,13 +114,13 @@ SPECIAL: Final = (
 
 def evaluator_of(resource: GroupVersionResource) -> Evaluator:
     """Find the evaluator of a resource; those without their own count objects only."""
-    special = _SPECIAL.get(str(resource))
+    special = _EVALUATORS.get(str(resource))
     return special or Evaluator(frozenset(count_names(resource)))
 
 
 def count_names(resource: GroupVersionResource) -> tuple[str, ...]:
     """List the names under which an object of the resource counts as one."""
-    counted = f"{_COUNT}{resource}"
+    counted = f"{_COUNT_PREFIX}{resource}"
     return (resource.resource, counted) if str(resource) in _ALIASED else (counted,)
 
 
@@ -128,10 +128,10 @@ def counted_by(name: str) -> GroupVersionResource | None:
     """Find the resource whose objects a name counts as one each; None for other names."""
     if name in _ALIASED:
         return GroupVersionResource(resource=name)
-    resource, _, group = name.removeprefix(_COUNT).partition(".")
-    found = GroupVersionResource(group=group, resource=resource)
-    is_one = name.startswith(_COUNT) and resource and str(found) not in IGNORED
-    return found if is_one else None
+    resource, _, group = name.removeprefix(_COUNT_PREFIX).partition(".")
+    counted = GroupVersionResource(group=group, resource=resource)
+    is_counted = name.startswith(_COUNT_PREFIX) and resource and str(counted) not in IGNORED
+    return counted if is_counted else None
 
 
 def names_of(quota: ResourceQuota, resource: GroupVersionResource) -> tuple[str, ...]:
@@ -144,16 +144,16 @@ def resources_of(names: Iterable[str]) -> set[GroupVersionResource]:
 
     Only the spelling of a name is known here: no cluster may serve its resource.
     """
-    bound = tuple(names)
-    found = {each for each in SPECIAL if evaluator_of(each).tracked(bound)}
-    return found | {each for each in map(counted_by, bound) if each is not None}
+    hard_names = tuple(names)
+    tracked = {resource for resource in SPECIAL if evaluator_of(resource).tracked(hard_names)}
+    return tracked | {resource for resource in map(counted_by, hard_names) if resource is not None}
 
 
 def is_tracked(name: str) -> bool:
     """Whether objects of any resource count under the name; otherwise it bounds nothing."""
-    if name.startswith(_COUNT) or name in _ALIASED:
+    if name.startswith(_COUNT_PREFIX) or name in _ALIASED:
         return True
-    return any(evaluator.tracks(name) for evaluator in _SPECIAL.values())
+    return any(evaluator.tracks(name) for evaluator in _EVALUATORS.values())
 
 
 def reason_not_counted(request: AdmissionRequest) -> str:
@@ -177,8 +177,8 @@ def _is_counted(request: AdmissionRequest) -> bool:
         return False
     if request.sub_resource in evaluator_of(request.resource).updates:
         return True
-    before, after = request.old_object, request.object
-    if str(request.resource) != PODS or request.sub_resource or before is None or after is None:
+    old_pod, pod = request.old_object, request.object
+    if str(request.resource) != PODS or request.sub_resource or old_pod is None or pod is None:
         return False
     # A deadline moves a pod between the quotas of the scopes Terminating and NotTerminating.
-    return is_terminating(before) != is_terminating(after)
+    return is_terminating(old_pod) != is_terminating(pod)

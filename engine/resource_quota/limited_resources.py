@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from engine.selector import ScopeSelectorRequirement
 
 _LIST: Final = "limitedResources"
-_FIELDS: Final = frozenset({"apiGroup", "resource", "matchContains", "matchScopes"})
+_ENTRY_FIELDS: Final = frozenset({"apiGroup", "resource", "matchContains", "matchScopes"})
 _SCOPE_FIELDS: Final = frozenset({"scopeName", "operator", "values"})
-_KINDS: Final = {
+_CONFIGURATIONS: Final = {
     ("apiserver.config.k8s.io/v1", "ResourceQuotaConfiguration"),
     ("resourcequota.admission.k8s.io/v1beta1", "Configuration"),
     ("resourcequota.admission.k8s.io/v1alpha1", "Configuration"),
@@ -45,8 +45,8 @@ def decode_limited_resources(
     ``struct`` and ``version`` name the configuration in Go's texts.
     """
     go_field, go_type = f"{struct}.{_LIST}", f"{version}.LimitedResource"
-    shapes = expect_objects(entries, _LIST, go_field, go_type)
-    return tuple(_decode_entry(shape, f"{_LIST}[{i}]") for i, shape in enumerate(shapes))
+    raw_entries = expect_objects(entries, _LIST, go_field, go_type)
+    return tuple(_decode_entry(entry, f"{_LIST}[{i}]") for i, entry in enumerate(raw_entries))
 
 
 def decode_quota_configuration(configuration: object) -> tuple[LimitedResource, ...]:
@@ -56,63 +56,63 @@ def decode_quota_configuration(configuration: object) -> tuple[LimitedResource, 
     """
     if configuration is None:
         return ()
-    shape = expect_map(configuration, "", "AdmissionPluginConfiguration.configuration")
-    kind = expect_string(shape.get("kind"), "kind", "TypeMeta.kind of type string")
+    raw = expect_map(configuration, "", "AdmissionPluginConfiguration.configuration")
+    kind = expect_string(raw.get("kind"), "kind", "TypeMeta.kind of type string")
     version = expect_string(
-        shape.get("apiVersion"), "apiVersion", "TypeMeta.apiVersion of type string"
+        raw.get("apiVersion"), "apiVersion", "TypeMeta.apiVersion of type string"
     )
-    if (version, kind) not in _KINDS:
+    if (version, kind) not in _CONFIGURATIONS:
         raise DecodeError("kind", f'no kind "{kind}" is registered for version "{version}"')
-    _refuse_unknown(shape, {"kind", "apiVersion", _LIST}, "")
-    entries = shape.get(_LIST)
+    _refuse_unknown(raw, {"kind", "apiVersion", _LIST}, "")
+    entries = raw.get(_LIST)
     return decode_limited_resources(entries, struct=kind, version=version.rpartition("/")[2])
 
 
-def _decode_entry(shape: Mapping[str, Any], path: str) -> LimitedResource:
-    _refuse_unknown(shape, _FIELDS, path)
+def _decode_entry(raw: Mapping[str, Any], path: str) -> LimitedResource:
+    _refuse_unknown(raw, _ENTRY_FIELDS, path)
     go_field = f"LimitedResource.{_LIST}"
-    scopes = f"{path}.matchScopes"
+    scopes_path = f"{path}.matchScopes"
     go_type = "v1.ScopedResourceSelectorRequirement"
-    requirements = expect_objects(
-        shape.get("matchScopes"), scopes, f"{go_field}.matchScopes", go_type
+    match_scopes = expect_objects(
+        raw.get("matchScopes"), scopes_path, f"{go_field}.matchScopes", go_type
     )
-    for index, requirement in enumerate(requirements):
-        _refuse_unknown(requirement, _SCOPE_FIELDS, f"{scopes}[{index}]")
+    for index, scope in enumerate(match_scopes):
+        _refuse_unknown(scope, _SCOPE_FIELDS, f"{scopes_path}[{index}]")
     return LimitedResource(
-        api_group=_text(shape, "apiGroup", path),
-        resource=_text(shape, "resource", path),
+        api_group=_entry_text(raw, "apiGroup", path),
+        resource=_entry_text(raw, "resource", path),
         match_contains=expect_strings(
-            shape.get("matchContains"),
+            raw.get("matchContains"),
             f"{path}.matchContains",
             f"{go_field}.matchContains of type []string",
         ),
         match_scopes=tuple(
-            decode_scope(requirement, f"{scopes}[{index}]", f"{_LIST}.matchScopes")
-            for index, requirement in enumerate(requirements)
+            decode_scope(scope, f"{scopes_path}[{index}]", f"{_LIST}.matchScopes")
+            for index, scope in enumerate(match_scopes)
         ),
     )
 
 
-def _text(shape: Mapping[str, Any], key: str, path: str) -> str:
+def _entry_text(raw: Mapping[str, Any], key: str, path: str) -> str:
     go_field = f"LimitedResource.{_LIST}.{key} of type string"
-    return expect_string(shape.get(key), f"{path}.{key}", go_field)
+    return expect_string(raw.get(key), f"{path}.{key}", go_field)
 
 
-def _refuse_unknown(shape: Mapping[str, Any], known: Iterable[str], path: str) -> None:
-    for name in sorted(set(shape) - set(known)):
+def _refuse_unknown(raw: Mapping[str, Any], known: Iterable[str], path: str) -> None:
+    for name in sorted(set(raw) - set(known)):
         field = f"{path}.{name}" if path else name
         raise DecodeError(field, f'strict decoding error: unknown field "{field}"')
 
 
 def encode_limited_resource(entry: LimitedResource) -> dict[str, Any]:
     """Encode one entry without empty fields."""
-    shape: dict[str, Any] = {"apiGroup": entry.api_group} if entry.api_group else {}
-    shape["resource"] = entry.resource
+    raw: dict[str, Any] = {"apiGroup": entry.api_group} if entry.api_group else {}
+    raw["resource"] = entry.resource
     if entry.match_contains:
-        shape["matchContains"] = list(entry.match_contains)
+        raw["matchContains"] = list(entry.match_contains)
     if entry.match_scopes:
-        shape["matchScopes"] = [encode_scope(requirement) for requirement in entry.match_scopes]
-    return shape
+        raw["matchScopes"] = [encode_scope(requirement) for requirement in entry.match_scopes]
+    return raw
 
 
 def validate_limited_resources(entries: Sequence[LimitedResource]) -> tuple[FieldError, ...]:
@@ -122,12 +122,12 @@ def validate_limited_resources(entries: Sequence[LimitedResource]) -> tuple[Fiel
         path = FieldPath(_LIST).index(index)
         if not entry.resource:
             errors.append(FieldError(ErrorType.REQUIRED, path.child("resource").text))
-        for position, requirement in enumerate(entry.match_scopes):
-            place = path.child("matchScopes").index(position)
-            errors += requirement_errors(requirement, place)
+        for position, scope in enumerate(entry.match_scopes):
+            scope_path = path.child("matchScopes").index(position)
+            errors += requirement_errors(scope, scope_path)
             errors += [
-                FieldError(ErrorType.INVALID, place.child("values").index(i).text, value, text)
-                for i, value in enumerate(requirement.values)
+                FieldError(ErrorType.INVALID, scope_path.child("values").index(i).text, value, text)
+                for i, value in enumerate(scope.values)
                 for text in label_value_errors(value)
             ]
     return sort_errors(errors)
@@ -140,25 +140,25 @@ def limited_scopes(
 
     Raises ScopeError for a scope that cannot be evaluated; Kubernetes then admits unchecked.
     """
-    return tuple(found for entry in entries for found in matching_scopes(test, entry.match_scopes))
+    return tuple(scope for entry in entries for scope in matching_scopes(test, entry.match_scopes))
 
 
 def limited_names(
     entries: Iterable[LimitedResource], resource: GroupVersionResource, usage: ResourceList
 ) -> set[str]:
     """Find the used names that entries for the resource limit by substring."""
-    parts = [
-        part
+    substrings = [
+        substring
         for entry in entries
         if (entry.api_group, entry.resource) == (resource.group, resource.resource)
-        for part in entry.match_contains
+        for substring in entry.match_contains
     ]
-    if not parts:
+    if not substrings:
         return set()
     return {
         name
         for name, quantity in usage.items()
-        if quantity.sign > 0 and any(part in name for part in parts)
+        if quantity.sign > 0 and any(substring in name for substring in substrings)
     }
 
 
@@ -183,13 +183,13 @@ def covering_quotas(
         quota
         for quota in quotas
         if any(
-            requirement.scope_name == scope_name and _agrees(requirement, value)
+            requirement.scope_name == scope_name and _covers_value(requirement, value)
             for requirement in scope_requirements(quota)
         )
     )
 
 
-def _agrees(requirement: ScopeSelectorRequirement, value: str) -> bool:
+def _covers_value(requirement: ScopeSelectorRequirement, value: str) -> bool:
     if not value:
         return True
     try:

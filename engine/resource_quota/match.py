@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engine.resource_quota.scopes import ScopeTest
     from engine.selector import ScopeSelectorRequirement
 
-_FIELDS: Final = {
+_FIELD_OF_NAME: Final = {
     "services.nodeports": "spec.ports",
     "services.loadbalancers": "spec.type",
     "requests.storage": "spec.resources.requests[storage]",
@@ -104,7 +104,7 @@ def match_quota(quota: ResourceQuota, subject: QuotaSubject) -> Match:
     except ScopeError as error:
         return Match(quota=quota, violations=(_scope_violation(quota, error),), detail=str(error))
     names = evaluator_of(subject.resource).tracked(tuple(quota.hard))
-    unmet = next((entry for entry in requirements if entry not in scopes), None)
+    unmet = next((scope for scope in requirements if scope not in scopes), None)
     if not names or unmet is not None:
         detail = (
             f"its scope {unmet} does not match" if unmet else f"it bounds no {subject.resource}"
@@ -133,16 +133,16 @@ def counted_of(
     Amounts are cut to the names that the quota tracks for such objects, without zeros; quotas that
     count nothing are omitted. Raises DecodeError for an object that cannot be read.
     """
-    whole = usage_of(obj, resource, now=now)
+    whole_usage = usage_of(obj, resource, now=now)
     subject = QuotaSubject.of(resource, obj, None)
-    counted: dict[str, ResourceList] = {}
+    by_quota: dict[str, ResourceList] = {}
     for quota in quotas:
         match = match_quota(quota, subject)
         if match.is_matched and match.is_enforced:
-            amounts = remove_zeros(mask(whole, dict.fromkeys(match.names)))
+            amounts = remove_zeros(mask(whole_usage, dict.fromkeys(match.names)))
             if amounts:
-                counted[quota.name] = amounts
-    return counted
+                by_quota[quota.name] = amounts
+    return by_quota
 
 
 def is_final(obj: Mapping[str, Any], resource: GroupVersionResource) -> bool:
@@ -152,14 +152,14 @@ def is_final(obj: Mapping[str, Any], resource: GroupVersionResource) -> bool:
 
 def field_of(resource: GroupVersionResource, name: str) -> str:
     """Find the field by which an object uses a name; for a mere count, its namespace."""
-    if name in _FIELDS:
-        return _FIELDS[name]
+    if name in _FIELD_OF_NAME:
+        return _FIELD_OF_NAME[name]
     if name.endswith("/requests.storage"):
-        return _FIELDS["requests.storage"]
+        return _FIELD_OF_NAME["requests.storage"]
     if name.endswith(".deviceclass.resource.k8s.io/devices"):
         return "spec.devices.requests"
-    is_counted = name.startswith("count/") or name == resource.resource
-    return "spec.containers" if str(resource) == PODS and not is_counted else "metadata.namespace"
+    is_count = name.startswith("count/") or name == resource.resource
+    return "spec.containers" if str(resource) == PODS and not is_count else "metadata.namespace"
 
 
 def _scope_violation(quota: ResourceQuota, error: ScopeError) -> Violation:
@@ -177,23 +177,23 @@ def _must_specify(
     """Refuse pods with containers that do not state a bounded name: one violation for each name."""
     if subject.spec is None:
         return ()
-    missing = missing_names(subject.spec, names)
-    if not missing:
+    lacking = missing_names(subject.spec, names)
+    if not lacking:
         return ()
-    message = f"failed quota: {quota.name}: {must_specify_text(missing)}"
+    message = f"failed quota: {quota.name}: {must_specify_text(lacking)}"
     return tuple(
         Violation(
             reason=Reason.MUST_SPECIFY,
-            field=f"{containers[0].path}.resources.{_side(name)}",
+            field=f"{lacking_it[0].path}.resources.{_container_field(name)}",
             message=message,
             policy=quota.ref,
             numbers={"resource": name},
         )
-        for name, containers in missing.items()
+        for name, lacking_it in lacking.items()
     )
 
 
-def _side(name: str) -> str:
+def _container_field(name: str) -> str:
     """Map a quota's name to the path in a container: ``limits.cpu`` is ``limits[cpu]``."""
     side, dot, resource = name.partition(".")
     return f"{side}[{resource}]" if dot else f"requests[{name}]"

@@ -38,26 +38,26 @@ CONFLICTS: Final = (
     frozenset({BEST_EFFORT, NOT_BEST_EFFORT}),
     frozenset({TERMINATING, NOT_TERMINATING}),
 )
-_COMPUTE: Final = frozenset(
+_POD_COMPUTE: Final = frozenset(
     {
         *("pods", "cpu", "memory", "requests.cpu", "requests.memory"),
         *("limits.cpu", "limits.memory"),
     }
 )
 ALLOWED_NAMES: Final = {
-    TERMINATING: _COMPUTE,
-    NOT_TERMINATING: _COMPUTE,
+    TERMINATING: _POD_COMPUTE,
+    NOT_TERMINATING: _POD_COMPUTE,
     BEST_EFFORT: frozenset({"pods"}),
-    NOT_BEST_EFFORT: _COMPUTE,
-    PRIORITY_CLASS: _COMPUTE,
-    CROSS_NAMESPACE: _COMPUTE,
+    NOT_BEST_EFFORT: _POD_COMPUTE,
+    PRIORITY_CLASS: _POD_COMPUTE,
+    CROSS_NAMESPACE: _POD_COMPUTE,
     VOLUME_ATTRIBUTES_CLASS: frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
 """All scopes, with the standard names that a quota may bound with each."""
 
 PODS: Final = GroupVersionResource(resource="pods")
 CLAIMS: Final = GroupVersionResource(resource="persistentvolumeclaims")
-_TERMS: Final = (
+_AFFINITY_TERMS: Final = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
@@ -105,22 +105,22 @@ def _holds(test: ScopeTest, requirement: ScopeSelectorRequirement) -> bool:
 def is_terminating(pod: Mapping[str, Any]) -> bool:
     """Whether the pod has a deadline, so that it runs for a bounded time."""
     deadline = read_integer(
-        _spec(pod), "activeDeadlineSeconds", "spec", "PodSpec.spec.activeDeadlineSeconds"
+        _pod_spec(pod), "activeDeadlineSeconds", "spec", "PodSpec.spec.activeDeadlineSeconds"
     )
     return deadline is not None and deadline >= 0
 
 
-def _spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+def _pod_spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
     return expect_map(pod.get("spec"), "spec", "Pod.spec of type v1.PodSpec")
 
 
 def _matches_pod(pod: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
     if requirement.scope_name == PRIORITY_CLASS:
         go_field = "PodSpec.spec.priorityClassName of type string"
-        name = expect_string(
-            _spec(pod).get("priorityClassName"), "spec.priorityClassName", go_field
+        priority_class = expect_string(
+            _pod_spec(pod).get("priorityClassName"), "spec.priorityClassName", go_field
         )
-        return matches_value(requirement, name)
+        return matches_value(requirement, priority_class)
     fact = _POD_FACTS.get(requirement.scope_name)
     return fact is not None and fact(pod)
 
@@ -129,21 +129,21 @@ def _is_best_effort(pod: Mapping[str, Any]) -> bool:
     """Compare the class in the status, or the one computed from the spec."""
     status = expect_map(pod.get("status"), "status", "Pod.status of type v1.PodStatus")
     go_field = "PodStatus.status.qosClass of type v1.PodQOSClass"
-    recorded = expect_string(status.get("qosClass"), "status.qosClass", go_field)
-    return (recorded or qos_class(pod)) == BEST_EFFORT
+    recorded_class = expect_string(status.get("qosClass"), "status.qosClass", go_field)
+    return (recorded_class or qos_class(pod)) == BEST_EFFORT
 
 
 def _has_cross_namespace_affinity(pod: Mapping[str, Any]) -> bool:
     """Whether any (anti-)affinity term, required or preferred, selects other namespaces."""
     go_field = "PodSpec.spec.affinity of type v1.Affinity"
-    affinity = expect_map(_spec(pod).get("affinity"), "spec.affinity", go_field)
+    affinity = expect_map(_pod_spec(pod).get("affinity"), "spec.affinity", go_field)
     for side, kind in (("podAffinity", "PodAffinity"), ("podAntiAffinity", "PodAntiAffinity")):
         for term, path in _affinity_terms(affinity, side, kind):
-            at = f"{path}.namespaces"
-            go_field = f"PodAffinityTerm.{at} of type []string"
-            names = expect_strings(term.get("namespaces"), at, go_field)
+            namespaces_path = f"{path}.namespaces"
+            go_field = f"PodAffinityTerm.{namespaces_path} of type []string"
+            namespaces = expect_strings(term.get("namespaces"), namespaces_path, go_field)
             # An empty namespace selector selects all namespaces.
-            if names or term.get("namespaceSelector") is not None:
+            if namespaces or term.get("namespaceSelector") is not None:
                 return True
     return False
 
@@ -163,7 +163,7 @@ def _affinity_terms(
     """Read the terms of one side with their paths, required ones first."""
     at = f"spec.affinity.{side}"
     terms = expect_map(affinity.get(side), at, f"Affinity.{at} of type v1.{kind}")
-    required, preferred = _TERMS
+    required, preferred = _AFFINITY_TERMS
     found = [
         (term, f"{at}.{required}")
         for term in expect_objects(
@@ -184,18 +184,18 @@ def _matches_claim(claim: Mapping[str, Any], requirement: ScopeSelectorRequireme
     kind = "PersistentVolumeClaim"
     spec = expect_map(claim.get("spec"), "spec", f"{kind}.spec of type v1.{kind}Spec")
     status = expect_map(claim.get("status"), "status", f"{kind}.status of type v1.{kind}Status")
-    at = "status.modifyVolumeStatus"
-    go_field = f"{kind}Status.{at} of type v1.ModifyVolumeStatus"
-    target = expect_map(status.get("modifyVolumeStatus"), at, go_field)
-    places = (
+    modify_path = "status.modifyVolumeStatus"
+    go_field = f"{kind}Status.{modify_path} of type v1.ModifyVolumeStatus"
+    target = expect_map(status.get("modifyVolumeStatus"), modify_path, go_field)
+    class_fields = (
         (spec, "volumeAttributesClassName", "spec", f"{kind}Spec"),
         (status, "currentVolumeAttributesClassName", "status", f"{kind}Status"),
-        (target, "targetVolumeAttributesClassName", at, "ModifyVolumeStatus"),
+        (target, "targetVolumeAttributesClassName", modify_path, "ModifyVolumeStatus"),
     )
     # A claim counts for the class that it asks for, has, and is being moved to.
-    names = {
+    class_names = {
         expect_string(parent.get(key), f"{path}.{key}", f"{struct}.{path}.{key} of type string")
-        for parent, key, path, struct in places
+        for parent, key, path, struct in class_fields
     } - {""}
     # Without a class the empty name is matched, for which only DoesNotExist and NotIn hold.
-    return any(matches_value(requirement, name) for name in sorted(names or {""}))
+    return any(matches_value(requirement, name) for name in sorted(class_names or {""}))

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 ONE: Final = Quantity.from_int(1)
 ZERO: Final = Quantity.from_int(0)
-_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_COMPUTE_NAMES: Final = ("cpu", "memory", "ephemeral-storage")
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _DEVICE_CLASS: Final = DEVICE_CLASS_REQUEST.removeprefix(_REQUESTS)
@@ -104,13 +104,13 @@ def _compute_usage(requests: ResourceList, limits: ResourceList) -> dict[str, Qu
     """Rename requests and limits to the names of quotas; absent amounts stay absent."""
     usage: dict[str, Quantity] = {}
     for name, quantity in requests.items():
-        if name in _COMPUTE or is_hugepage(name):
+        if name in _COMPUTE_NAMES or is_hugepage(name):
             usage[name] = quantity
             usage[_REQUESTS + name] = quantity
         # Without overcommitment limits equal requests, so that quotas bound only requests.
         elif is_extended_resource(name) or name.startswith(_DEVICE_CLASS):
             usage[_REQUESTS + name] = quantity
-    for name in _COMPUTE:
+    for name in _COMPUTE_NAMES:
         if name in limits:
             usage[_LIMITS + name] = limits[name]
     return usage
@@ -125,8 +125,8 @@ def _is_past_grace(pod: Mapping[str, Any], now: str | int | None) -> bool:
     if deletion is None or grace is None or now is None:
         return False
     # The timestamp includes the grace period already; upstream adds it once more.
-    moment = now * MICRO if isinstance(now, int) else parse_time(now, "now")
-    return moment > deletion + grace * MICRO
+    now_micros = now * MICRO if isinstance(now, int) else parse_time(now, "now")
+    return now_micros > deletion + grace * MICRO
 
 
 def missing_names(
@@ -138,20 +138,20 @@ def missing_names(
     exempts its containers. Raises DecodeError.
     """
     spec = read_pod(pod)
-    required = sorted(MUST_SPECIFY.intersection(names) - _stated_everywhere(spec))
-    if not required:
+    must_state = sorted(MUST_SPECIFY.intersection(names) - _need_not_state(spec))
+    if not must_state:
         return {}
     missing: dict[str, list[Container]] = {}
     for container in spec.all_containers:
         stated = _compute_usage(container.requests, container.limits)
-        for name in required:
+        for name in must_state:
             if name not in stated:
                 missing.setdefault(name, []).append(container)
-    return {name: missing[name] for name in required}
+    return {name: missing[name] for name in must_state}
 
 
 @once
-def _stated_everywhere(spec: PodSpec) -> frozenset[str]:
+def _need_not_state(spec: PodSpec) -> frozenset[str]:
     """Find the names that every container states, or all where the pod itself has resources."""
     if has_pod_level_resources(spec):
         return MUST_SPECIFY
@@ -163,11 +163,11 @@ def _stated_everywhere(spec: PodSpec) -> frozenset[str]:
 
 def must_specify_text(missing: Mapping[str, list[Container]]) -> str:
     """Word the result of ``missing_names`` as Kubernetes does."""
-    parts = (
+    lacking = (
         f"{name} for: {','.join(sorted({container.name for container in containers}))}"
         for name, containers in sorted(missing.items())
     )
-    return f"must specify {'; '.join(parts)}"
+    return f"must specify {'; '.join(lacking)}"
 
 
 def _service_usage(service: Mapping[str, Any]) -> dict[str, Quantity]:
@@ -175,17 +175,17 @@ def _service_usage(service: Mapping[str, Any]) -> dict[str, Quantity]:
     ports = expect_objects(
         spec.get("ports"), "spec.ports", "ServiceSpec.spec.ports", "v1.ServicePort"
     )
-    kind = expect_string(
+    service_type = expect_string(
         spec.get("type"), "spec.type", "ServiceSpec.spec.type of type v1.ServiceType"
     )
-    is_balanced = kind == "LoadBalancer"
+    is_balanced = service_type == "LoadBalancer"
     node_ports = 0
-    if is_balanced or kind == "NodePort":
+    if is_balanced or service_type == "NodePort":
         # A load balancer gets a node port for every port unless it declines.
         path = "spec.allocateLoadBalancerNodePorts"
-        raw = spec.get("allocateLoadBalancerNodePorts") if is_balanced else None
-        is_declined = raw is not None and not expect_bool(
-            raw, path, f"ServiceSpec.{path} of type bool"
+        allocates = spec.get("allocateLoadBalancerNodePorts") if is_balanced else None
+        is_declined = allocates is not None and not expect_bool(
+            allocates, path, f"ServiceSpec.{path} of type bool"
         )
         node_ports = _given_node_ports(ports) if is_declined else len(ports)
     return {
@@ -248,13 +248,13 @@ def _claim_storage(claim: Mapping[str, Any], spec: Mapping[str, Any]) -> Quantit
     path = "status.allocatedResources"
     go_type = f"{_CLAIM}Status.{path}"
     allocated = expect_resource_list(status.get("allocatedResources"), path, go_type).get("storage")
-    requested = _whole(requested)
+    requested = _whole_bytes(requested)
     if allocated is None:
         return requested
-    return max(requested, _whole(allocated))
+    return max(requested, _whole_bytes(allocated))
 
 
-def _whole(quantity: Quantity) -> Quantity:
+def _whole_bytes(quantity: Quantity) -> Quantity:
     """Round up to whole bytes; whole amounts keep their text."""
     rounded = Quantity.from_int(quantity.ceil(), quantity.format)
     return quantity if rounded == quantity else rounded
@@ -268,47 +268,47 @@ def _resource_claim_usage(claim: Mapping[str, Any]) -> dict[str, Quantity]:
     )
     usage: dict[str, Quantity] = {f"count/{RESOURCE_CLAIMS}": ONE}
     path = "spec.devices.requests"
-    entries = expect_objects(
+    device_requests = expect_objects(
         devices.get("requests"), path, f"DeviceClaim.{path}", "v1.DeviceRequest"
     )
-    for position, entry in enumerate(entries):
-        usage = add(usage, _device_usage(entry, f"{path}[{position}]", path))
+    for position, request in enumerate(device_requests):
+        usage = add(usage, _device_usage(request, f"{path}[{position}]", path))
     return usage
 
 
-def _device_usage(entry: Mapping[str, Any], path: str, go_path: str) -> dict[str, Quantity]:
+def _device_usage(request: Mapping[str, Any], path: str, go_path: str) -> dict[str, Quantity]:
     """Count the devices of one request; with alternatives the maximum for each class."""
     alternatives = expect_objects(
-        entry.get("firstAvailable"),
+        request.get("firstAvailable"),
         f"{path}.firstAvailable",
         f"DeviceRequest.{go_path}.firstAvailable",
         "v1.DeviceSubRequest",
     )
-    most: dict[str, Quantity] = {}
+    most_devices: dict[str, Quantity] = {}
     for position, alternative in enumerate(alternatives):
-        at = f"{path}.firstAvailable[{position}]"
+        device_path = f"{path}.firstAvailable[{position}]"
         go_field = f"DeviceSubRequest.{go_path}.firstAvailable"
-        most = max_of(most, _count_devices(alternative, at, go_field))
-    if alternatives or entry.get("exactly") is None:
-        return most
+        most_devices = max_of(most_devices, _count_devices(alternative, device_path, go_field))
+    if alternatives or request.get("exactly") is None:
+        return most_devices
     go_field = f"DeviceRequest.{go_path}.exactly of type v1.ExactDeviceRequest"
-    exactly = expect_map(entry["exactly"], f"{path}.exactly", go_field)
+    exactly = expect_map(request["exactly"], f"{path}.exactly", go_field)
     return _count_devices(exactly, f"{path}.exactly", f"ExactDeviceRequest.{go_path}.exactly")
 
 
-def _count_devices(shape: Mapping[str, Any], path: str, go_field: str) -> dict[str, Quantity]:
+def _count_devices(asked: Mapping[str, Any], path: str, go_field: str) -> dict[str, Quantity]:
     """Count devices of one class: a number (1 by default), or the limit for all."""
     places = {
         "deviceClassName": f"{go_field}.deviceClassName of type string",
         "allocationMode": f"{go_field}.allocationMode of type v1.DeviceAllocationMode",
     }
     name, mode = (
-        expect_string(shape.get(key), f"{path}.{key}", go_type) for key, go_type in places.items()
+        expect_string(asked.get(key), f"{path}.{key}", go_type) for key, go_type in places.items()
     )
     if mode == "All":
         return {name + CLASS_DEVICES: Quantity.from_int(_ALL_DEVICES)}
     if mode not in ("", "ExactCount"):
         return {}  # upstream counts nothing for a mode of a newer release
-    count = read_integer(shape, "count", path, f"{go_field}.count")
+    count = read_integer(asked, "count", path, f"{go_field}.count")
     # Go cannot distinguish zero from an absent count, which means one.
     return {name + CLASS_DEVICES: Quantity.from_int(count or 1)}

@@ -53,7 +53,7 @@ _VALUES_TEXT: Final = (
 _NO_VALUES_TEXT: Final = (
     "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
 )
-_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_WITH_BOTH_SIDES: Final = ("cpu", "memory", "ephemeral-storage")
 
 
 def validate_resource_quota(
@@ -75,14 +75,14 @@ def update_errors(old: ResourceQuota, new: ResourceQuota) -> tuple[FieldError, .
     """Check an update: the set of scopes is immutable, the scope selector is not."""
     if set(old.scopes) == set(new.scopes):
         return ()
-    return (_invalid(_SCOPES, _list_or_null(new.scopes), "field is immutable"),)
+    return (_bad_quota(_SCOPES, _scopes_or_null(new.scopes), "field is immutable"),)
 
 
 def quota_warnings(quota: ResourceQuota) -> tuple[str, ...]:
     """Warn on creation about requests that exceed the limits."""
     hard = quota.spec_hard
     warnings = []
-    for resource in _COMPUTE:
+    for resource in _WITH_BOTH_SIDES:
         bare = () if resource == "ephemeral-storage" else (resource,)
         request = next((name for name in (f"requests.{resource}", *bare) if name in hard), "")
         limit = f"limits.{resource}"
@@ -101,7 +101,7 @@ def scope_value_errors(quota: ResourceQuota) -> tuple[FieldError, ...]:
     """
     path = _EXPRESSIONS.child("values")
     errors = (
-        _invalid(path, value, text)
+        _bad_quota(path, value, text)
         for requirement in scope_requirements(quota)
         for value in requirement.values
         for text in label_value_errors(value)
@@ -112,18 +112,18 @@ def scope_value_errors(quota: ResourceQuota) -> tuple[FieldError, ...]:
 def requirement_errors(requirement: ScopeSelectorRequirement, path: FieldPath) -> list[FieldError]:
     """Check one scope requirement: scope, operator and number of values."""
     errors = []
-    operator, place = requirement.operator, path.child("operator")
+    operator, operator_path = requirement.operator, path.child("operator")
     if requirement.scope_name not in ALLOWED_NAMES:
-        errors.append(_invalid(path.child("scopeName"), requirement.scope_name, _UNSUPPORTED))
+        errors.append(_bad_quota(path.child("scopeName"), requirement.scope_name, _UNSUPPORTED))
     if requirement.scope_name in EXISTS_ONLY and operator != "Exists":
-        errors.append(_invalid(place, operator, _EXISTS_TEXT))
-    values = path.child("values")
+        errors.append(_bad_quota(operator_path, operator, _EXISTS_TEXT))
+    values_path = path.child("values")
     if operator in _WITH_VALUES and not requirement.values:
-        errors.append(FieldError(ErrorType.REQUIRED, values.text, None, _VALUES_TEXT))
+        errors.append(FieldError(ErrorType.REQUIRED, values_path.text, None, _VALUES_TEXT))
     elif operator in _WITHOUT_VALUES and requirement.values:
-        errors.append(_invalid(values, list(requirement.values), _NO_VALUES_TEXT))
+        errors.append(_bad_quota(values_path, list(requirement.values), _NO_VALUES_TEXT))
     elif operator not in _WITH_VALUES | _WITHOUT_VALUES:
-        errors.append(_invalid(place, operator, "not a valid selector operator"))
+        errors.append(_bad_quota(operator_path, operator, "not a valid selector operator"))
     return errors
 
 
@@ -134,23 +134,23 @@ def _hard_errors(name: str, quantity: Quantity) -> list[FieldError]:
     # Kubernetes reports an unknown name without a slash twice.
     if "/" not in name and not is_standard_quota_resource(name):
         texts = [*texts, "must be a standard resource for quota"]
-    errors = [_invalid(path, name, text) for text in texts]
+    errors = [_bad_quota(path, name, text) for text in texts]
     if quantity.sign < 0:
-        errors.append(_invalid(path, str(quantity), "must be greater than or equal to 0"))
+        errors.append(_bad_quota(path, str(quantity), "must be greater than or equal to 0"))
     if is_integer_resource(name) and quantity.nano % _UNIT:
-        errors.append(_invalid(path, str(quantity), "must be an integer"))
+        errors.append(_bad_quota(path, str(quantity), "must be an integer"))
     return errors
 
 
 def _scopes_errors(quota: ResourceQuota) -> list[FieldError]:
     errors = []
-    value = list(quota.scopes)
+    scope_list = list(quota.scopes)
     for scope in quota.scopes:
         if scope not in ALLOWED_NAMES:
-            errors.append(_invalid(_SCOPES, value, _UNSUPPORTED))
-        errors += _scope_name_errors(quota, scope, _SCOPES, value)
+            errors.append(_bad_quota(_SCOPES, scope_list, _UNSUPPORTED))
+        errors += _scope_name_errors(quota, scope, _SCOPES, scope_list)
     if _has_conflict(quota.scopes):
-        errors.append(_invalid(_SCOPES, value, _CONFLICTING))
+        errors.append(_bad_quota(_SCOPES, scope_list, _CONFLICTING))
     return errors
 
 
@@ -159,7 +159,7 @@ def _selector_errors(quota: ResourceQuota) -> list[FieldError]:
     errors = []
     requirements = quota.scope_selector or ()
     # Error values show Go's own field names, not those of the JSON.
-    shown = {
+    shown_selector = {
         "MatchExpressions": [
             {
                 "ScopeName": entry.scope_name,
@@ -171,9 +171,9 @@ def _selector_errors(quota: ResourceQuota) -> list[FieldError]:
     }
     for entry in requirements:
         errors += requirement_errors(entry, _EXPRESSIONS)
-        errors += _scope_name_errors(quota, entry.scope_name, _EXPRESSIONS, shown)
+        errors += _scope_name_errors(quota, entry.scope_name, _EXPRESSIONS, shown_selector)
     if _has_conflict(entry.scope_name for entry in requirements):
-        errors.append(_invalid(_EXPRESSIONS, _list_or_null(quota.scopes), _CONFLICTING))
+        errors.append(_bad_quota(_EXPRESSIONS, _scopes_or_null(quota.scopes), _CONFLICTING))
     return errors
 
 
@@ -183,20 +183,20 @@ def _scope_name_errors(
     """Check the bounded names: one error for each that the scope does not allow."""
     allowed = ALLOWED_NAMES.get(scope)
     return [
-        _invalid(path, value, _UNSUPPORTED_NAME)
+        _bad_quota(path, value, _UNSUPPORTED_NAME)
         for name in sorted(quota.spec_hard)
         if allowed is not None and is_standard_quota_resource(name) and name not in allowed
     ]
 
 
 def _has_conflict(scopes: Iterable[str]) -> bool:
-    present = set(scopes)
-    return any(pair <= present for pair in CONFLICTS)
+    scope_set = set(scopes)
+    return any(conflict <= scope_set for conflict in CONFLICTS)
 
 
-def _list_or_null(values: tuple[str, ...]) -> list[str] | None:
-    return list(values) or None
+def _scopes_or_null(scopes: tuple[str, ...]) -> list[str] | None:
+    return list(scopes) or None
 
 
-def _invalid(path: FieldPath, value: object, detail: str) -> FieldError:
+def _bad_quota(path: FieldPath, value: object, detail: str) -> FieldError:
     return FieldError(ErrorType.INVALID, path.text, value, detail)
