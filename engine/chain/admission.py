@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from engine.resource_list import ResourceList
     from engine.resource_quota import UsedAmounts
 
-_OWN: Final[UsedAmounts] = {}
+_POLICIES_OWN: Final[UsedAmounts] = {}
 _OPERATION: Final = 256  # bytes of a patch operation without its value, for the cache
 
 
@@ -73,7 +73,7 @@ class Prepared:
         A quota or name that is not given keeps the amount of the policy set, which alone
         determines the names that a quota tracks.
         """
-        return self.conclude(_OWN if used is None else used)
+        return self.conclude(_POLICIES_OWN if used is None else used)
 
 
 def admit(
@@ -109,7 +109,7 @@ def prepare(
     try:
         if is_policy_object(request):
             return _prepare_policy(request, policy_set, phase, now)
-        return _prepare(request, policy_set, phase, now)
+        return _prepare_object(request, policy_set, phase, now)
     except DecodeError as error:
         return _settled(unreadable(request, error))
     except TooLongError:
@@ -125,25 +125,25 @@ def _prepare_policy(
     request: AdmissionRequest, policy_set: PolicySet, phase: Phase, now: str | int | None
 ) -> Prepared:
     """Judge a policy object by its own validation, then count it like any other object."""
-    judged = admit_object(request)
-    if not judged.allowed or phase is Phase.MUTATE:
+    policy_decision = admit_object(request)
+    if not policy_decision.allowed or phase is Phase.MUTATE:
         # Quotas may count policy objects, too (``count/resourcequotas``), but only valid ones.
-        return _settled(judged)
-    counted = _prepare(request, policy_set, phase, now)
+        return _settled(policy_decision)
+    prepared = _prepare_object(request, policy_set, phase, now)
 
     def conclude(used: UsedAmounts) -> Decision:
-        decision = counted.decide(used)
+        decision = prepared.decide(used)
         return dataclasses.replace(
             decision,
-            object=judged.object,
-            warnings=judged.warnings + decision.warnings,
-            trace=judged.trace + decision.trace,
+            object=policy_decision.object,
+            warnings=policy_decision.warnings + decision.warnings,
+            trace=policy_decision.trace + decision.trace,
         )
 
-    return dataclasses.replace(counted, conclude=conclude)
+    return dataclasses.replace(prepared, conclude=conclude)
 
 
-def _prepare(
+def _prepare_object(
     request: AdmissionRequest, policy_set: PolicySet, phase: Phase, now: str | int | None
 ) -> Prepared:
     obj = request.object
@@ -153,11 +153,11 @@ def _prepare(
         return _settled(_mutated(request, policy_set, obj))
     mutation = Mutation(object=obj)
     if phase is Phase.BOTH:
-        as_server = policy_set
+        server_policies = policy_set
         if policy_set.authority is Authority.NATIVE:
             # No API server takes part here, so that nothing else sets what its LimitRanger sets.
-            as_server = dataclasses.replace(policy_set, authority=Authority.PORTAL)
-        mutation = mutate(request, as_server, obj)
+            server_policies = dataclasses.replace(policy_set, authority=Authority.PORTAL)
+        mutation = mutate(request, server_policies, obj)
     judged = _judge(request.with_object(mutation.object), policy_set, now)
     if phase is Phase.BOTH:
         # An API server validates what LimitRanger left, and defaults once more as it stores.
@@ -180,8 +180,8 @@ class _Judged(NamedTuple):
 
 def _weigh_judged(judged: _Judged) -> int:
     inspection, template = judged.inspection, judged.template.inspection
-    parts = [each for each in (inspection, template) if each is not None]
-    return sum([weigh(each.findings) + each.quotas.weight for each in parts])
+    inspections = [each for each in (inspection, template) if each is not None]
+    return sum([weigh(each.findings) + each.quotas.weight for each in inspections])
 
 
 @once_for_alike(_weigh_judged)
@@ -201,9 +201,9 @@ def _mutated(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str,
     Under native authority LimitRanger refuses before any validating webhook is called, so that the
     portal's warnings about ranges have to come with the mutating pass.
     """
-    findings, operations = _changes(request, policy_set, None)
+    findings, operations = _mutating_changes(request, policy_set, None)
     mutation = Mutation(apply_patch(obj, operations), operations)
-    return _decide(request, mutation, findings, Validation(), policy_set.authority)
+    return _make_decision(request, mutation, findings, Validation(), policy_set.authority)
 
 
 def _weigh_changes(changes: tuple[Findings, tuple[PatchOperation, ...]]) -> int:
@@ -212,7 +212,7 @@ def _weigh_changes(changes: tuple[Findings, tuple[PatchOperation, ...]]) -> int:
 
 
 @once_for_alike(_weigh_changes)
-def _changes(
+def _mutating_changes(
     request: AdmissionRequest, policy_set: PolicySet, _now: str | int | None
 ) -> tuple[Findings, tuple[PatchOperation, ...]]:
     """Run the mutating pass: its findings, and the patch."""
@@ -248,10 +248,10 @@ def _conclude(
         )
         findings = findings._replace(steps=steps)
         validation = Validation(used=used_amounts(inspection.quotas.quotas, used))
-    return _decide(request, mutation, findings, validation, inspection.authority)
+    return _make_decision(request, mutation, findings, validation, inspection.authority)
 
 
-def _decide(
+def _make_decision(
     request: AdmissionRequest,
     mutation: Mutation,
     findings: Findings,
@@ -283,10 +283,10 @@ def _decide(
     return refused(allowed, request, violations, findings.more) if violations else allowed
 
 
-def _warnings(found: tuple[str, ...]) -> tuple[str, ...]:
+def _warnings(warnings: tuple[str, ...]) -> tuple[str, ...]:
     """Drop repeated warnings, and cut their number like that of violations."""
-    distinct = tuple(dict.fromkeys(found))
+    distinct = tuple(dict.fromkeys(warnings))
     if len(distinct) <= MOST_VIOLATIONS:
         return distinct
-    left = len(distinct) - MOST_VIOLATIONS
-    return (*distinct[:MOST_VIOLATIONS], f"{AND_MORE}: {left} warnings are not shown")
+    not_shown = len(distinct) - MOST_VIOLATIONS
+    return (*distinct[:MOST_VIOLATIONS], f"{AND_MORE}: {not_shown} warnings are not shown")

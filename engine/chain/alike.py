@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     Excerpt: TypeAlias = Mapping[str, Any]
     Judge: TypeAlias = Callable[[AdmissionRequest, PolicySet, str | int | None], Found]
 
-_KEPT: Final = 1024
-_ROOM: Final = 16 * 1024 * 1024  # bytes
-_TIMES: Final = 16  # estimate: a decoded excerpt takes this multiple of its key
-_LEAST: Final = 1024  # bytes of an entry beside key and findings
+_KEPT_JUDGEMENTS: Final = 1024
+_JUDGEMENTS_ROOM: Final = 16 * 1024 * 1024  # bytes
+_KEY_TIMES: Final = 16  # estimate: a decoded excerpt takes this multiple of its key
+_LEAST_BYTES: Final = 1024  # bytes of an entry beside key and findings
 _MOST_CONTAINERS: Final = 400  # at ten bytes each, more exceed the longest excerpt anyway
-_LONGEST: Final = 4096  # bytes of an excerpt
+_LONGEST_KEY: Final = 4096  # bytes of an excerpt
 # Later formats of marshal write references to shared objects, so that equal values differ.
-_PLAIN_FORMAT: Final = 0
-_METADATA: Final = ("labels", "annotations")  # rules read no other metadata of a new pod
+_KEY_FORMAT: Final = 0
+_READ_METADATA: Final = ("labels", "annotations")  # rules read no other metadata of a new pod
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
 _UNREAD: Final = frozenset(("volumes", *CONTAINER_LISTS))
 
@@ -69,7 +69,7 @@ class _KeyedRequest:
     @property
     def weight(self) -> int:
         """The estimated bytes of what is kept of the object."""
-        return _LEAST + (_TIMES * len(self._key) if isinstance(self._key, bytes) else 0)
+        return _LEAST_BYTES + (_KEY_TIMES * len(self._key) if isinstance(self._key, bytes) else 0)
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -102,11 +102,11 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
     def recall(keyed: _KeyedRequest) -> Found:
         return recalled(_cut_down(keyed.take_request(), keyed.policy_set))
 
-    def weigh_with_key(keyed: _KeyedRequest, found: Found) -> int:
-        return keyed.weight + weigh(found)
+    def weigh_with_key(keyed: _KeyedRequest, findings: Found) -> int:
+        return keyed.weight + weigh(findings)
 
-    recalled = Kept(judge_alone, weigh_with_key, most=_KEPT, room=_ROOM)
-    recognised = Kept(recall, weigh_with_key, most=_KEPT, room=_ROOM)
+    recalled = Kept(judge_alone, weigh_with_key, most=_KEPT_JUDGEMENTS, room=_JUDGEMENTS_ROOM)
+    recognised = Kept(recall, weigh_with_key, most=_KEPT_JUDGEMENTS, room=_JUDGEMENTS_ROOM)
 
     @wraps(judge)
     def judged(
@@ -114,9 +114,9 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
     ) -> Found:
         if request.is_new_pod and request.old_object is None:
             try:
-                known = request.likeness
-                if known is not None and known.of is request.object:
-                    return recognised(_KeyedRequest(request, policy_set, known.template))
+                likeness = request.likeness
+                if likeness is not None and likeness.of is request.object:
+                    return recognised(_KeyedRequest(request, policy_set, likeness.template))
                 return recalled(_cut_down(request, policy_set))
             except (DecodeError, _OddError):
                 pass  # errors must name fields in the order of the whole document
@@ -133,26 +133,26 @@ def _cut_down(request: AdmissionRequest, policy_set: PolicySet) -> _KeyedRequest
         if "deletionTimestamp" in metadata:
             raise _OddError
         excerpt = _excerpt(metadata, spec, obj.get("status"))
-        text = marshal.dumps((excerpt, request.namespace, request.dry_run), _PLAIN_FORMAT)
+        key = marshal.dumps((excerpt, request.namespace, request.dry_run), _KEY_FORMAT)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise _OddError from None
-    if len(text) > _LONGEST:
+    if len(key) > _LONGEST_KEY:
         raise _OddError
-    return _KeyedRequest(request, policy_set, text, excerpt)
+    return _KeyedRequest(request, policy_set, key, excerpt)
 
 
 def _excerpt(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Any) -> dict[str, Any]:
-    kept = {name: value for name, value in spec.items() if name not in _UNREAD}
+    kept_spec = {name: value for name, value in spec.items() if name not in _UNREAD}
     for group in CONTAINER_LISTS:
         containers = spec.get(group)
         if type(containers) is list:
             if len(containers) > _MOST_CONTAINERS:
                 raise _OddError
-            kept[group] = [{name: c.get(name) for name in _CONTAINER} for c in containers]
+            kept_spec[group] = [{name: c.get(name) for name in _CONTAINER} for c in containers]
         elif containers is not None:
             raise TypeError(group)
     return {
-        "metadata": {name: metadata.get(name) for name in _METADATA},
-        "spec": kept,
+        "metadata": {name: metadata.get(name) for name in _READ_METADATA},
+        "spec": kept_spec,
         "status": status,
     }

@@ -22,18 +22,18 @@ CANARY_ANNOTATION: Final = "policy.gatehouse.dev/canary"
 MUTATED_ANNOTATION: Final = "policy.gatehouse.dev/canary-mutated"
 """The mutating pass sets it, so that the refusal shows whether that webhook was called, too."""
 _WORD: Final = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
-_FIELD: Final = f"metadata.annotations[{CANARY_ANNOTATION}]"
+_CANARY_FIELD: Final = f"metadata.annotations[{CANARY_ANNOTATION}]"
 
 
 def is_canary(request: AdmissionRequest) -> bool:
     """Whether the request is a dry run that creates a canary."""
     is_dry_run = request.dry_run and request.is_new_pod
-    return is_dry_run and _word(request, CANARY_ANNOTATION) is not None
+    return is_dry_run and _canary_word(request, CANARY_ANNOTATION) is not None
 
 
 def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:
     """Mark the canary in the mutating phase, refuse it in any other; policies are not evaluated."""
-    word, seen = _word(request, CANARY_ANNOTATION), _word(request, MUTATED_ANNOTATION)
+    word, seen = _canary_word(request, CANARY_ANNOTATION), _canary_word(request, MUTATED_ANNOTATION)
     if phase is Phase.MUTATE:
         builder = PatchBuilder(request.object or {})
         builder.set(("metadata", "annotations", MUTATED_ANNOTATION), word)
@@ -45,7 +45,7 @@ def answer_canary(request: AdmissionRequest, phase: Phase) -> Decision:
         )
     # Whatever is no plain word is not repeated in a message that others may show.
     message = canary_message(word if word and _WORD.fullmatch(word) else "", mutated=seen == word)
-    violation = Violation(reason=Reason.CANARY, field=_FIELD, message=message)
+    violation = Violation(reason=Reason.CANARY, field=_CANARY_FIELD, message=message)
     code, reason = status_of((violation,))
     return Decision(
         allowed=False,
@@ -65,8 +65,8 @@ def canary_message(word: str, *, mutated: bool) -> str:
     return f"canary {word} was refused, as it must be (mutating webhook: {called})"
 
 
-def _word(request: AdmissionRequest, annotation: str) -> str | None:
+def _canary_word(request: AdmissionRequest, annotation: str) -> str | None:
     metadata = (request.object or {}).get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    found = annotations.get(annotation) if isinstance(annotations, dict) else None
-    return found if isinstance(found, str) else None
+    word = annotations.get(annotation) if isinstance(annotations, dict) else None
+    return word if isinstance(word, str) else None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.request import AdmissionRequest
 
 _INVALID: Final = frozenset({Reason.INVALID_OBJECT, Reason.ANNOTATIONS_TOO_LONG})
-_STATUS: Final = {
+_STATUS_CODES: Final = {
     Reason.INVALID_OBJECT: (422, "Invalid"),
     Reason.ANNOTATIONS_TOO_LONG: (422, "Invalid"),
     Reason.UNREADABLE_OBJECT: (400, "BadRequest"),
@@ -41,15 +41,15 @@ _WITHOUT_PREFIX: Final = frozenset({Reason.UNCOVERED_SCOPE, Reason.BAD_SCOPE_SEL
 
 def status_of(violations: Sequence[Violation]) -> tuple[int, str]:
     """Code and reason of the Status, which follow the first violation."""
-    return _STATUS.get(violations[0].reason, _FORBIDDEN)
+    return _STATUS_CODES.get(violations[0].reason, _FORBIDDEN)
 
 
 def message_of(request: AdmissionRequest, violations: Sequence[Violation]) -> str:
     """Word all violations as one message, cut to the longest that is allowed."""
-    first = violations[0].reason
-    if first in _WITHOUT_PREFIX:
+    first_reason = violations[0].reason
+    if first_reason in _WITHOUT_PREFIX:
         prefix = ""
-    elif first in _INVALID:
+    elif first_reason in _INVALID:
         # Validation leaves the name of a nameless object empty; admission writes "Unknown".
         name = "" if request.display_name == "Unknown" else request.display_name
         prefix = f'{request.kind.kind} "{name}" is invalid: '
@@ -60,20 +60,20 @@ def message_of(request: AdmissionRequest, violations: Sequence[Violation]) -> st
 
 def invalid(errors: Iterable[FieldError]) -> Collected:
     """Collect the errors of validation as violations."""
-    into = Collected()
+    collected = Collected()
     for error in errors:
         # Building the violations is most of the work, and a large object may have thousands.
-        if into.is_full:
-            into.count(Reason.INVALID_OBJECT)
+        if collected.is_full:
+            collected.count(Reason.INVALID_OBJECT)
             continue
         violation = Violation(
             reason=Reason.INVALID_OBJECT, field=error.field, message=error.message
         )
-        if into.wants(text := text_of(violation)):
-            into.keep(violation, text)
+        if collected.wants(text := text_of(violation)):
+            collected.keep(violation, text)
         else:
-            into.count(Reason.INVALID_OBJECT)
-    return into
+            collected.count(Reason.INVALID_OBJECT)
+    return collected
 
 
 def refused(
@@ -104,11 +104,11 @@ def refused(
 def _causes(violations: Sequence[Violation]) -> tuple[tuple[str, str], ...]:
     """List field and text of each violation, up to the length of a message."""
     room, causes = LONGEST_MESSAGE, []
-    for found in violations:
-        room -= size_of(found.field) + size_of(found.message)
+    for violation in violations:
+        room -= size_of(violation.field) + size_of(violation.message)
         if room < 0:
             break
-        causes.append((found.field, found.message))
+        causes.append((violation.field, violation.message))
     return tuple(causes)
 
 
@@ -134,11 +134,11 @@ def text_of(violation: Violation) -> str:
 
 def details_of(request: AdmissionRequest, violations: Sequence[Violation]) -> dict[str, str]:
     """Details of the Status; ``kind`` is the kind for validation, the resource for admission."""
-    invalid = violations[0].reason in _INVALID
+    is_invalid = violations[0].reason in _INVALID
     details = {
         "name": request.display_name,
         "group": request.resource.group,
-        "kind": request.kind.kind if invalid else request.resource.resource,
+        "kind": request.kind.kind if is_invalid else request.resource.resource,
     }
     return {key: value for key, value in details.items() if value}
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from engine.policy import PolicyRef
 
 NOTHING_MORE: Final[Mapping[Reason, int]] = {}
-_ONE: Final = 512  # bytes of a violation or a step, besides its text
-_SHORT: Final = 128  # characters; longer reasons contain names and hardly repeat
+_WEIGHT: Final = 512  # bytes of a violation or a step, besides its text
+_SHORT_REASON: Final = 128  # characters; longer reasons contain names and hardly repeat
 _PORTALS_OWN: Final = frozenset({Reason.INSUFFICIENT_QUOTA, Reason.UNCOVERED_SCOPE})
 """Reasons that the API server enforces only with a configuration file, which few clusters have."""
 AUTHORITY_STEP: Final = Step(
@@ -46,27 +46,27 @@ class Findings(NamedTuple):
 NOTHING_FOUND: Final = Findings()
 
 
-def together(*parts: Findings) -> Findings:
+def together(*all_findings: Findings) -> Findings:
     """Concatenate findings."""
     violations, observed, warnings, steps, more, more_observed = NOTHING_FOUND
-    for part in parts:
-        violations += part.violations
-        observed += part.observed
-        warnings += part.warnings
-        steps += part.steps
-        if part.more:
-            more = added(more, part.more)
-        if part.more_observed:
-            more_observed = added(more_observed, part.more_observed)
+    for findings in all_findings:
+        violations += findings.violations
+        observed += findings.observed
+        warnings += findings.warnings
+        steps += findings.steps
+        if findings.more:
+            more = added(more, findings.more)
+        if findings.more_observed:
+            more_observed = added(more_observed, findings.more_observed)
     return Findings(violations, observed, warnings, steps, more, more_observed)
 
 
 def weigh(findings: Findings) -> int:
     """Estimate the bytes that findings take in memory."""
-    weight = _ONE * len(findings.steps)
+    weight = _WEIGHT * len(findings.steps)
     found = (*findings.violations, *findings.observed)
     if found or findings.warnings:
-        weight += _ONE * (len(found) + len(findings.warnings)) + sum(map(len, findings.warnings))
+        weight += _WEIGHT * (len(found) + len(findings.warnings)) + sum(map(len, findings.warnings))
         weight += sum([len(each.message) for each in found])
         weight += sum([len(step.detail) for step in findings.steps])
     return weight
@@ -74,7 +74,7 @@ def weigh(findings: Findings) -> int:
 
 def skipped(name: str, why: str) -> Findings:
     """Trace that a part of the chain did not run, and why."""
-    return (_skipped if len(why) <= _SHORT else _skipped_anew)(name, why)
+    return (_skipped if len(why) <= _SHORT_REASON else _skipped_anew)(name, why)
 
 
 def _skipped_anew(name: str, why: str) -> Findings:
@@ -89,14 +89,14 @@ def sort_by_enforcement(
 ) -> Findings:
     """Let only enforced policies refuse; ``warn`` shows a warning, ``audit`` only records."""
     refusing, observed, warnings = [], [], []
-    for found in violations:
-        mode = modes.get(found.policy) if found.policy else None
-        if mode in (None, Enforcement.ENFORCE):
-            refusing.append(found)
+    for violation in violations:
+        enforcement = modes.get(violation.policy) if violation.policy else None
+        if enforcement in (None, Enforcement.ENFORCE):
+            refusing.append(violation)
             continue
-        observed.append(found)
-        if mode is Enforcement.WARN:
-            warnings.append(describe(found))
+        observed.append(violation)
+        if enforcement is Enforcement.WARN:
+            warnings.append(describe(violation))
     return Findings(violations=tuple(refusing), observed=tuple(observed), warnings=tuple(warnings))
 
 
@@ -114,7 +114,7 @@ def only_observed(findings: Findings, mode: Enforcement) -> Findings:
         more={},
         observed=(*findings.violations, *findings.observed),
         more_observed=added(findings.more, findings.more_observed),
-        warnings=tuple(describe(found) for found in findings.violations)
+        warnings=tuple(describe(violation) for violation in findings.violations)
         if mode is Enforcement.WARN
         else (),
     )
@@ -124,18 +124,18 @@ def leave_to_plugins(findings: Findings) -> Findings:
     """Turn violations that the API server's own plugins decide into observations and warnings."""
     if not findings.violations:
         return findings
-    kept = tuple([found for found in findings.violations if found.reason in _PORTALS_OWN])
-    left = tuple([found for found in findings.violations if found.reason not in _PORTALS_OWN])
+    portals = tuple([found for found in findings.violations if found.reason in _PORTALS_OWN])
+    plugins = tuple([found for found in findings.violations if found.reason not in _PORTALS_OWN])
     return findings._replace(
-        violations=kept,
+        violations=portals,
         more={reason: n for reason, n in findings.more.items() if reason in _PORTALS_OWN},
-        observed=(*left, *findings.observed),
+        observed=(*plugins, *findings.observed),
         more_observed=added(
             {reason: n for reason, n in findings.more.items() if reason not in _PORTALS_OWN},
             findings.more_observed,
         ),
         warnings=(
-            *[describe(found, "the API server decides") for found in left],
+            *[describe(found, "the API server decides") for found in plugins],
             *findings.warnings,
         ),
     )

@@ -63,23 +63,23 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
         decoding = PatchBuilder(obj)
         obj = default_object(request, obj, decoding.record)
         decoded = decoding.operations
-    defaulted, operations, resources = _default_resources(request, policy_set, obj, spec)
+    defaulted, operations, default_steps = _default_resources(request, policy_set, obj, spec)
     if defaulted is not obj:
         spec = _read_settled(request, defaulted)
     as_defaulted = spec or default_object(request, defaulted)
     qos = metadata_policy.annotate_qos(request, defaulted, as_defaulted)
-    result = _apply_metadata(request, policy_set, received.with_qos(qos.qos), qos.object)
-    written = (*decoded, *operations, *qos.operations, *result.operations)
+    ruled = _apply_metadata(request, policy_set, received.with_qos(qos.qos), qos.object)
+    all_operations = (*decoded, *operations, *qos.operations, *ruled.operations)
     findings = Findings(
-        violations=result.violations,
-        observed=result.observed,
-        warnings=result.warnings,
-        steps=(*resources, qos.step, *result.steps),
+        violations=ruled.violations,
+        observed=ruled.observed,
+        warnings=ruled.warnings,
+        steps=(*default_steps, qos.step, *ruled.steps),
     )
     return Mutation(
-        object=result.object,
+        object=ruled.object,
         # A refused object gets no patch, which an API server would ignore.
-        operations=() if result.violations else written,
+        operations=() if ruled.violations else all_operations,
         findings=findings,
     )
 

@@ -88,8 +88,8 @@ _JUDGES: Final[dict[str, Callable[[AdmissionRequest, Mapping[str, Any]], Judgeme
 
 def is_policy_object(request: AdmissionRequest) -> bool:
     """Whether the request writes a LimitRange, a ResourceQuota or a MetadataPolicy."""
-    written = request.operation in (Operation.CREATE, Operation.UPDATE)
-    return written and not request.sub_resource and str(request.resource) in _JUDGES
+    is_written = request.operation in (Operation.CREATE, Operation.UPDATE)
+    return is_written and not request.sub_resource and str(request.resource) in _JUDGES
 
 
 def admit_object(request: AdmissionRequest) -> Decision:
@@ -101,15 +101,15 @@ def admit_object(request: AdmissionRequest) -> Decision:
         judgement = _JUDGES[str(request.resource)](request, request.object or {})
     except DecodeError as error:
         return unreadable(request, error)
-    found = invalid(judgement.errors)
-    violations = tuple(found.kept)
+    collected = invalid(judgement.errors)
+    violations = tuple(collected.kept)
     outcome = Outcome.VIOLATED if violations else Outcome.PASSED
     step = Step(name=f"{request.kind.kind}Validation", outcome=outcome)
     if not violations:
         return Decision(
             allowed=True, trace=(step,), warnings=judgement.warnings, object=judgement.object
         )
-    judged = Decision(
+    refusal = Decision(
         allowed=False, trace=(step,), warnings=judgement.warnings, object=judgement.object
     )
-    return refused(judged, request, violations, found.more)
+    return refused(refusal, request, violations, collected.more)

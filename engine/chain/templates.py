@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from engine.policy import PolicySet
     from engine.resource_quota import UsedAmounts
 
-_PATHS: Final = {
+_TEMPLATE_PATHS: Final = {
     "deployments.apps": ("spec", "template"),
     "statefulsets.apps": ("spec", "template"),
     "daemonsets.apps": ("spec", "template"),
@@ -39,7 +39,7 @@ _PATHS: Final = {
     "jobs.batch": ("spec", "template"),
     "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
 }
-_NAME: Final = "PodTemplate"
+_STEP: Final = "PodTemplate"
 _LONGEST_DETAIL: Final = 2048  # bytes
 
 
@@ -68,11 +68,11 @@ class TemplateCheck:
         texts = self.problem
         if self.inspection:
             before, after = self.inspection.findings, self.inspection.conclude(used).findings
-            found = (*before.violations, *after.violations)
-            texts = tuple([text_of(violation) for violation in found])
+            violations = (*before.violations, *after.violations)
+            texts = tuple([text_of(violation) for violation in violations])
         outcome = Outcome.VIOLATED if texts else Outcome.PASSED
         step = Step(
-            name=_NAME, outcome=outcome, detail=shortened("; ".join(texts), _LONGEST_DETAIL)
+            name=_STEP, outcome=outcome, detail=shortened("; ".join(texts), _LONGEST_DETAIL)
         )
         warnings = tuple([f"pods of this {self.kind} would be refused: {text}" for text in texts])
         return Findings(warnings=warnings, steps=(step,))
@@ -85,12 +85,12 @@ def check_template(
     request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
 ) -> TemplateCheck:
     """Judge one pod of a workload by ranges and quotas."""
-    path = _PATHS.get(str(request.resource))
+    template_path = _TEMPLATE_PATHS.get(str(request.resource))
     is_written = request.operation in (Operation.CREATE, Operation.UPDATE)
-    if path is None or request.sub_resource or not is_written:
+    if template_path is None or request.sub_resource or not is_written:
         return _NO_TEMPLATE
     template: Any = request.object
-    for name in path:
+    for name in template_path:
         template = template.get(name) if isinstance(template, dict) else None
     if not isinstance(template, dict):
         return _NO_TEMPLATE

@@ -56,14 +56,14 @@ class Inspection(NamedTuple):
     def conclude(self, used: UsedAmounts) -> Validation:
         """Finish the pass with these used amounts by quota name; others are the quotas' own."""
         result = conclude(self.quotas, used)
-        found = Findings(steps=result.steps)
+        findings = Findings(steps=result.steps)
         if result.violations:
             modes = {quota.ref: quota.enforcement for quota in self.quotas.quotas}
-            sorted_out = sort_by_enforcement(result.violations, modes)
+            by_mode = sort_by_enforcement(result.violations, modes)
             if self.authority is Authority.NATIVE:
-                sorted_out = leave_to_plugins(sorted_out)
-            found = together(sorted_out, found)
-        return Validation(findings=found, charges=result.charges, used=result.used)
+                by_mode = leave_to_plugins(by_mode)
+            findings = together(by_mode, findings)
+        return Validation(findings=findings, charges=result.charges, used=result.used)
 
 
 def inspect(
@@ -91,10 +91,10 @@ _NOT_CHECKED: Final = skipped("PodValidation", "only resources of new and resize
 
 @once
 def _check_resources(spec: PodSpec) -> Findings:
-    found = invalid(resource_errors(spec))
-    outcome = Outcome.VIOLATED if found.kept else Outcome.PASSED
+    collected = invalid(resource_errors(spec))
+    outcome = Outcome.VIOLATED if collected.kept else Outcome.PASSED
     step = Step(name="PodValidation", outcome=outcome, detail="resources of containers and pod")
-    return Findings(violations=tuple(found.kept), more=found.more, steps=(step,))
+    return Findings(violations=tuple(collected.kept), more=collected.more, steps=(step,))
 
 
 def preview_native_ranges(request: AdmissionRequest, policy_set: PolicySet) -> list[Findings]:
@@ -114,11 +114,11 @@ def _check_limit_ranges(
     # The object lacks the defaults of a range that only warns. Enforcing it would set them, so that
     # amounts missing for that reason alone are no violation.
     enforced, observed = _by_enforcement(policy_set)
-    into = Collected()
-    _, steps = check(request, enforced, spec, into=into)
-    found = Findings(violations=tuple(into.kept), more=into.more, steps=tuple(steps))
+    collected = Collected()
+    _, steps = check(request, enforced, spec, into=collected)
+    checked = Findings(violations=tuple(collected.kept), more=collected.more, steps=tuple(steps))
     return [
-        leave_to_plugins(found) if policy_set.authority is Authority.NATIVE else found,
+        leave_to_plugins(checked) if policy_set.authority is Authority.NATIVE else checked,
         *[_preview(request, policy) for policy in observed],
     ]
 
@@ -131,19 +131,19 @@ def _by_enforcement(policy_set: PolicySet) -> tuple[CompiledRanges, list[LimitRa
     return compile_ranges(enforced), observed
 
 
-def _preview(request: AdmissionRequest, policy: LimitRange) -> Findings:
+def _preview(request: AdmissionRequest, limit_range: LimitRange) -> Findings:
     obj = request.object
     if request.pause is not None:
         request.pause()
     if obj is not None and defaults_pods(request):
-        as_enforced = dataclasses.replace(policy, enforcement=Enforcement.ENFORCE)
+        as_enforced = dataclasses.replace(limit_range, enforcement=Enforcement.ENFORCE)
         obj, _, _ = default_pod_resources(obj, (as_enforced,), pause=request.pause)
         obj = default_object(request, obj)
         request = request.with_object(obj)
-    into = Collected()
-    _, steps = check(request, (policy,), into=into)
-    found = Findings(violations=tuple(into.kept), more=into.more, steps=tuple(steps))
-    return only_observed(found, policy.enforcement)
+    collected = Collected()
+    _, steps = check(request, (limit_range,), into=collected)
+    previewed = Findings(violations=tuple(collected.kept), more=collected.more, steps=tuple(steps))
+    return only_observed(previewed, limit_range.enforcement)
 
 
 def _check_metadata(request: AdmissionRequest, policy_set: PolicySet) -> Findings:
